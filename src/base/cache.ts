@@ -1,0 +1,68 @@
+/** A bounded memory of what a slow look-up answered, with exact invalidation by key. */
+export interface Cache<V extends object> {
+  /** The remembered value, or what `load` gives; concurrent callers of one key share a single load. */
+  get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>
+  /** The remembered value, without loading. */
+  peek(key: string): V | undefined
+  /** Forgets one key; a load under way for it is answered to its callers but not remembered. */
+  drop(key: string): void
+  /** Forgets every key that begins with `prefix`. */
+  dropPrefix(prefix: string): void
+  /** Forgets everything. */
+  clear(): void
+  /** How many values are remembered. */
+  readonly size: number
+}
+
+/** Keeps at most `capacity` values; the one unused for longest makes room. Absence and failures are not remembered. */
+export function createCache<V extends object>(capacity: number): Cache<V> {
+  const values = new Map<string, V>()
+  const loading = new Map<string, Promise<V | undefined>>()
+
+  function remember(key: string, value: V): void {
+    if (values.size >= capacity) {
+      const oldest = values.keys().next()
+      if (!oldest.done) values.delete(oldest.value)
+    }
+    values.set(key, value)
+  }
+
+  function startLoading(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> {
+    const pending = load()
+      .then(value => {
+        if (value !== undefined && loading.get(key) === pending) remember(key, value)
+        return value
+      })
+      .finally(() => {
+        if (loading.get(key) === pending) loading.delete(key)
+      })
+    loading.set(key, pending)
+    return pending
+  }
+
+  return {
+    get(key, load) {
+      const value = values.get(key)
+      if (value === undefined) return loading.get(key) ?? startLoading(key, load)
+      values.delete(key) // re-inserted, so that the map's order is the order of use
+      values.set(key, value)
+      return Promise.resolve(value)
+    },
+    peek: key => values.get(key),
+    drop(key) {
+      values.delete(key)
+      loading.delete(key)
+    },
+    dropPrefix(prefix) {
+      for (const key of values.keys()) if (key.startsWith(prefix)) values.delete(key)
+      for (const key of loading.keys()) if (key.startsWith(prefix)) loading.delete(key)
+    },
+    clear() {
+      values.clear()
+      loading.clear()
+    },
+    get size() {
+      return values.size
+    },
+  }
+}

@@ -1,0 +1,49 @@
+// Markup that is escaped by construction: only `html` makes it, and whatever is put into the template is escaped
+// unless `html` made that too. There is no way to say "trust this string".
+
+/** Markup made by `html`. */
+export class Html {
+  readonly #markup: string
+  private constructor(markup: string) {
+    this.#markup = markup
+  }
+  /** Used by `html` only; the constructor is private so that nothing else can vouch for a string. */
+  static fromTemplate(strings: TemplateStringsArray, values: readonly HtmlValue[]): Html {
+    let markup = strings[0] ?? ''
+    values.forEach((value, index) => {
+      markup += render(value) + (strings[index + 1] ?? '')
+    })
+    return new Html(markup)
+  }
+  toString(): string {
+    return this.#markup
+  }
+}
+
+/** What a template takes: markup stays, text and numbers are escaped, lists are joined, absence is nothing. */
+export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>"'`]/g, character => ESCAPES[character] ?? '')
+}
+
+function render(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return ''
+  if (value instanceof Html) return value.toString()
+  if (typeof value === 'object') return value.map(render).join('')
+  return escape(String(value))
+}
+
+/** A template literal for HTML; attribute values must stand in double quotes. */
+export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
+  return Html.fromTemplate(strings, values)
+}

@@ -1,0 +1,83 @@
+// Slow hashes for secrets that people choose. The only owner of argon2 and bcrypt. Hashing runs in Node's thread pool,
+// which signing needs too, so a semaphore lets only a few hashes run and a bounded queue refuses the rest.
+/** Thrown when more hashes wait than the queue holds: the caller answers 503 and asks to come back. */
+export class TooManyHashes extends Error {
+  constructor() {
+    super('too many passwords are being verified')
+    this.name = 'TooManyHashes'
+  }
+}
+
+/** How hard argon2id works; the default is 19 MiB, two passes, one lane (OWASP's second choice). */
+export interface HashCost {
+  readonly memoryKib: number
+  readonly passes: number
+}
+
+/** Hashes and verifies passwords and client secrets. */
+export interface Passwords {
+  /** An argon2id hash in PHC form. Throws `TooManyHashes`. */
+  hash(plain: string): Promise<string>
+  /** Whether `plain` belongs to the hash: argon2id, or bcrypt with or without `{bcrypt}`. Throws `TooManyHashes`. */
+  verify(stored: string, plain: string): Promise<boolean>
+  /** Spends the time of a verification and answers false, so that an unknown user looks like a wrong password. */
+  verifyNothing(plain: string): Promise<false>
+  /** Whether a stored hash is weaker than a new one would be, and is to be replaced at the next success. */
+  isOutdated(stored: string): boolean
+}
+
+const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
+const QUEUE_LENGTH = 256
+
+/**
+ * Opens the pool with room for `places` hashes at a time: the number of cores, and at least two fewer than the thread
+ * pool. `cost` is lowered by tests only. The libraries are loaded when first needed.
+ */
+export function createPasswords({ places, cost = DEFAULT_COST }: { places: number; cost?: HashCost }): Passwords {
+  const parameters = { algorithm: 2, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 } as const
+  const current = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`
+  const waiting: (() => void)[] = []
+  let running = 0
+  let nothing: string | undefined
+
+  async function inPool<T>(work: () => Promise<T>): Promise<T> {
+    if (running >= places) {
+      if (waiting.length >= QUEUE_LENGTH) throw new TooManyHashes()
+      await new Promise<void>(resolve => waiting.push(resolve)) // the place is handed over, `running` stays
+    } else {
+      running += 1
+    }
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running -= 1
+    }
+  }
+
+  const hash = (plain: string): Promise<string> =>
+    inPool(async () => (await import('@node-rs/argon2')).hash(plain, parameters))
+
+  async function verify(stored: string, plain: string): Promise<boolean> {
+    const known = stored.replace(/^\{bcrypt\}/, '')
+    if (known.startsWith('$argon2')) {
+      return inPool(async () => (await import('@node-rs/argon2')).verify(known, plain))
+    }
+    if (/^\$2[abxy]\$/.test(known)) {
+      return inPool(async () => (await import('@node-rs/bcrypt')).verify(plain, known))
+    }
+    return false
+  }
+
+  return {
+    hash,
+    verify,
+    async verifyNothing(plain) {
+      nothing ??= await hash('nobody has this password')
+      await verify(nothing, plain)
+      return false
+    },
+    isOutdated: stored => !stored.startsWith(current),
+  }
+}

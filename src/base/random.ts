@@ -1,0 +1,55 @@
+import { randomFillSync, randomUUID } from 'node:crypto'
+
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** Randomness as an argument: the only source of values that nobody may guess. */
+export interface Random {
+  /** `count` bytes fit for keys. */
+  bytes(count: number): Buffer
+  /** A version 4 UUID (RFC 9562 §5.4), for ids that need not be secret. */
+  uuid(): string
+  /** `2 × count` lower-case hexadecimal characters carrying `8 × count` bits. */
+  hex(count: number): string
+  /** `length` characters of `[A-Za-z0-9_-]`, six bits each. */
+  urlSafe(length: number): string
+  /** `length` characters of `[A-Za-z0-9]`, without the bias of a plain remainder. */
+  alphanumeric(length: number): string
+}
+
+/** The operating system's randomness, drawn through a small pool because each draw costs a system call. */
+export function createRandom(): Random {
+  const pool = Buffer.alloc(4096)
+  let used = pool.length
+
+  function take(count: number): Buffer {
+    if (count > pool.length) return randomFillSync(Buffer.alloc(count))
+    if (used + count > pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    const taken = Buffer.from(pool.subarray(used, used + count))
+    pool.fill(0, used, used + count) // what was handed out must not linger here
+    used += count
+    return taken
+  }
+
+  function characters(alphabet: string, length: number): string {
+    const limit = 256 - (256 % alphabet.length)
+    let text = ''
+    while (text.length < length) {
+      for (const byte of take(length - text.length)) {
+        if (byte < limit) text += alphabet[byte % alphabet.length]
+      }
+    }
+    return text
+  }
+
+  return {
+    bytes: take,
+    uuid: () => randomUUID(),
+    hex: count => take(count).toString('hex'),
+    urlSafe: length => characters(BASE64URL, length),
+    alphanumeric: length => characters(ALPHANUMERIC, length),
+  }
+}

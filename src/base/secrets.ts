@@ -1,0 +1,52 @@
+// Keeping and comparing secrets. Owns digests, keyed digests, comparison in constant time and the encryption of what
+// must be readable again. Refuses to know what a secret is for. Slow password hashes are in passwords.ts.
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import type { Random } from './random.ts'
+
+/** SHA-256 of a value with at least 128 random bits, base64url: how codes, tokens and session ids are stored. */
+export const digest = (value: string): string => hash('sha256', value, 'base64url')
+
+/** Whether two texts are equal, in a time that does not depend on where they differ. */
+export function sameSecret(left: string, right: string): boolean {
+  const a = hash('sha256', left, 'buffer')
+  const b = hash('sha256', right, 'buffer')
+  return timingSafeEqual(a, b)
+}
+
+/** Encrypts under the master key, and makes keyed digests; everything derived is bound to a purpose by name. */
+export interface Vault {
+  /** AES-256-GCM; `context` (for instance the zone and key id) must be given again to open. */
+  seal(plain: string, context: string): string
+  /** Throws when the text was altered, or sealed with another master key or context. */
+  open(sealed: string, context: string): string
+  /** HMAC-SHA-256, base64url: equal texts give equal digests, but only to the holder of the master key. */
+  keyedDigest(text: string): string
+}
+
+/** Opens a vault on a 32-byte master key; throws on any other length. */
+export function createVault(masterKey: Buffer, random: Random): Vault {
+  if (masterKey.length !== 32) throw new Error('the master key must have 32 bytes')
+  const derive = (purpose: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `latchkey ${purpose}`, 32)))
+  const encryption = derive('encryption')
+  const digests = derive('digests')
+
+  return {
+    seal(plain, context) {
+      const nonce = random.bytes(12)
+      const cipher = createCipheriv('aes-256-gcm', encryption, nonce).setAAD(Buffer.from(context))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return `v1.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`
+    },
+    open(sealed, context) {
+      if (!sealed.startsWith('v1.')) throw new Error('not a sealed value')
+      const bytes = Buffer.from(sealed.slice(3), 'base64url')
+      if (bytes.length < 28) throw new Error('not a sealed value')
+      const decipher = createDecipheriv('aes-256-gcm', encryption, bytes.subarray(0, 12), { authTagLength: 16 })
+      decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))
+      return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
+    },
+    keyedDigest: text => createHmac('sha256', digests).update(text).digest('base64url'),
+  }
+}

@@ -1,0 +1,147 @@
+// The one table that reads the compatibility switch. Each row names the difference by its id in docs/compatibility.md
+// and gives what either mode does; the rest of the source asks a `Behaviour` and never the mode.
+import type { OAuthErrorCode } from './oauth-error.ts'
+
+/** `standard`: the specified interface plus today's standards; `uaa`: the wire of UAA 77, also where a standard differs. */
+export type CompatibilityMode = 'standard' | 'uaa'
+
+/** The code and HTTP status that an error is answered with. */
+export interface Refusal {
+  readonly error: OAuthErrorCode
+  readonly status: number
+}
+
+const refusal = (error: OAuthErrorCode, status: number): Refusal => ({ error, status })
+
+const invalidGrant = refusal('invalid_grant', 400)
+const invalidRequest = refusal('invalid_request', 400)
+
+const rows = {
+  /** M1: what follows the zone's base URL in `iss`. */
+  issuerPath: { id: 'M1', standard: '', uaa: '/oauth/token' },
+  /** M4: whether discovery shows more than the members of the specification. */
+  fullMetadata: { id: 'M4', standard: true, uaa: false },
+  /** M6: who sees which keys at /token_keys, and whether its ETag is quoted. */
+  allPublicKeys: { id: 'M6', standard: true, uaa: false },
+  /** M7: what an unknown path gives to a person who is not signed in. */
+  unknownPathIsNotFound: { id: 'M7', standard: true, uaa: false },
+  /** A1: whether client, redirect URI and parameters are checked before the person signs in. */
+  validateBeforeLogin: { id: 'A1', standard: true, uaa: false },
+  /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no anti-forgery value. */
+  postedRequests: { id: 'A2', standard: true, uaa: false },
+  /** A3: whether a repeated parameter is refused (RFC 6749 §3.1); otherwise the first one wins. */
+  refuseRepeated: { id: 'A3', standard: true, uaa: false },
+  /** A5: whether a missing response_type is answered with `state`. */
+  fullErrors: { id: 'A5', standard: true, uaa: false },
+  /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
+  dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
+  /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
+  keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
+  /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */
+  refuseRequestObjects: { id: 'A14', standard: true, uaa: false },
+  /** A15: whether a redirect URI must be equal to a registered one; otherwise the lenient rules hold. */
+  exactRedirectUri: { id: 'A15', standard: true, uaa: false },
+  /** A16: whether PKCE is checked strictly and demanded of clients without a credential. */
+  strictPkce: { id: 'A16', standard: true, uaa: false },
+  /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */
+  redirectErrors: { id: 'R2', standard: true, uaa: false },
+  /** R5: whether authorization responses carry `iss` (RFC 9207). */
+  issuerInResponse: { id: 'R5', standard: true, uaa: false },
+  /** R6: whether every browser-flow response carries `session_state`. */
+  sessionState: { id: 'R6', standard: true, uaa: false },
+  /** R7: the error when silence was asked for but approval is needed. */
+  consentRequired: { id: 'R7', standard: 'consent_required', uaa: 'interaction_required' },
+  /** R8: whether error descriptions are limited to the characters of RFC 6749 appendix A.8. */
+  plainDescriptions: { id: 'R8', standard: true, uaa: false },
+  /** R10: seconds that an authorization code lives. */
+  codeSeconds: { id: 'R10', standard: 60, uaa: 300 },
+  /** T1: whether ID tokens carry at_hash and c_hash. */
+  tokenHashes: { id: 'T1', standard: true, uaa: false },
+  /** T2: whether acr is one string; otherwise an object of values. */
+  plainAcr: { id: 'T2', standard: true, uaa: false },
+  /** T3, T6: whether claims about the person follow the granted scopes. */
+  claimsByScope: { id: 'T3', standard: true, uaa: false },
+  /** T4: whether ID tokens carry a session id. */
+  sessionIdClaim: { id: 'T4', standard: true, uaa: false },
+  /** T7: the form of JWT access tokens (RFC 9068 §2). */
+  standardAccessTokens: { id: 'T7', standard: true, uaa: false },
+  /** T8: whether an ID token is refused where an access token belongs (RFC 8725 §3.11). */
+  refuseIdTokenAsBearer: { id: 'T8', standard: true, uaa: false },
+  /** T9: seconds that an access token lives when neither client nor zone says otherwise. */
+  accessTokenSeconds: { id: 'T9', standard: 3600, uaa: 43_200 },
+  /** T10: whether the reuse of a rotated refresh token revokes its family (RFC 9700 §4.14.2). */
+  revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
+  /** T11: whether the reuse of a code revokes what the code gave (RFC 6749 §4.1.2). */
+  revokeReusedCode: { id: 'T11', standard: true, uaa: false },
+  /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
+  refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
+  /** C5: whether the token endpoint takes POST forms only and refuses a query. */
+  strictTransport: { id: 'C5', standard: true, uaa: false },
+  /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */
+  bareChallenge: { id: 'C6', standard: true, uaa: false },
+  /** C7: whether introspection answers as RFC 7662 §2.2 says. */
+  standardIntrospection: { id: 'C7', standard: true, uaa: false },
+  /** C11: wrong user name or password. */
+  badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
+  /** C11: the password is missing. */
+  missingPassword: { id: 'C11', standard: invalidRequest, uaa: refusal('invalid_client', 401) },
+  /** C11: the account is locked, its provider disabled, or a new password is due. */
+  signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
+  /** C11: the account is not verified. */
+  unverifiedAccount: { id: 'C11', standard: invalidGrant, uaa: refusal('access_denied', 403) },
+  /** C11: the login hint fits no provider that takes passwords. */
+  unusableLoginHint: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
+  /** C11: the provider named is barred to the client. */
+  providerBarred: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('unauthorized', 401) },
+  /** C11: no provider that takes passwords is left for the client. */
+  noProviderLeft: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
+  /** C11: several providers are left and nothing chooses. */
+  severalProvidersLeft: { id: 'C11', standard: invalidRequest, uaa: refusal('invalid_client', 401) },
+  /** C11: the client may not use the grant. */
+  grantNotAllowed: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
+  /** C11: the refresh token is unknown, expired, revoked, badly signed, or what it stands for was lost. */
+  badRefreshToken: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
+  /** C11: the refresh token lacks the scope that allows refreshing. */
+  offlineScopeMissing: { id: 'C11', standard: invalidGrant, uaa: refusal('insufficient_scope', 403) },
+  /** C11: the code belongs to another client. */
+  foreignCode: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
+  /** C11: the user lost a group that the client requires. */
+  requiredGroupsLost: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
+  /** C11: nothing is left to grant. */
+  nothingGranted: { id: 'C11', standard: refusal('invalid_scope', 400), uaa: refusal('invalid_token', 401) },
+  /** C11: grant_type=implicit at the token endpoint. */
+  implicitAtToken: { id: 'C11', standard: refusal('unsupported_grant_type', 400), uaa: invalidGrant },
+  /** C11: a request without client credentials. */
+  missingClientCredentials: { id: 'C11', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
+  /** C11: there is no key to sign with. */
+  noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
+  /** L1: whether a logout by POST needs no anti-forgery value. */
+  openLogoutPost: { id: 'L1', standard: true, uaa: false },
+  /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, else a confirmation. */
+  rpInitiatedLogout: { id: 'L4', standard: true, uaa: false },
+  /** P1: whether pages carry a second content security policy and a referrer policy. */
+  extraPageHeaders: { id: 'P1', standard: true, uaa: false },
+  /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
+  ownSessionCookie: { id: 'P2', standard: true, uaa: false },
+  /** P5: the shortest password, where the provider's policy says nothing. */
+  passwordMinLength: { id: 'P5', standard: 8, uaa: 0 },
+} as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
+
+type Rows = typeof rows
+type Widened<T> = T extends boolean ? boolean : T extends number ? number : T extends Refusal ? Refusal : T
+
+/** What this server does at each point where the modes differ. */
+export type Behaviour = { readonly [K in keyof Rows]: Widened<Rows[K]['standard'] | Rows[K]['uaa']> } & {
+  readonly mode: CompatibilityMode
+}
+
+/** The column of the table that `mode` names. */
+export function behaviourOf(mode: CompatibilityMode): Behaviour {
+  const column = Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, row[mode]]))
+  return { ...column, mode } as Behaviour // each entry has the type that its row gives
+}
+
+/** The rows by name with their ids, for the test that compares them with docs/compatibility.md. */
+export const differenceIds: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(rows).map(([name, row]) => [name, row.id]),
+)

@@ -1,0 +1,30 @@
+/** What happened, for the audit trail; the names are those of the reference system's events. */
+export interface AuditEvent {
+  readonly type: AuditEventType
+  readonly zoneId: string
+  /** The id of the user or client that it happened to. */
+  readonly principal: string
+  readonly clientId?: string
+  readonly origin?: string
+  readonly remoteAddress?: string
+  /** Further facts; never a secret, code or token. */
+  readonly data?: string
+}
+
+/** `login-ui-and-sessions.md` §17, as far as this server emits them. */
+export type AuditEventType =
+  | 'UserAuthenticationSuccess'
+  | 'UserAuthenticationFailure'
+  | 'UserNotFound'
+  | 'UnverifiedUserAuthentication'
+  | 'IdentityProviderAuthenticationSuccess'
+  | 'IdentityProviderAuthenticationFailure'
+  | 'PrincipalAuthenticationFailure'
+  | 'ClientAuthenticationSuccess'
+  | 'ClientAuthenticationFailure'
+  | 'ApprovalModifiedEvent'
+  | 'TokenIssuedEvent'
+  | 'TokenRevocationEvent'
+
+/** Takes an event; never throws and never waits. */
+export type Audit = (event: AuditEvent) => void

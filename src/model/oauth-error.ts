@@ -1,0 +1,50 @@
+/** The status that each error code is answered with unless the refusal names another (RFC 6749 §5.2 and beyond). */
+export const OAUTH_ERROR_STATUS = {
+  invalid_request: 400,
+  invalid_grant: 400,
+  invalid_scope: 400,
+  unsupported_grant_type: 400,
+  unsupported_response_type: 400,
+  access_denied: 403,
+  invalid_client: 401,
+  unauthorized_client: 401,
+  invalid_token: 401,
+  unauthorized: 401,
+  insufficient_scope: 403,
+  method_not_allowed: 405,
+  query_string_not_allowed: 406,
+  server_error: 500,
+  temporarily_unavailable: 503,
+  login_required: 400,
+  consent_required: 400,
+  interaction_required: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+  parameter_parsing_error: 400,
+} as const
+
+/** A code that the wire knows. */
+export type OAuthErrorCode = keyof typeof OAUTH_ERROR_STATUS
+
+/** A refusal that a client is told: code, status and a stable description; `detail` is for the log only. */
+export class OAuthError extends Error {
+  readonly error: OAuthErrorCode
+  readonly status: number
+  readonly detail: string | undefined
+  /** Members beside `error` and `error_description`, such as `scope`. */
+  readonly extra: Readonly<Record<string, string>>
+
+  constructor(
+    refusal: OAuthErrorCode | { readonly error: OAuthErrorCode; readonly status: number },
+    description: string,
+    options: { detail?: string; status?: number; extra?: Readonly<Record<string, string>>; cause?: unknown } = {},
+  ) {
+    super(description, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'OAuthError'
+    this.error = typeof refusal === 'string' ? refusal : refusal.error
+    this.status = options.status ?? (typeof refusal === 'string' ? OAUTH_ERROR_STATUS[refusal] : refusal.status)
+    this.detail = options.detail
+    this.extra = options.extra ?? {}
+  }
+}

@@ -1,0 +1,136 @@
+// The only place that can make `GrantedScopes`, so that no grant skips the scope rules.
+import type { Client } from './client.ts'
+import { OAuthError } from './oauth-error.ts'
+
+declare const granted: unique symbol
+
+/** Scopes that passed the rules of this file. */
+export type GrantedScopes = readonly string[] & { readonly [granted]: true }
+
+const grant = (scopes: readonly string[]): GrantedScopes => scopes as GrantedScopes // the one place of the brand
+
+/** Words of a `scope` parameter: separated by white space, `+` or commas; repetitions count once. */
+export function parseScope(value: string | undefined): readonly string[] {
+  if (value === undefined) return []
+  return [...new Set(value.split(/[\s+,]+/).filter(word => word !== ''))]
+}
+
+/** Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot. */
+export function scopeMatches(pattern: string, scope: string): boolean {
+  if (!pattern.includes('*')) return pattern === scope
+  const parts = pattern.split('.')
+  const words = scope.split('.')
+  return parts.length === words.length && parts.every((part, index) => wordMatches(part, words[index] ?? ''))
+}
+
+/** One dot-free part: the texts between the stars must follow one another, each star covering at least one character. */
+function wordMatches(pattern: string, word: string): boolean {
+  const [head = '', ...rest] = pattern.split('*')
+  if (rest.length === 0) return pattern === word
+  if (!word.startsWith(head)) return false
+  let position = head.length
+  for (const [index, piece] of rest.entries()) {
+    const last = index === rest.length - 1
+    const found = last ? word.length - piece.length : word.indexOf(piece, position + 1)
+    if (found < position + 1 || !word.startsWith(piece, found)) return false
+    position = found + piece.length
+  }
+  return true
+}
+
+const matchesAny = (patterns: readonly string[], scope: string): boolean =>
+  patterns.some(pattern => scopeMatches(pattern, scope))
+
+/** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
+export function clientScopes(client: Client, requested: readonly string[]): GrantedScopes {
+  if (client.authorities.length === 0) throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
+  if (requested.length === 0) return grant(client.authorities)
+  for (const scope of requested) {
+    if (!client.authorities.includes(scope)) {
+      throw new OAuthError('invalid_scope', `Invalid scope: ${scope}`, { extra: { scope: client.authorities.join(' ') } })
+    }
+  }
+  return grant(requested)
+}
+
+/** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
+const OPENID_SCOPES = new Set(['profile', 'email', 'phone', 'address', 'offline_access'])
+
+/** What a request may ask of a client's users: each word must fit one of the client's scopes. */
+export function requestableScopes(
+  client: Client,
+  requested: readonly string[],
+  { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
+): readonly string[] {
+  if (requested.length === 0) return client.scope
+  const lenient = dropForeignOpenidScopes && requested.includes('openid')
+  const kept: string[] = []
+  for (const scope of requested) {
+    if (matchesAny(client.scope, scope)) kept.push(scope)
+    else if (!(lenient && OPENID_SCOPES.has(scope))) {
+      throw new OAuthError('invalid_scope', `${scope} is invalid. Please use a valid scope name in the request`)
+    }
+  }
+  return kept
+}
+
+/** What a user brings to the scope rules. */
+export interface UserGroups {
+  /** Names of all groups, direct, inherited and default. */
+  readonly groups: readonly string[]
+  /** The zone's `allowedGroups` with its default groups, when that filter is set. */
+  readonly allowed?: readonly string[]
+}
+
+/**
+ * For a client acting for a user: (groups ∩ the zone's allowed groups) ∩ the client's scopes ∩ the request. Throws
+ * `invalid_scope` when nothing is left of a client that has scopes, or when a required group is missing.
+ */
+export function userScopes(
+  client: Client,
+  requested: readonly string[],
+  user: UserGroups,
+  options: { dropForeignOpenidScopes: boolean },
+): GrantedScopes {
+  if (client.scope.length === 0) throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
+  const patterns = requestableScopes(client, requested, options)
+  const allowed = user.allowed ? new Set(user.allowed) : undefined
+  const own = user.groups.filter(group => allowed === undefined || allowed.has(group))
+  const scopes = [...new Set(own)].filter(group => matchesAny(client.scope, group) && matchesAny(patterns, group))
+  if (scopes.length === 0) {
+    throw new OAuthError(
+      'invalid_scope',
+      `[${patterns.join(', ')}] is invalid. This user is not allowed any of the requested scopes`,
+    )
+  }
+  if (!hasRequiredGroups(client, user.groups)) {
+    throw new OAuthError('invalid_scope', "User does not meet the client's required group criteria.")
+  }
+  return grant(scopes)
+}
+
+/** Whether the user is in every group that the client requires. */
+export const hasRequiredGroups = (client: Client, groups: readonly string[]): boolean =>
+  client.requiredUserGroups.every(group => groups.includes(group))
+
+/** Fewer scopes than were granted before; throws `invalid_scope` when one was not among them. */
+export function narrow(before: readonly string[], requested: readonly string[]): GrantedScopes {
+  if (requested.length === 0) return grant(before)
+  if (requested.every(scope => before.includes(scope))) return grant(requested)
+  throw new OAuthError(
+    'invalid_scope',
+    `Unable to narrow the scope of the client authentication to [${requested.join(', ')}].`,
+    { extra: { scope: before.join(' ') } },
+  )
+}
+
+/** Those of the scopes that the person, the client's autoapproval or an earlier decision approved. */
+export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string) => boolean): GrantedScopes =>
+  grant(scopes.filter(isApproved))
+
+/** Scopes that were granted by this file before and come back from the store. */
+export const storedScopes = (scopes: readonly string[]): GrantedScopes => grant(scopes)
+
+/** Whether the client approves the scope without asking the person. */
+export const isAutoApproved = (client: Client, scope: string): boolean =>
+  client.autoapprove === true || matchesAny(client.autoapprove, scope)

@@ -1,0 +1,35 @@
+/** A browser's visit: anonymous while it only remembers where to go on, signed in once it has a user. */
+export interface Session {
+  readonly zoneId: string
+  /** Digest of the cookie's value; the value itself is never stored. */
+  readonly idDigest: string
+  readonly signIn?: SignIn
+  /** The URL, below the base URL, that the person was on the way to when asked to sign in. */
+  readonly savedRequest?: string
+  /** The authorization request that waits for approval: its query, to be compared with what is posted. */
+  readonly pendingApproval?: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+}
+
+/** Who signed in, how and when. */
+export interface SignIn {
+  readonly userId: string
+  readonly origin: string
+  readonly authenticatedAt: Date
+  /** Methods, RFC 8176. */
+  readonly amr: readonly string[]
+  /** Random; the root of the `sid` of each client, so that no client can recognise another's. */
+  readonly sessionSalt: string
+}
+
+/** Idle 30 minutes, twelve hours at most; an anonymous session has no need of more than the idle time. */
+export const SESSION_IDLE_SECONDS = 1800
+/** See `SESSION_IDLE_SECONDS`. */
+export const SESSION_ABSOLUTE_SECONDS = 43_200
+
+/** Whether the session can still be used. */
+export function isLive(session: Session, now: Date): boolean {
+  return session.expiresAt > now && session.lastSeenAt.getTime() + SESSION_IDLE_SECONDS * 1000 > now.getTime()
+}

@@ -1,0 +1,48 @@
+/** An authorization code at rest (RFC 6749 §4.1.2): everything that its exchange must agree with. */
+export interface AuthorizationCode {
+  readonly zoneId: string
+  readonly codeDigest: string
+  readonly clientId: string
+  readonly userId: string
+  /** The URI as the request named it; absent when the request named none. */
+  readonly redirectUri?: string
+  readonly scopes: readonly string[]
+  readonly codeChallenge?: string
+  readonly codeChallengeMethod?: 'S256' | 'plain'
+  readonly nonce?: string
+  readonly tokenFormat?: TokenFormat
+  readonly authenticatedAt: Date
+  readonly amr: readonly string[]
+  /** The `sid` of the browser session for this client. */
+  readonly sessionId?: string
+  /** Names everything that this code gives, so that it can be revoked together. */
+  readonly grantId: string
+  readonly expiresAt: Date
+}
+
+/** What redeeming a code found; a second redemption finds it `used`. */
+export type Redemption =
+  | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode }
+  | { readonly outcome: 'used'; readonly code: AuthorizationCode }
+  | { readonly outcome: 'unknown' }
+
+/** How a token is handed out: readable by resource servers, or a random value that only this server can look up. */
+export type TokenFormat = 'jwt' | 'opaque'
+
+/** An access or refresh token at rest: the opaque and revocable ones only; a plain JWT has no row. */
+export interface StoredToken {
+  readonly zoneId: string
+  /** Digest of the token's id, which for an opaque token is its value. */
+  readonly idDigest: string
+  readonly kind: 'access_token' | 'refresh_token'
+  readonly format: TokenFormat
+  readonly clientId: string
+  readonly userId?: string
+  readonly grantId?: string
+  /** The claims that the token stands for, as a JWT would carry them. */
+  readonly claims: Readonly<Record<string, unknown>>
+  /** When a rotating refresh token was exchanged; a second use is a theft. */
+  readonly usedAt?: Date
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+}

@@ -1,0 +1,105 @@
+/** An isolated realm with its own clients, users, keys and issuer, found by the host name of a request. */
+export interface Zone {
+  readonly id: string
+  /** Lower case; empty for the default zone. */
+  readonly subdomain: string
+  readonly name: string
+  readonly description?: string
+  readonly active: boolean
+  readonly version: number
+  readonly config: ZoneConfig
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/** A zone's settings in the shape of the zone API; an absent member has the default of the functions below. */
+export interface ZoneConfig {
+  readonly tokenPolicy?: TokenPolicy
+  readonly branding?: Branding
+  readonly links?: ZoneLinks
+  readonly prompts?: readonly Prompt[]
+  readonly userConfig?: UserConfig
+  /** Base of the issuer instead of the zone's own URL. */
+  readonly issuer?: string
+  /** Origin of the provider that takes passwords when nothing else chooses one. */
+  readonly defaultIdentityProvider?: string
+  /** Members that have no effect yet are kept as they were written. */
+  readonly [other: string]: unknown
+}
+
+/** Lifetimes in seconds and the policies of refresh tokens; -1 means not set. */
+export interface TokenPolicy {
+  readonly accessTokenValidity?: number
+  readonly refreshTokenValidity?: number
+  readonly jwtRevocable?: boolean
+  readonly refreshTokenUnique?: boolean
+  readonly refreshTokenRotate?: boolean
+  readonly refreshTokenFormat?: 'opaque' | 'jwt'
+  readonly activeKeyId?: string
+}
+
+/** What a zone's pages look like; logos are base64 PNG. */
+export interface Branding {
+  readonly companyName?: string
+  readonly productLogo?: string
+  readonly squareLogo?: string
+  readonly footerLegalText?: string
+  readonly footerLinks?: Readonly<Record<string, string>>
+  readonly banner?: {
+    readonly text?: string
+    readonly logo?: string
+    readonly link?: string
+    readonly textColor?: string
+    readonly backgroundColor?: string
+  }
+}
+
+/** Where a zone's pages lead. */
+export interface ZoneLinks {
+  readonly selfService?: {
+    readonly selfServiceLinksEnabled?: boolean
+    readonly signup?: string | null
+    readonly passwd?: string | null
+  }
+  readonly homeRedirect?: string | null
+  readonly logout?: {
+    readonly redirectUrl?: string
+    readonly redirectParameterName?: string
+    readonly whitelist?: readonly string[] | null
+  }
+}
+
+/** One field of the sign-in form. */
+export interface Prompt {
+  readonly name: string
+  readonly type: string
+  readonly text: string
+}
+
+/** What every user of a zone gets and may get. */
+export interface UserConfig {
+  readonly defaultGroups?: readonly string[]
+  /** When present, users have only these groups and the default ones. */
+  readonly allowedGroups?: readonly string[] | null
+}
+
+/** Names of the groups that every user of the zone has (`userConfig.defaultGroups`). */
+export function defaultGroups(zone: Zone, serviceName: string): readonly string[] {
+  return (
+    zone.config.userConfig?.defaultGroups ?? [
+      'openid',
+      'password.write',
+      `${serviceName}.user`,
+      'approvals.me',
+      'profile',
+      'roles',
+      'user_attributes',
+      `${serviceName}.offline_token`,
+    ]
+  )
+}
+
+/** The zone's own value when it is set, that is present and not -1. */
+export function setting(value: number | undefined): number | undefined {
+  return value === undefined || value < 0 ? undefined : value
+}

@@ -1,0 +1,178 @@
+// The seam to the database: what the rest of the source may ask of it. Owns every record at rest; refuses to know what
+// a token means or who may read one. The zone is the first argument everywhere, so that it cannot be forgotten.
+import type { Approval } from '../model/approval.ts'
+import type { Client, ClientSecret } from '../model/client.ts'
+import type { ExternalGroup, Group, Membership } from '../model/group.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { Session, SignIn } from '../model/session.ts'
+import type { SigningKeyRecord } from '../model/signing-key.ts'
+import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+
+/** Thrown by `insert` when a record with the same natural key exists. */
+export class AlreadyExists extends Error {
+  constructor(what: string, options?: ErrorOptions) {
+    super(`${what} already exists`, options)
+    this.name = 'AlreadyExists'
+  }
+}
+
+/** Thrown when the database cannot be reached or refuses to work: the caller answers 503. */
+export class StoreUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreUnavailable'
+  }
+}
+
+/** Everything at rest, area by area. Every write is durable when its promise resolves. */
+export interface Store {
+  readonly zones: ZoneStore
+  readonly clients: ClientStore
+  readonly users: UserStore
+  readonly groups: GroupStore
+  readonly providers: ProviderStore
+  readonly keys: SigningKeyStore
+  readonly approvals: ApprovalStore
+  readonly codes: CodeStore
+  readonly tokens: TokenStore
+  readonly sessions: SessionStore
+  readonly events: EventStore
+  readonly bootstrap: BootstrapStore
+  /** One small batch of deleting what expired before `now`; answers how many rows went, 0 when nothing is left. */
+  purge(now: Date): Promise<number>
+  /** A read that proves the database answers; throws `StoreUnavailable`. */
+  ping(): Promise<void>
+  /** Finishes the writes under way and closes every connection. */
+  close(): Promise<void>
+}
+
+/** Zones; reads are cached. */
+export interface ZoneStore {
+  find(id: string): Promise<Zone | undefined>
+  /** By lower-case subdomain, inactive ones too. */
+  findBySubdomain(subdomain: string): Promise<Zone | undefined>
+  insert(zone: Zone): Promise<void>
+  /** Replaces the record with this id. */
+  update(zone: Zone): Promise<void>
+}
+
+/** Clients; `find` is cached. */
+export interface ClientStore {
+  find(zoneId: string, clientId: string): Promise<Client | undefined>
+  insert(zoneId: string, client: Client): Promise<void>
+  update(zoneId: string, client: Client): Promise<void>
+  /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
+  renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
+}
+
+/** Users; not cached. User names are compared without case. */
+export interface UserStore {
+  find(zoneId: string, id: string): Promise<User | undefined>
+  findByName(zoneId: string, origin: string, userName: string): Promise<User | undefined>
+  insert(zoneId: string, user: User): Promise<void>
+  update(zoneId: string, user: User): Promise<void>
+  /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
+  renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
+  /** Moves the last logon to previous and sets the new one, and clears failed sign-ins, in one transaction. */
+  recordLogon(zoneId: string, id: string, at: Date): Promise<void>
+}
+
+/** Groups and memberships. */
+export interface GroupStore {
+  /** By name, without case. */
+  findByName(zoneId: string, displayName: string): Promise<Group | undefined>
+  /** Of those names, the groups that exist; for the sentences of the approval page. */
+  findByNames(zoneId: string, displayNames: readonly string[]): Promise<readonly Group[]>
+  insert(zoneId: string, group: Group): Promise<void>
+  update(zoneId: string, group: Group): Promise<void>
+  /** Adds a member; nothing happens when it is one already. */
+  addMember(zoneId: string, membership: Membership): Promise<void>
+  /** Names of the groups that the user is in, directly or through nested groups; cycles are harmless. */
+  namesOfUser(zoneId: string, userId: string): Promise<readonly string[]>
+  /** Adds a mapping; nothing happens when it exists. */
+  addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>
+}
+
+/** Identity providers; reads are cached. */
+export interface ProviderStore {
+  findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
+  /** Every active provider of the zone, by origin key. */
+  listActive(zoneId: string): Promise<readonly IdentityProvider[]>
+  insert(zoneId: string, provider: IdentityProvider): Promise<void>
+  update(zoneId: string, provider: IdentityProvider): Promise<void>
+}
+
+/** Signing keys; `list` is cached. */
+export interface SigningKeyStore {
+  /** Every key of the zone, oldest first. */
+  list(zoneId: string): Promise<readonly SigningKeyRecord[]>
+  /** Adds a key, or replaces the one with this id; when it is active every other key of the zone becomes inactive. */
+  save(zoneId: string, key: SigningKeyRecord): Promise<void>
+  /**
+   * Adds an active key unless the zone has one already, and answers the zone's keys: two processes that find an empty
+   * zone at once agree on one key.
+   */
+  saveFirst(zoneId: string, key: SigningKeyRecord): Promise<readonly SigningKeyRecord[]>
+}
+
+/** Approvals. */
+export interface ApprovalStore {
+  /** Unexpired decisions of the user for the client. */
+  list(zoneId: string, userId: string, clientId: string, now: Date): Promise<readonly Approval[]>
+  /** Stores or replaces each decision, all or none. */
+  save(zoneId: string, approvals: readonly Approval[]): Promise<void>
+}
+
+/** Authorization codes. */
+export interface CodeStore {
+  insert(zoneId: string, code: AuthorizationCode): Promise<void>
+  /** Marks the code as used and answers it; of two redemptions at the same instant exactly one is `redeemed`. */
+  redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
+}
+
+/** Opaque, revocable and refresh tokens, and the list of revoked grants. */
+export interface TokenStore {
+  insert(zoneId: string, token: StoredToken): Promise<void>
+  find(zoneId: string, idDigest: string): Promise<StoredToken | undefined>
+  /** Marks a rotating refresh token as used; false when it already was or is gone: exactly one caller gets true. */
+  use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
+  /** Deletes one token; whether there was one. */
+  delete(zoneId: string, idDigest: string): Promise<boolean>
+  /** Deletes every stored refresh token of the client and user (`refreshTokenUnique`). */
+  deleteRefreshTokens(zoneId: string, clientId: string, userId: string): Promise<void>
+  /** Revokes everything of one grant: deletes its stored tokens and remembers the grant until `expiresAt`. */
+  revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
+  isGrantRevoked(zoneId: string, grantId: string): Promise<boolean>
+}
+
+/** Browser sessions. */
+export interface SessionStore {
+  find(zoneId: string, idDigest: string): Promise<Session | undefined>
+  insert(zoneId: string, session: Session): Promise<void>
+  /** Changes only the members given; `undefined` clears one. Nothing happens when the session is gone. */
+  update(
+    zoneId: string,
+    idDigest: string,
+    change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
+  ): Promise<void>
+  /** Replaces the session `oldDigest` (when given) by a signed-in one, in one transaction. */
+  replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
+  delete(zoneId: string, idDigest: string): Promise<void>
+}
+
+/** Failed sign-ins, which lock accounts. */
+export interface EventStore {
+  recordFailure(zoneId: string, userId: string, at: Date): Promise<void>
+  /** Moments of the user's failures after `since`, oldest first. */
+  failures(zoneId: string, userId: string, since: Date): Promise<readonly Date[]>
+  clearFailures(zoneId: string, userId: string): Promise<void>
+}
+
+/** What the bootstrap applied, so that a record changed through an API is not reset at the next start. */
+export interface BootstrapStore {
+  /** The digest of the definition that was applied last for this record. */
+  applied(zoneId: string, kind: string, key: string): Promise<string | undefined>
+  remember(zoneId: string, kind: string, key: string, definitionDigest: string): Promise<void>
+}
