@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { differenceIds } from '../src/model/compatibility.ts'
+
+const root = join(import.meta.dirname, '..')
+const textOf = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** A row of a Markdown table with the line it stands on; the cells are trimmed and keep their markup. */
+interface Row {
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+/** The rows of every table whose head has exactly these titles. */
+function tableRows(markdown: string, titles: readonly string[]): readonly Row[] {
+  const rows: Row[] = []
+  let inside = false
+  for (const [index, text] of markdown.split('\n').entries()) {
+    if (!text.startsWith('|')) {
+      inside = false
+      continue
+    }
+    const cells = cellsOf(text)
+    if (titles.length === cells.length && titles.every((title, column) => title === cells[column])) inside = true
+    else if (inside && !/^\|[-:|\s]+\|$/.test(text)) rows.push({ line: index + 1, cells })
+  }
+  return rows
+}
+
+/** A bar inside a cell is written `\|`. */
+function cellsOf(line: string): readonly string[] {
+  return line
+    .trim()
+    .slice(1, -1)
+    .split(/(?<!\\)\|/)
+    .map(cell => cell.trim())
+}
+
+const repeated = (values: readonly string[]): readonly string[] =>
+  values.filter((value, index) => values.indexOf(value) !== index)
+
+const COVERAGE = ['Endpoint', 'Parameter or field', 'State', 'Test']
+
+/** What is wrong with the rows of the coverage page, line by line; `read` answers a test's text, or undefined. */
+function coverageProblems(markdown: string, read: (path: string) => string | undefined): readonly string[] {
+  const rows = tableRows(markdown, COVERAGE)
+  const seen = new Set<string>()
+  return rows.flatMap(({ line, cells }) => {
+    const [endpoint = '', field = '', state = '', test = ''] = cells
+    const problem = rowProblem({ columns: cells.length, endpoint, field, state, test }, read)
+    const key = `${endpoint} ${field}`.toLowerCase()
+    const duplicate = seen.has(key)
+    seen.add(key)
+    return [problem, duplicate ? 'the row is there twice' : undefined]
+      .filter(text => text !== undefined)
+      .map(text => `line ${line}: ${text}`)
+  })
+}
+
+function rowProblem(
+  row: { columns: number; endpoint: string; field: string; state: string; test: string },
+  read: (path: string) => string | undefined,
+): string | undefined {
+  if (row.columns !== COVERAGE.length) return `${row.columns} columns`
+  if (row.endpoint === '' || row.field === '') return 'a cell is empty'
+  switch (row.state) {
+    case 'planned':
+    case 'absent':
+      return row.test === '' ? undefined : `a test stands beside "${row.state}"`
+    case 'done':
+    case 'partly':
+      return testProblem(row.test, read)
+    default:
+      return `unknown state "${row.state}"`
+  }
+}
+
+/** `path` or `path: words of the test's name`; the words must stand in the file. */
+function testProblem(cell: string, read: (path: string) => string | undefined): string | undefined {
+  const [, path, words] = /^`?(test\/[\w./-]+\.test\.ts)(?:: (.+?))?`?$/.exec(cell) ?? []
+  if (path === undefined) return `no test is named by "${cell}"`
+  const text = read(path)
+  if (text === undefined) return `${path} does not exist`
+  if (words === undefined || text.includes(words.replaceAll('\\|', '|'))) return undefined
+  return `"${words}" does not occur in ${path}`
+}
+
+const readInRepository = (path: string): string | undefined => (existsSync(join(root, path)) ? textOf(path) : undefined)
+
+describe('docs/coverage.md', () => {
+  const markdown = textOf('docs/coverage.md')
+
+  it('has the interface in its tables', () => {
+    assert.ok(tableRows(markdown, COVERAGE).length > 1000)
+  })
+
+  it('gives every row a valid state and, where it claims something, a test that exists', () => {
+    assert.deepEqual(coverageProblems(markdown, readInRepository), [])
+  })
+
+  it('explains every state it uses', () => {
+    const explained = new Set(tableRows(markdown, ['State', 'Means']).map(row => row.cells[0]))
+    const used = tableRows(markdown, COVERAGE).map(row => `\`${row.cells[2]}\``)
+    assert.deepEqual(
+      used.filter(state => !explained.has(state)),
+      [],
+    )
+  })
+
+  it('has nothing but headings and tables below its first heading, so that no row escapes the checks', () => {
+    const body = markdown.slice(markdown.indexOf('\n## '))
+    const stray = body.split('\n').filter(line => line !== '' && !line.startsWith('## ') && !line.startsWith('| '))
+    assert.deepEqual([...new Set(stray)], ['|---|---|---|---|'])
+    const heads = body.match(/^\| Endpoint \|.*$/gm) ?? []
+    assert.equal(heads.length, body.match(/^## /gm)?.length)
+    assert.deepEqual([...new Set(heads)], [`| ${COVERAGE.join(' | ')} |`])
+  })
+})
+
+const readExample = (path: string): string | undefined =>
+  path === 'test/a.test.ts' ? "it('refuses a | b', () => {})" : undefined
+
+describe('the check of a coverage page', () => {
+  const cases = [
+    { name: 'accepts a row without a claim', row: '| `/a` | `b` | absent | |' },
+    { name: 'accepts a test file', row: '| `/a` | `b` | done | test/a.test.ts |' },
+    { name: 'accepts words of a test', row: '| `/a` | `b` | partly | `test/a.test.ts: refuses a \\| b` |' },
+    {
+      name: 'refuses words that no test has',
+      row: '| `/a` | `b` | done | test/a.test.ts: accepts |',
+      problem: 'occur',
+    },
+    { name: 'refuses a file that does not exist', row: '| `/a` | `b` | done | test/b.test.ts |', problem: 'exist' },
+    { name: 'refuses a file that is no test', row: '| `/a` | `b` | done | README.md |', problem: 'no test' },
+    { name: 'refuses a claim without a test', row: '| `/a` | `b` | done | |', problem: 'no test' },
+    { name: 'refuses an unknown state', row: '| `/a` | `b` | ready | |', problem: 'state' },
+    { name: 'refuses a test beside no claim', row: '| `/a` | `b` | planned | test/a.test.ts |', problem: 'beside' },
+    { name: 'refuses a missing column', row: '| `/a` | `b` | absent |', problem: 'columns' },
+    { name: 'refuses an empty field', row: '| `/a` | | absent | |', problem: 'empty' },
+    { name: 'refuses a row twice', row: '| `/a` | `b` | absent | |\n| `/A` | `b` | absent | |', problem: 'twice' },
+  ]
+  for (const { name, row, problem } of cases) {
+    it(name, () => {
+      const found = coverageProblems(`| ${COVERAGE.join(' | ')} |\n|---|---|---|---|\n${row}\n`, readExample)
+      if (problem === undefined) assert.deepEqual(found, [])
+      else assert.match(found.join('\n'), new RegExp(problem))
+    })
+  }
+})
+
+describe('docs/compatibility.md', () => {
+  const markdown = textOf('docs/compatibility.md')
+  const rows = tableRows(markdown, ['Id', 'What', '`standard`', '`uaa`', 'State'])
+  const ids = rows.map(row => row.cells[0] ?? '')
+
+  it('has an entry for every difference in the source', () => {
+    const missing = Object.values(differenceIds).filter(id => !ids.includes(id))
+    assert.deepEqual(missing, [])
+  })
+
+  it('has each difference once', () => {
+    assert.deepEqual(repeated(ids), [])
+  })
+
+  it('says of each difference what both modes do and whether it is built', () => {
+    const incomplete = rows.filter(
+      ({ cells }) => cells.length !== 5 || cells.includes('') || !/^(built|planned)$/.test(cells[4] ?? ''),
+    )
+    assert.deepEqual(incomplete, [])
+  })
+})
+
+describe('the documents', () => {
+  const documents = ['.', 'docs', 'docs/decisions']
+    .filter(folder => existsSync(join(root, folder)))
+    .flatMap(folder => readdirSync(join(root, folder)).map(name => join(folder, name)))
+    .filter(path => path.endsWith('.md'))
+
+  it('link only to files of the repository that exist', () => {
+    const broken = documents.flatMap(path =>
+      [...textOf(path).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+        .map(match => match[1] ?? '')
+        .filter(target => !/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
+        .map(target => `${path}: ${target}`),
+    )
+    assert.deepEqual(broken, [])
+  })
+})
