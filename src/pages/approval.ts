@@ -1,0 +1,72 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+
+/** One thing that the application asks for. */
+export interface ScopeChoice {
+  /** `scope.0`, `scope.1`, … */
+  readonly name: string
+  /** `scope.` and the scope. */
+  readonly value: string
+  /** What it means, in the words of the zone; the scope itself where the zone has none. */
+  readonly text: string
+  /** What the person decided the last time. */
+  readonly state: 'undecided' | 'approved' | 'denied'
+}
+
+/** What the approval page shows. */
+export interface ApprovalProps {
+  readonly clientName: string
+  /** Where the person is sent on to; shown by its host. */
+  readonly redirectUri: string
+  readonly userName: string
+  /** The authorization request that the answer is posted to: a URL of this server. */
+  readonly action: string
+  readonly formRedirectUri: string
+  readonly scopes: readonly ScopeChoice[]
+}
+
+/** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
+export function approvalPage(chrome: Chrome, props: ApprovalProps): Html {
+  const body = html`<form id="application_authorization" action="${props.action}" method="post" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
+<fieldset>
+<legend>Choose what it may do with your account <strong>${isolated(props.userName)}</strong>.</legend>
+<ul class="choices">
+${props.scopes.map(choice)}</ul>
+</fieldset>
+<p class="note">You then return to <strong>${isolated(destination(props.redirectUri), 1000)}</strong></p>
+<div class="buttons">
+<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">Deny</button>
+<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">Allow</button>
+</div>
+</form>
+`
+  return layout(chrome, {
+    title: 'Allow access',
+    heading: html`${isolated(props.clientName, 80)} asks for access`,
+    body,
+  })
+}
+
+const DECIDED = { undecided: undefined, approved: 'allowed before', denied: 'declined before' }
+
+function choice({ name, value, text, state }: ScopeChoice): Html {
+  const scope = value.replace(/^scope\./, '')
+  const details = [text !== scope && html`<code>${isolated(scope)}</code>`, DECIDED[state]].filter(Boolean)
+  return html`<li class="${state}"><input type="checkbox" id="${name}" name="${name}" value="${value}"${
+    state !== 'denied' && html` checked`
+  }><label for="${name}">${isolated(text, 500)}${
+    details.length > 0 && html` <small>${details[0]}${details.length > 1 && html` · ${details[1]}`}</small>`
+  }</label></li>
+`
+}
+
+/** The host, uncut, which is what a person can judge; what has none, such as an app's own scheme, without its query. */
+function destination(redirectUri: string): string {
+  if (URL.canParse(redirectUri)) {
+    const { protocol, host } = new URL(redirectUri)
+    if ((protocol === 'https:' || protocol === 'http:') && host !== '') return host
+  }
+  return redirectUri.replace(/[?#].*$/s, '')
+}

@@ -1,0 +1,35 @@
+// What comes from outside and is shown on a page: names that clients, scopes and people chose, links and pictures of an
+// operator, descriptions with parameters in them. `html` keeps them from becoming markup; this file keeps them from
+// misleading: a text cannot turn the direction of its neighbours, a link cannot run a script, a picture is a picture.
+import { type Html, html } from '../base/html.ts'
+
+/** Control characters and line separators: they show nothing, or break what stands beside them. */
+const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
+/** Explicit embeddings, overrides and isolates: right-to-left scripts read well without, forged names do not. */
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g
+
+/** The text without control and direction characters, cut after `limit` units of UTF-16; for titles and attributes. */
+export function plain(text: string, limit = 200): string {
+  const clean = text.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
+  if (clean.length <= limit) return clean
+  const half = /[\ud800-\udbff]$/ // a cut through a pair leaves its first half
+  return `${clean.slice(0, limit).replace(half, '').trimEnd()}…`
+}
+
+/** `plain` in an element of its own direction, so that it cannot reorder the words around it. */
+export const isolated = (text: string, limit?: number): Html => html`<bdi>${plain(text, limit)}</bdi>`
+
+const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
+
+/** The link when it leads to a page or a mailbox; undefined for every other scheme, `javascript:` above all. */
+export function safeLink(url: string | undefined): string | undefined {
+  if (url === undefined || !URL.canParse(url, 'https://relative.invalid')) return undefined
+  return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
+}
+
+/** A base64 PNG, line breaks allowed, as a data URI; undefined when it is absent or no base64. */
+export function pngDataUri(base64: string | null | undefined): string | undefined {
+  const digits = base64?.replace(/\s+/g, '')
+  if (!digits || digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(digits)) return undefined
+  return `data:image/png;base64,${digits}`
+}

@@ -1,0 +1,54 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+import { type Chrome, layout } from './layout.ts'
+
+/** An application that the person can open. */
+export interface Tile {
+  readonly name: string
+  readonly url: string
+  /** Base64 PNG. */
+  readonly icon?: string | undefined
+}
+
+/** What the home page shows. */
+export interface HomeProps {
+  readonly userName: string
+  readonly tiles: readonly Tile[]
+}
+
+/** The page of `/` and `/home`: the applications of the zone that want to be found there. */
+export function homePage(chrome: Chrome, { userName, tiles }: HomeProps): Html {
+  const shown = tiles.flatMap(item => {
+    const link = safeLink(item.url)
+    return link === undefined ? [] : [tile(item, link)]
+  })
+  const heading = html`Hello, ${isolated(userName, 80)}`
+  if (shown.length === 0) {
+    const body = html`<p class="lead">You are signed in. No application is listed here yet: open the one you need, and it will know you.</p>
+`
+    return layout(chrome, { title: 'Home', heading, body })
+  }
+  const body = html`<p class="lead">Choose an application to open.</p>
+<ul class="tiles">
+${shown}</ul>
+`
+  return layout(chrome, { title: 'Home', heading, body, shape: 'wide' })
+}
+
+const letters = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** The first letter, or emoji, of a name: what stands for an icon. */
+function initialOf(name: string): string {
+  const [first] = letters.segment(plain(name))
+  return first?.segment.toUpperCase() ?? ''
+}
+
+function tile({ name, icon }: Tile, link: string): Html {
+  const picture = pngDataUri(icon)
+  return html`<li><a class="tile" href="${link}">${
+    picture === undefined
+      ? html`<span class="initial" aria-hidden="true">${initialOf(name)}</span>`
+      : html`<img class="logo" src="${picture}" alt="" width="44" height="44">`
+  }${isolated(name)}</a></li>
+`
+}

@@ -1,0 +1,134 @@
+// What every page shares, and the only place that makes a whole document. Pages are pure functions from typed props to
+// `Html`: they know no request, no session and no database, and they look nothing up. There is no script and no style
+// inside a document, so that the strictest content security policy holds; everything works with the stylesheet absent.
+import { type Html, html } from '../base/html.ts'
+import type { Branding } from '../model/zone.ts'
+import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+
+/** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached for ever. */
+export interface AssetUrls {
+  readonly stylesheet: string
+  /** An SVG. */
+  readonly icon: string
+  /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */
+  readonly zoneStylesheet?: string | undefined
+}
+
+/** What surrounds the content of a page: the same for all pages of one answer. */
+export interface Chrome {
+  readonly zoneName: string
+  readonly isDefaultZone: boolean
+  /** With the default zone's values already filled in where this zone has none. */
+  readonly branding: Branding
+  /** Empty, or the path of the base URL without a slash at its end: `/uaa`. */
+  readonly basePath: string
+  readonly assets: AssetUrls
+  /** Who is signed in; absent on pages for anyone. */
+  readonly person?: { readonly userName: string; readonly signOutAction: string } | undefined
+  /** The anti-forgery field that every form of the page carries. */
+  readonly csrf?: { readonly name: string; readonly value: string } | undefined
+  readonly year: number
+}
+
+/** The content of one page. */
+export interface Page {
+  /** What the page is, in front of the zone's name in the window's title. */
+  readonly title: string
+  /** The heading; left out when the body has one itself. */
+  readonly heading?: Html | string | undefined
+  readonly body: Html
+  /** `card`, the default, is one column for one decision; `wide` is a page to look around. */
+  readonly shape?: 'card' | 'wide' | undefined
+  /** Loads the page again after so many seconds. */
+  readonly refreshSeconds?: number | undefined
+}
+
+const PRODUCT = 'Latchkey'
+
+/** Who runs the place, as the person reads it: the company in the default zone, else the zone. */
+export const siteName = (chrome: Chrome): string =>
+  plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? PRODUCT) : chrome.zoneName, 80)
+
+/** A complete document round the content: head, banner of the zone, brand, who is signed in, main landmark, footer. */
+export function layout(chrome: Chrome, page: Page): Html {
+  const content = html`${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
+  return html`<!doctype html>
+<html lang="en" dir="ltr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${page.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${page.refreshSeconds}">\n`}<title>${plain(page.title)} · ${siteName(chrome)}</title>
+<link rel="stylesheet" href="${chrome.assets.stylesheet}">
+${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
+</head>
+<body class="${chrome.person ? 'signed-in' : 'signed-out'}">
+<a class="skip" href="#main">Skip to content</a>
+<header>
+${bannerStrip(chrome.branding)}<div class="top">
+${brand(chrome)}${chrome.person && person(chrome, chrome.person)}
+</div>
+</header>
+<main id="main" tabindex="-1" class="${page.shape ?? 'card'}">
+${content}
+</main>
+${footer(chrome)}
+</body>
+</html>
+`
+}
+
+function iconLink({ assets, branding }: Chrome): Html {
+  const square = pngDataUri(branding.squareLogo)
+  if (square !== undefined) return html`<link rel="icon" type="image/png" href="${square}">`
+  return html`<link rel="icon" type="image/svg+xml" href="${assets.icon}">`
+}
+
+/** The strip on top that an operator may set; its logo wins over its text. */
+function bannerStrip({ banner }: Branding): Html | undefined {
+  const logo = pngDataUri(banner?.logo)
+  const text = banner?.text ? plain(banner.text, 1000) : ''
+  if (logo === undefined && text === '') return undefined
+  const content = logo === undefined ? html`<bdi>${text}</bdi>` : html`<img src="${logo}" alt="${text || 'Banner'}">`
+  const link = safeLink(banner?.link)
+  return html`<div class="banner">${link === undefined ? content : html`<a href="${link}">${content}</a>`}</div>\n`
+}
+
+/** The zone's logo, or the key and the name; a way home for who is signed in. */
+function brand(chrome: Chrome): Html {
+  const name = siteName(chrome)
+  const product = pngDataUri(chrome.branding.productLogo)
+  const square = pngDataUri(chrome.branding.squareLogo)
+  const content =
+    product === undefined
+      ? html`<img class="${square === undefined ? 'mark' : 'mark logo'}" src="${square ?? chrome.assets.icon}" alt="" width="40" height="40"><bdi>${name}</bdi>`
+      : html`<img class="logo" src="${product}" alt="${name}">`
+  if (chrome.person === undefined) return html`<div class="brand">${content}</div>`
+  return html`<a class="brand" href="${chrome.basePath}/">${content}</a>`
+}
+
+function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome['person']>): Html {
+  return html`
+<form class="person" action="${signOutAction}" method="post">${csrfField(chrome)}
+<span class="name">${isolated(userName)}</span>
+<button class="quiet" type="submit">Sign out</button>
+</form>`
+}
+
+function footer({ branding, isDefaultZone, zoneName, year }: Chrome): Html {
+  const company = plain(branding.companyName ?? (isDefaultZone ? PRODUCT : zoneName), 80)
+  const links = Object.entries(branding.footerLinks ?? {}).flatMap(([text, url]) => {
+    const link = safeLink(url)
+    return link === undefined ? [] : [html`<li><a href="${link}">${isolated(text)}</a></li>`]
+  })
+  return html`<footer>
+<p>${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : html`© ${year} ${isolated(company)}`}</p>
+${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
+}
+
+/** A hidden field; attributes in the order type, name, value, which scrapers of the login form rely on. */
+export const hiddenField = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`
+
+/** The anti-forgery field of the page, for every form that posts to this server. */
+export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenField(csrf.name, csrf.value)

@@ -1,0 +1,115 @@
+import { type Html, html } from '../base/html.ts'
+import type { Prompt } from '../model/zone.ts'
+import { isolated, plain, safeLink } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import type { Message } from './messages.ts'
+
+/** What the sign-in page shows. */
+export interface LoginProps {
+  /** The fields of the form; none, and there is no form. A `passcode` prompt is for programs and never rendered. */
+  readonly prompts: readonly Prompt[]
+  /** Pre-fills the user name. */
+  readonly userName?: string | undefined
+  readonly message?: Message | undefined
+  readonly formRedirectUri?: string | undefined
+  readonly loginHint?: string | undefined
+  /** The application that the person is on the way to. */
+  readonly clientName?: string | undefined
+  readonly links: { readonly createAccount?: string | undefined; readonly resetPassword?: string | undefined }
+  /** Other places to sign in at, by the text of their link. */
+  readonly providers: readonly { readonly name: string; readonly url: string }[]
+}
+
+// The form carries an anti-forgery value that expires with its cookie after a day: the page is then loaded afresh.
+const REFRESH_SECONDS = 86_400
+const MESSAGE_ID = 'message'
+
+/** The page of `/login`: a form for the zone's prompts, links to other providers, or both. */
+export function loginPage(chrome: Chrome, props: LoginProps): Html {
+  const prompts = props.prompts.filter(prompt => prompt.name !== 'passcode')
+  const providers = props.providers.flatMap(({ name, url }) => {
+    const link = safeLink(url)
+    return link === undefined
+      ? []
+      : [html`<a class="saml-login-link button plain" href="${link}">${isolated(name)}</a>\n`]
+  })
+  const body = html`${props.clientName !== undefined && html`<p class="lead">to continue to <strong>${isolated(props.clientName)}</strong></p>\n`}${
+    props.message && alert(props.message)
+  }${prompts.length > 0 && signInForm(chrome, props, prompts)}${
+    prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>or</span></p>\n`
+  }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
+    prompts.length + providers.length === 0 &&
+    html`<p>No way to sign in is set up here. Please ask your administrator.</p>\n`
+  }${createAccount(props)}`
+  return layout(chrome, { title: 'Sign in', heading: 'Sign in', body, refreshSeconds: REFRESH_SECONDS })
+}
+
+function alert({ kind, text }: Message): Html {
+  const sign = kind === 'error' ? html`<path d="M10 5.5v5.5M10 14v.5"/>` : html`<path d="m6 10.5 2.8 2.8L14.2 7.5"/>`
+  return html`<div id="${MESSAGE_ID}" class="alert alert-${kind}" role="${kind === 'error' ? 'alert' : 'status'}">
+<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="9"/>${sign}</svg>
+<p>${plain(text, 1000)}</p>
+</div>
+`
+}
+
+function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[]): Html {
+  const focused = prompts.findIndex(prompt => valueOf(prompt, props) === undefined)
+  const reset = prompts.findIndex(prompt => prompt.type === 'password')
+  const fields = prompts.map((prompt, index) =>
+    field(prompt, {
+      index,
+      value: valueOf(prompt, props),
+      focus: index === focused,
+      described: props.message?.kind === 'error',
+      resetPassword: index === reset ? safeLink(props.links.resetPassword) : undefined,
+    }),
+  )
+  // UAA: the opening tag is known to clients in exactly these words.
+  return html`<form action="${chrome.basePath}/login.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${props.formRedirectUri !== undefined && hiddenField('form_redirect_uri', props.formRedirectUri)}${
+  props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)
+}
+${fields}<input class="button" type="submit" value="Sign in">
+</form>
+`
+}
+
+const valueOf = (prompt: Prompt, props: LoginProps): string | undefined =>
+  prompt.name === 'username' && props.userName !== '' ? props.userName : undefined
+
+interface FieldProps {
+  readonly index: number
+  readonly value: string | undefined
+  readonly focus: boolean
+  /** Whether the message above belongs to the field. */
+  readonly described: boolean
+  readonly resetPassword: string | undefined
+}
+
+/** The kinds of field that a prompt may ask for; every other one is a line of text. */
+const FIELD_TYPES = new Set(['password', 'email', 'tel'])
+/** What password managers look for. */
+const AUTOCOMPLETE = new Map([
+  ['username', 'username'],
+  ['password', 'current-password'],
+])
+
+function field(prompt: Prompt, { index, value, focus, described, resetPassword }: FieldProps): Html {
+  const autocomplete = AUTOCOMPLETE.get(prompt.name)
+  const id = autocomplete === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
+  return html`<div class="field">
+<label for="${id}">${isolated(prompt.text)}</label>
+<input id="${id}" type="${FIELD_TYPES.has(prompt.type) ? prompt.type : 'text'}" name="${prompt.name}"${
+    value !== undefined && html` value="${value}"`
+  } autocomplete="${autocomplete ?? 'off'}" autocapitalize="none" autocorrect="off" spellcheck="false"${
+    described && html` aria-describedby="${MESSAGE_ID}"`
+  }${focus && html` autofocus`}>
+${resetPassword !== undefined && html`<a class="aside" href="${resetPassword}">Reset password</a>\n`}</div>
+`
+}
+
+function createAccount({ links }: LoginProps): Html | undefined {
+  const link = safeLink(links.createAccount)
+  return link === undefined ? undefined : html`<p class="below">New here? <a href="${link}">Create account</a></p>`
+}

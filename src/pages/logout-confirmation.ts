@@ -1,0 +1,28 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
+
+/** What the question before a logout needs. */
+export interface LogoutConfirmationProps {
+  /** Where the answer is posted to: a URL of this server. */
+  readonly action: string
+  /** The parameters of the logout request, handed on as they came. */
+  readonly fields: Readonly<Record<string, string>>
+  readonly userName: string
+}
+
+/** The page that asks before a logout nobody vouches for (OpenID Connect RP-Initiated Logout §2). */
+export function logoutConfirmationPage(chrome: Chrome, props: LogoutConfirmationProps): Html {
+  // The page's own anti-forgery value stands first and alone, whatever the request called its parameters.
+  const fields = Object.entries(props.fields).filter(([name]) => name !== chrome.csrf?.name)
+  const body = html`<p class="lead">You are signed in to <bdi>${siteName(chrome)}</bdi> as <strong>${isolated(props.userName)}</strong>.</p>
+<form id="logout_confirmation" action="${props.action}" method="post" accept-charset="UTF-8">
+${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
+<div class="buttons">
+<a class="button plain" href="${chrome.basePath}/">Cancel</a>
+<button class="button" type="submit">Sign out</button>
+</div>
+</form>
+`
+  return layout(chrome, { title: 'Sign out', heading: 'Sign out?', body })
+}

@@ -1,0 +1,16 @@
+import { type Html, html } from '../base/html.ts'
+import { type Chrome, layout, siteName } from './layout.ts'
+import { safeLink } from './foreign.ts'
+
+/** What the page after a logout shows. */
+export interface SignedOutProps {
+  readonly signInUrl: string
+}
+
+/** The page where a logout ends that leads nowhere else (OpenID Connect RP-Initiated Logout §2). */
+export function signedOutPage(chrome: Chrome, { signInUrl }: SignedOutProps): Html {
+  const link = safeLink(signInUrl)
+  const body = html`<p class="lead">Your session with <bdi>${siteName(chrome)}</bdi> has ended. On a shared computer, close the browser too.</p>
+${link !== undefined && html`<a class="button plain" href="${link}">Sign in again</a>\n`}`
+  return layout(chrome, { title: 'Signed out', heading: 'You are signed out', body })
+}

@@ -1,0 +1,202 @@
+// Every state of every page, drawn by a real browser under the strictest content security policy.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { states } from './states.ts'
+
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'"
+const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+const files = new Map<string, { readonly type: string; readonly content: Buffer | string }>([
+  ['/assets/latchkey.css', { type: 'text/css', content: readFileSync('assets/latchkey.css') }],
+  ['/assets/icon.svg', { type: 'image/svg+xml', content: readFileSync('assets/icon.svg') }],
+  ['/zone.css', { type: 'text/css', content: zoneStylesheet({ banner: { backgroundColor: '#ffd54a' } }) ?? '' }],
+  [
+    '/axe.js',
+    { type: 'text/javascript', content: readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js')) },
+  ],
+  ...Object.entries(states).map(
+    ([name, page]) => [`/${name}`, { type: 'text/html; charset=utf-8', content: page.toString() }] as const,
+  ),
+])
+
+const server = createServer((request, response) => {
+  const file = files.get(request.url ?? '')
+  if (!file) return response.writeHead(404).end()
+  return response.writeHead(200, { 'content-type': file.type, 'content-security-policy': POLICY }).end(file.content)
+})
+
+let browser: Browser
+let base: string
+
+before(async () => {
+  browser = await launchBrowser()
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address)
+  base = `http://127.0.0.1:${address.port}`
+})
+
+after(async () => {
+  await browser.close()
+  server.closeAllConnections()
+  server.close()
+})
+
+/** Opens a page in a context of its own and gathers what the browser complains of. */
+async function open(options: BrowserContextOptions): Promise<{ page: Page; complaints: string[] }> {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', message => complaints.push(message.text()))
+  page.on('pageerror', error => complaints.push(error.message))
+  page.on('dialog', dialog => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', request => {
+    if (!request.url().startsWith(base) && !request.url().startsWith('data:')) complaints.push(request.url())
+  })
+  return { page, complaints }
+}
+
+const phone = { width: 320, height: 640 }
+const desktop = { width: 1280, height: 800 }
+const looks: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
+  { name: 'on a phone, light', options: { viewport: phone, colorScheme: 'light' } },
+  { name: 'on a phone, dark', options: { viewport: phone, colorScheme: 'dark' } },
+  { name: 'on a desktop, light', options: { viewport: desktop, colorScheme: 'light' } },
+  { name: 'on a desktop, dark', options: { viewport: desktop, colorScheme: 'dark' } },
+]
+
+// The expressions below run in the browser, where this program's types know nothing.
+const VIOLATIONS = `axe.run(document, {
+  runOnly: { type: 'tag', values: ${JSON.stringify(AXE_TAGS)} }, resultTypes: ['violations'],
+}).then(result => result.violations.flatMap(({ id, nodes }) =>
+  nodes.map(node => id + ': ' + node.target.join(' ') + ': ' + node.failureSummary)))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+/** Whatever can be pressed, a box together with its label, that is less than 44 pixels high or wide. */
+const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, input:not([type=hidden])')]
+  .map(element => element.type === 'checkbox' ? element.labels[0] : element)
+  .map(element => ({ text: element.outerHTML, box: element.getBoundingClientRect() }))
+  .filter(({ box }) => box.height < 44 || box.width < 44)
+  .map(({ text, box }) => box.width + ' x ' + box.height + ': ' + text)`
+
+describe('a drawn page', () => {
+  for (const { name: look, options } of looks) {
+    describe(look, () => {
+      let page: Page
+      let complaints: string[]
+      before(async () => {
+        ;({ page, complaints } = await open(options))
+      })
+      after(() => page.context().close())
+
+      for (const name of Object.keys(states)) {
+        it(`meets WCAG 2.2 AA, fits the width and needs nothing that the policy forbids: ${name}`, async () => {
+          complaints.length = 0
+          await page.goto(`${base}/${name}`)
+          assert.deepEqual(complaints, [])
+          assert.equal(await page.evaluate('document.scripts.length'), 0)
+          assert.equal(await page.evaluate(OVERFLOW), 0)
+          assert.deepEqual(await page.evaluate(SMALL_TARGETS), [])
+          await page.addScriptTag({ url: '/axe.js' })
+          assert.deepEqual(await page.evaluate(VIOLATIONS), [])
+        })
+      }
+    })
+  }
+
+  it('fails the same checks when it is spoilt', async () => {
+    const { page, complaints } = await open({ viewport: phone })
+    await page.goto(`${base}/login-failed`)
+    await page.addScriptTag({ url: '/axe.js' })
+    await page.evaluate(`{
+      document.querySelector('label[for=username]').remove()
+      document.querySelector('.alert p').style.color = '#f0c0bb'
+      document.querySelector('h1').style.width = '400px'
+      document.querySelector('a.aside').style.minHeight = '0'
+    }`)
+    const violations = await page.evaluate<readonly string[]>(VIOLATIONS)
+    const rules = new Set(violations.map(violation => violation.split(':')[0]))
+    assert.deepEqual(rules, new Set(['color-contrast', 'label']))
+    assert.equal(await page.evaluate(OVERFLOW), 100)
+    assert.equal((await page.evaluate<readonly string[]>(SMALL_TARGETS)).length, 1)
+    await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="alert(1)">')`)
+    await page.waitForFunction('document.images.length > 1 && [...document.images].every(image => image.complete)')
+    assert.ok(complaints.some(complaint => complaint.includes('Content Security Policy')))
+    await page.context().close()
+  })
+
+  it('is walked through by keyboard in the order of its tasks', async () => {
+    const { page } = await open({ viewport: desktop })
+    await page.goto(`${base}/login-providers`)
+    const visited: unknown[] = []
+    for (let step = 0; step < 7; step++) {
+      visited.push(
+        await page.evaluate(
+          'document.activeElement.name || document.activeElement.value || document.activeElement.text',
+        ),
+      )
+      await page.keyboard.press('Tab')
+    }
+    assert.deepEqual(visited, [
+      'username',
+      'password',
+      'Reset password',
+      'Sign in',
+      'Company directory',
+      'Harbour Single Sign-On',
+      'Create account',
+    ])
+    await page.context().close()
+  })
+
+  it('shows where the keyboard is', async () => {
+    const { page } = await open({ viewport: desktop })
+    await page.goto(`${base}/approval`)
+    for (let step = 0; step < 9; step++) {
+      await page.keyboard.press('Tab')
+      assert.match(
+        await page.evaluate<string>('getComputedStyle(document.activeElement).outline'),
+        /solid [23]px/,
+        `after ${step + 1} steps`,
+      )
+    }
+    await page.context().close()
+  })
+
+  it('skips to its content', async () => {
+    const { page } = await open({ viewport: desktop })
+    await page.goto(`${base}/approval`)
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate('document.activeElement.className'), 'skip')
+    assert.equal((await page.locator('.skip').boundingBox())?.height, 44)
+    await page.keyboard.press('Enter')
+    assert.equal(await page.evaluate('document.activeElement.id'), 'main')
+    await page.context().close()
+  })
+
+  const motions = [
+    { name: 'stands still for who asks for that', reducedMotion: 'reduce' },
+    { name: 'moves a little for everyone else', reducedMotion: 'no-preference' },
+  ] as const
+  for (const { name, reducedMotion } of motions) {
+    it(name, async () => {
+      const { page } = await open({ viewport: desktop, reducedMotion })
+      await page.goto(`${base}/login`)
+      const duration = await page.evaluate<string>(
+        `getComputedStyle(document.querySelector('.button')).transitionDuration`,
+      )
+      assert.equal(duration.startsWith('0s'), reducedMotion === 'reduce')
+      await page.context().close()
+    })
+  }
+})

@@ -1,0 +1,505 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import type { Html } from '../../src/base/html.ts'
+import { approvalPage } from '../../src/pages/approval.ts'
+import { errorPage } from '../../src/pages/error.ts'
+import { homePage } from '../../src/pages/home.ts'
+import type { Chrome } from '../../src/pages/layout.ts'
+import { type LoginProps, loginPage } from '../../src/pages/login.ts'
+import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
+import { signedOutPage } from '../../src/pages/signed-out.ts'
+import { anonymous, png, signedIn, states } from './states.ts'
+
+interface Tag {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+const TAG = /<(\/?[a-z][a-z0-9]*|!doctype)((?:\s+[a-z-]+(?:="[^"<>]*")?)*)\s*\/?>/iy
+
+/** Reads a document more strictly than a browser would: a `<` or `>` that is no tag of the plainest form is an error. */
+function tagsOf(page: Html): readonly Tag[] {
+  const text = page.toString()
+  const tags: Tag[] = []
+  for (let position = 0; position < text.length; position = TAG.lastIndex) {
+    const start = text.indexOf('<', position)
+    const between = text.slice(position, start < 0 ? undefined : start)
+    assert.ok(!between.includes('>'), `a stray > in ${JSON.stringify(between)}`)
+    if (start < 0) break
+    TAG.lastIndex = start
+    const match = TAG.exec(text)
+    assert.ok(match, `no plain tag: ${JSON.stringify(text.slice(start, start + 80))}`)
+    const attributes = [...(match[2] ?? '').matchAll(/([a-z-]+)(?:="([^"]*)")?/gi)]
+    tags.push({
+      name: (match[1] ?? '').toLowerCase(),
+      attributes: Object.fromEntries(
+        attributes.map(([, name = '', value = '']) => [name.toLowerCase(), unescape(value)]),
+      ),
+    })
+  }
+  return tags
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#96': '`' }
+const unescape = (text: string): string => text.replace(/&([#a-z0-9]+);/g, (all, name: string) => ENTITIES[name] ?? all)
+
+/** The names of the tags and their attributes: what a document is, apart from its words. */
+const skeleton = (page: Html): readonly string[] =>
+  tagsOf(page).map(({ name, attributes }) => [name, ...Object.keys(attributes)].join(' '))
+
+/** The tag with the attribute; there must be exactly one. */
+function only(page: Html, name: string, attribute: string, value: string): Tag {
+  const found = tagsOf(page).filter(tag => tag.name === name && tag.attributes[attribute] === value)
+  assert.equal(found.length, 1, `${name}[${attribute}="${value}"]`)
+  return found[0] ?? { name, attributes: {} }
+}
+
+const link = (text: string): string => `https://example.org/?${text}`
+
+/** Every page with the same text in every prop, bare where the prop is text and in the query where it is a link. */
+const everywhere: Readonly<Record<string, (text: string) => Html>> = {
+  login: text =>
+    loginPage(chrome(text), {
+      prompts: [
+        { name: 'username', type: text, text },
+        { name: 'password', type: 'password', text },
+        { name: text, type: text, text },
+      ],
+      userName: text,
+      message: { kind: 'error', text },
+      formRedirectUri: text,
+      loginHint: text,
+      clientName: text,
+      links: { createAccount: link(text), resetPassword: link(text) },
+      providers: [{ name: text, url: link(text) }],
+    }),
+  approval: text =>
+    approvalPage(signedInChrome(text), {
+      clientName: text,
+      redirectUri: text,
+      userName: text,
+      action: text,
+      formRedirectUri: text,
+      scopes: [
+        { name: text, value: text, text: `${text} ${text}`, state: 'undecided' },
+        { name: `${text}1`, value: `scope.${text}`, text: `a ${text}`, state: 'approved' },
+        { name: `${text}2`, value: `scope.${text}`, text: `b ${text}`, state: 'denied' },
+      ],
+    }),
+  error: text =>
+    errorPage(chrome(text), {
+      status: 400,
+      code: text,
+      title: text,
+      description: text,
+      back: { text, url: link(text) },
+    }),
+  'signed-out': text => signedOutPage(chrome(text), { signInUrl: link(text) }),
+  'logout-confirmation': text =>
+    logoutConfirmationPage(signedInChrome(text), { action: text, fields: { [`f${text}`]: text }, userName: text }),
+  home: text =>
+    homePage(signedInChrome(text), { userName: text, tiles: [{ name: text, url: link(text), icon: `*${text}` }] }),
+  'home-empty': text => homePage(signedInChrome(text), { userName: text, tiles: [] }),
+}
+
+function chrome(text: string): Chrome {
+  return {
+    zoneName: text,
+    isDefaultZone: text.length % 2 === 0,
+    branding: {
+      companyName: text,
+      productLogo: `*${text}`,
+      squareLogo: `*${text}`,
+      footerLegalText: text,
+      footerLinks: { [`f${text}`]: link(text) },
+      banner: { text, logo: `*${text}`, link: link(text), textColor: text, backgroundColor: text },
+    },
+    basePath: text,
+    assets: { stylesheet: text, icon: text, zoneStylesheet: text },
+    csrf: { name: `c${text}`, value: text },
+    year: 2026,
+  }
+}
+
+const signedInChrome = (text: string): Chrome => ({
+  ...chrome(text),
+  person: { userName: text, signOutAction: text },
+})
+
+const HOSTILE = [
+  { name: 'a script element', text: '<script>alert(1)</script>' },
+  { name: 'an attribute broken open', text: '" onfocus="alert(1)" autofocus x="' },
+  { name: 'single quotes and backticks', text: "' onmouseover='alert(1)' `onclick=alert(1)`" },
+  { name: 'the ends of title, textarea and comments', text: '</title></textarea>--><img src=x onerror=alert(1)>' },
+  { name: 'a style element', text: '"><style>*{display:none}</style>' },
+  { name: 'entities', text: '&lt;b&gt; &#60;b&#62; &quot;' },
+  { name: 'right-to-left overrides', text: 'photo_\u202Egnp.exe \u2066x\u2067 مرحبا' },
+  { name: 'control characters', text: 'a\u0000b\u0007c\u001b[31md\re\nf\u2028g' },
+  { name: 'broken surrogates', text: '\ud800 \udfff <i>' },
+  { name: 'ten thousand characters', text: '<&"'.repeat(3334) },
+]
+
+describe('hostile text in every prop', () => {
+  for (const [page, render] of Object.entries(everywhere)) {
+    for (const { name, text } of HOSTILE) {
+      it(`leaves the markup of ${page} as it is: ${name}`, () => {
+        assert.deepEqual(skeleton(render(text)), skeleton(render('harmless')))
+      })
+    }
+    it(`cannot turn the direction of text on ${page}`, () => {
+      const hidden = /<input type="hidden"[^>]*>|(?:action|href|src|name|id|for|value)="[^"]*"/g // carried, not shown
+      assert.doesNotMatch(render('a\u202Eb\u2067c').toString().replace(hidden, ''), /[\u202a-\u202e\u2066-\u2069]/)
+    })
+  }
+
+  const links = {
+    login: (url: string) =>
+      loginPage(branded(url), {
+        prompts: [],
+        links: { createAccount: url, resetPassword: url },
+        providers: [{ name: 'x', url }],
+      }),
+    error: (url: string) =>
+      errorPage(branded(url), { status: 400, title: 'x', description: 'x', back: { text: 'x', url } }),
+    'signed-out': (url: string) => signedOutPage(branded(url), { signInUrl: url }),
+    home: (url: string) => homePage(branded(url), { userName: 'x', tiles: [{ name: 'x', url }] }),
+  }
+  for (const [page, render] of Object.entries(links)) {
+    for (const url of ['javascript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,<b>x</b>']) {
+      it(`gives ${page} no link to ${JSON.stringify(url)}`, () => {
+        const targets = tagsOf(render(url)).map(tag => tag.attributes['href'])
+        assert.deepEqual(
+          targets.filter(target => target === url),
+          [],
+        )
+      })
+    }
+    it(`gives ${page} its links when they are harmless`, () => {
+      const targets = tagsOf(render('https://example.org/1')).map(tag => tag.attributes['href'])
+      assert.ok(targets.filter(target => target === 'https://example.org/1').length >= 3)
+    })
+  }
+
+  it('reaches the form unchanged where it is only carried', () => {
+    for (const { text } of HOSTILE) {
+      const page = everywhere['login']?.(text)
+      assert.ok(page)
+      assert.equal(only(page, 'input', 'name', 'form_redirect_uri').attributes['value'], text)
+      assert.equal(only(page, 'input', 'name', 'login_hint').attributes['value'], text)
+    }
+  })
+})
+
+const branded = (url: string): Chrome => ({
+  ...anonymous,
+  branding: { banner: { text: 'x', link: url }, footerLinks: { x: url } },
+})
+
+describe('every page', () => {
+  const stylesheet = readFileSync('assets/latchkey.css')
+  for (const [name, page] of Object.entries(states)) {
+    it(`has no script, style or event handler: ${name}`, () => {
+      for (const tag of tagsOf(page)) {
+        assert.ok(!['script', 'style', 'iframe', 'object', 'embed', 'base'].includes(tag.name), tag.name)
+        for (const attribute of Object.keys(tag.attributes)) assert.doesNotMatch(attribute, /^(?:on.*|style|srcdoc)$/)
+      }
+    })
+    it(`is a whole document with one heading and one main landmark: ${name}`, () => {
+      assert.match(page.toString(), /^<!doctype html>\n<html lang="en" dir="ltr">\n<head>\n<meta charset="utf-8">\n/)
+      const names = tagsOf(page).map(tag => tag.name)
+      for (const once of ['title', 'h1', 'main', 'header', 'footer']) {
+        assert.equal(names.filter(tag => tag === once).length, 1, once)
+      }
+      only(page, 'a', 'href', '#main')
+      only(page, 'main', 'id', 'main')
+    })
+    it(`has each id once: ${name}`, () => {
+      const ids = tagsOf(page).flatMap(tag => tag.attributes['id'] ?? [])
+      assert.equal(new Set(ids).size, ids.length)
+    })
+    it(`carries the anti-forgery field in every form: ${name}`, () => {
+      const forms = tagsOf(page).filter(tag => tag.name === 'form')
+      const fields = tagsOf(page).filter(tag => tag.attributes['name'] === 'X-Svc-Csrf')
+      assert.equal(fields.length, forms.length)
+      for (const form of forms) assert.equal(form.attributes['method'], 'post')
+    })
+    it(`weighs less than 30 kB with its stylesheet and icon: ${name}`, () => {
+      const icon = readFileSync('assets/icon.svg')
+      assert.ok(Buffer.byteLength(page.toString()) + stylesheet.length + icon.length < 30_000)
+    })
+  }
+
+  it('shares a stylesheet of less than 12 kB that loads nothing else', () => {
+    assert.ok(stylesheet.length < 12_000)
+    assert.doesNotMatch(stylesheet.toString(), /url\(|@import/)
+  })
+})
+
+const plainPage = (chrome: Chrome): Html => signedOutPage(chrome, { signInUrl: '/login' })
+
+describe('the layout', () => {
+  it('is titled with the company in the default zone', () => {
+    assert.match(
+      plainPage({ ...anonymous, branding: { companyName: 'Acme' } }).toString(),
+      /<title>Signed out · Acme<\/title>/,
+    )
+  })
+  it('is titled with the name of another zone', () => {
+    const other = { ...anonymous, isDefaultZone: false, zoneName: 'Zone 1', branding: { companyName: 'Acme' } }
+    assert.match(plainPage(other).toString(), /<title>Signed out · Zone 1<\/title>/)
+    assert.match(plainPage(other).toString(), /© 2026 <bdi>Acme<\/bdi>/)
+  })
+  it('shows the logos of the zone', () => {
+    const logo = png(4, 4, [1, 2, 3])
+    const tags = tagsOf(
+      plainPage({ ...anonymous, branding: { productLogo: logo, squareLogo: logo, companyName: 'Acme' } }),
+    )
+    assert.ok(tags.some(tag => tag.name === 'img' && tag.attributes['alt'] === 'Acme'))
+    const icon = tags.find(tag => tag.attributes['rel'] === 'icon')
+    assert.equal(icon?.attributes['href'], `data:image/png;base64,${logo}`)
+  })
+  it('falls back to the icon when a logo is no base64', () => {
+    const tags = tagsOf(plainPage({ ...anonymous, branding: { productLogo: 'not base64', squareLogo: '!' } }))
+    const sources = tags.flatMap(tag => tag.attributes['src'] ?? [])
+    assert.deepEqual(sources, ['/assets/icon.svg'])
+  })
+  it('lets the logo of a banner win over its text', () => {
+    const logo = png(4, 4, [1, 2, 3])
+    const text = plainPage({ ...anonymous, branding: { banner: { logo, text: 'Notice' } } }).toString()
+    assert.match(text, /<div class="banner"><img src="data:image\/png;base64,[^"]+" alt="Notice"><\/div>/)
+  })
+  it('replaces the copyright line by the legal text of the zone', () => {
+    const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()
+    assert.match(text, /<footer>\s*<p><bdi>Ours\.<\/bdi><\/p>/)
+    assert.doesNotMatch(text, /©/)
+  })
+  it('offers sign-out as a posted form only to who is signed in', () => {
+    const form = only(plainPage(signedIn), 'form', 'class', 'person')
+    assert.deepEqual(form.attributes, { class: 'person', action: '/logout.do', method: 'post' })
+    assert.ok(!tagsOf(plainPage(anonymous)).some(tag => tag.name === 'form'))
+  })
+  it('leads home below the base path', () => {
+    assert.equal(only(plainPage({ ...signedIn, basePath: '/uaa' }), 'a', 'class', 'brand').attributes['href'], '/uaa/')
+  })
+})
+
+/** Names of the fields that ask for the cursor. */
+const focused = (page: Html): readonly (string | undefined)[] =>
+  tagsOf(page)
+    .filter(tag => 'autofocus' in tag.attributes)
+    .map(tag => tag.attributes['name'])
+
+describe('the sign-in page', () => {
+  const props: LoginProps = {
+    prompts: [
+      { name: 'username', type: 'text', text: 'Email' },
+      { name: 'password', type: 'password', text: 'Password' },
+      { name: 'passcode', type: 'password', text: 'One-time code' },
+    ],
+    links: { createAccount: '/create_account', resetPassword: '/forgot_password' },
+    providers: [{ name: 'Company', url: 'https://idp.example.org/?a=1&b=2' }],
+  }
+  for (const basePath of ['', '/uaa']) {
+    it(`has the opening tag of the form that clients know, below "${basePath}"`, () => {
+      const text = loginPage({ ...anonymous, basePath }, props).toString()
+      assert.ok(
+        text.includes(
+          `<form action="${basePath}/login.do" method="post" novalidate="novalidate" accept-charset="UTF-8">`,
+        ),
+      )
+    })
+  }
+  it('writes hidden fields as type, name, value', () => {
+    const text = loginPage(anonymous, { ...props, formRedirectUri: 'http://x/?a&b', loginHint: '%7B%7D' }).toString()
+    assert.ok(text.includes('<input type="hidden" name="X-Svc-Csrf" value="q1w2e3r4t5y6u7i8o9p0aA">'))
+    assert.ok(text.includes('<input type="hidden" name="form_redirect_uri" value="http://x/?a&amp;b">'))
+    assert.ok(text.includes('<input type="hidden" name="login_hint" value="%7B%7D">'))
+  })
+  it('leaves out hidden fields that have no value', () => {
+    assert.doesNotMatch(loginPage(anonymous, props).toString(), /form_redirect_uri|login_hint/)
+  })
+  it('has labelled fields for people and password managers', () => {
+    const page = loginPage(anonymous, props)
+    for (const [name, autocomplete, type] of [
+      ['username', 'username', 'text'],
+      ['password', 'current-password', 'password'],
+    ] as const) {
+      const { attributes } = only(page, 'input', 'name', name)
+      assert.deepEqual([attributes['id'], attributes['type']], [name, type])
+      assert.deepEqual(
+        [attributes['autocomplete'], attributes['autocapitalize'], attributes['spellcheck']],
+        [autocomplete, 'none', 'false'],
+      )
+      only(page, 'label', 'for', name)
+    }
+    assert.equal(only(page, 'input', 'type', 'submit').attributes['value'], 'Sign in')
+  })
+  it('never shows the passcode prompt', () => {
+    assert.doesNotMatch(loginPage(anonymous, props).toString(), /passcode|One-time/)
+  })
+  it('shows other prompts as lines of text, with ids of their own', () => {
+    const prompts = [...props.prompts, { name: 'main', type: 'hidden', text: 'Branch' }]
+    const { attributes } = only(loginPage(anonymous, { ...props, prompts }), 'input', 'name', 'main')
+    assert.deepEqual([attributes['id'], attributes['type']], ['prompt-2', 'text'])
+  })
+  it('puts the cursor into the first empty field', () => {
+    assert.deepEqual(focused(loginPage(anonymous, props)), ['username'])
+    assert.deepEqual(focused(loginPage(anonymous, { ...props, userName: 'marissa' })), ['password'])
+    assert.deepEqual(focused(loginPage(anonymous, { ...props, userName: '' })), ['username'])
+  })
+  it('fills in the user name only', () => {
+    const page = loginPage(anonymous, { ...props, userName: 'marissa' })
+    assert.equal(only(page, 'input', 'name', 'username').attributes['value'], 'marissa')
+    assert.equal(only(page, 'input', 'name', 'password').attributes['value'], undefined)
+  })
+  it('announces an error and ties it to the fields', () => {
+    const page = loginPage(anonymous, { ...props, message: { kind: 'error', text: 'No.' } })
+    assert.deepEqual(only(page, 'div', 'role', 'alert').attributes, {
+      id: 'message',
+      class: 'alert alert-error',
+      role: 'alert',
+    })
+    assert.match(page.toString(), /<div id="message" class="alert alert-error"[^]*<p>No\.<\/p>\s*<\/div>/)
+    assert.equal(only(page, 'input', 'name', 'password').attributes['aria-describedby'], 'message')
+  })
+  it('announces a success without tying it to the fields', () => {
+    const page = loginPage(anonymous, { ...props, message: { kind: 'success', text: 'Yes.' } })
+    only(page, 'div', 'class', 'alert alert-success')
+    assert.equal(only(page, 'input', 'name', 'password').attributes['aria-describedby'], undefined)
+  })
+  it('links to providers and to self-service', () => {
+    const page = loginPage(anonymous, props)
+    assert.equal(
+      only(page, 'a', 'class', 'saml-login-link button plain').attributes['href'],
+      'https://idp.example.org/?a=1&b=2',
+    )
+    assert.match(page.toString(), /href="\/forgot_password">Reset password<\/a>/)
+    assert.match(page.toString(), /href="\/create_account">Create account<\/a>/)
+  })
+  it('has no links to self-service when it is off', () => {
+    assert.doesNotMatch(loginPage(anonymous, { ...props, links: {} }).toString(), /Reset password|Create account/)
+  })
+  it('has no form when no prompt is left', () => {
+    const page = loginPage(anonymous, { ...props, prompts: [{ name: 'passcode', type: 'password', text: 'Code' }] })
+    assert.ok(!tagsOf(page).some(tag => tag.name === 'form'))
+  })
+  it('names the application that the person is on the way to', () => {
+    const text = loginPage(anonymous, { ...props, clientName: 'Cloud' }).toString()
+    assert.match(text, /to continue to <strong><bdi>Cloud<\/bdi><\/strong>/)
+  })
+  it('loads itself again after a day, when its anti-forgery value is stale; no other page does', () => {
+    for (const [name, page] of Object.entries(states)) {
+      const refresh = tagsOf(page).filter(tag => tag.attributes['http-equiv'] === 'refresh')
+      assert.deepEqual(
+        refresh.map(tag => tag.attributes['content']),
+        name.startsWith('login') ? ['86400'] : [],
+      )
+    }
+  })
+})
+
+const approvalFor = (redirectUri: string): Html =>
+  approvalPage(signedIn, {
+    clientName: 'Cloud',
+    redirectUri,
+    userName: 'marissa',
+    action: '/oauth/authorize?response_type=code&client_id=app',
+    formRedirectUri: 'http://localhost/oauth/authorize?x=1&y=2',
+    scopes: [
+      { name: 'scope.0', value: 'scope.openid', text: 'Know you', state: 'undecided' },
+      { name: 'scope.1', value: 'scope.profile', text: 'profile', state: 'approved' },
+      { name: 'scope.2', value: 'scope.cloud.write', text: 'Write', state: 'denied' },
+    ],
+  })
+
+describe('the approval page', () => {
+  const page = approvalFor('https://app.example.org:8443/cb?secret=1')
+
+  it('posts to the request that is to be approved', () => {
+    const { attributes } = only(page, 'form', 'id', 'application_authorization')
+    assert.deepEqual(
+      [attributes['action'], attributes['method']],
+      ['/oauth/authorize?response_type=code&client_id=app', 'post'],
+    )
+    assert.equal(
+      only(page, 'input', 'name', 'form_redirect_uri').attributes['value'],
+      'http://localhost/oauth/authorize?x=1&y=2',
+    )
+  })
+  const boxes = [
+    { name: 'scope.0', value: 'scope.openid', checked: true, state: 'undecided' },
+    { name: 'scope.1', value: 'scope.profile', checked: true, state: 'approved' },
+    { name: 'scope.2', value: 'scope.cloud.write', checked: false, state: 'denied' },
+  ]
+  for (const { name, value, checked, state } of boxes) {
+    it(`has ${checked ? 'a ticked' : 'an empty'} box for a scope that is ${state}`, () => {
+      const { attributes } = only(page, 'input', 'id', name)
+      assert.deepEqual([attributes['type'], attributes['name'], attributes['value']], ['checkbox', name, value])
+      assert.equal('checked' in attributes, checked)
+      only(page, 'label', 'for', name)
+      only(page, 'li', 'class', state)
+    })
+  }
+  for (const [id, value] of [
+    ['deny', 'false'],
+    ['authorize', 'true'],
+  ] as const) {
+    it(`answers ${value} with the button #${id}`, () => {
+      const { attributes } = only(page, 'button', 'id', id)
+      assert.deepEqual(
+        [attributes['type'], attributes['name'], attributes['value']],
+        ['submit', 'user_oauth_approval', value],
+      )
+    })
+  }
+  it('shows the scope itself beside a description that differs from it', () => {
+    assert.match(page.toString(), /<bdi>Know you<\/bdi> <small><code><bdi>openid<\/bdi><\/code><\/small>/)
+    assert.equal(page.toString().match(/<bdi>profile<\/bdi>/g)?.length, 1)
+  })
+
+  const destinations = [
+    { uri: 'https://app.example.org:8443/cb?secret=1', want: 'app.example.org:8443' },
+    { uri: 'https://user:pw@app.example.org/', want: 'app.example.org' },
+    { uri: 'https://bücher.example/', want: 'xn--bcher-kva.example' },
+    { uri: `https://${'sub.'.repeat(60)}example.org/`, want: `${'sub.'.repeat(60)}example.org` },
+    { uri: 'org.example.app:/callback?code=1#x', want: 'org.example.app:/callback' },
+    { uri: 'no uri?at all', want: 'no uri' },
+  ]
+  for (const { uri, want } of destinations) {
+    it(`says where ${uri.slice(0, 60)} leads`, () => {
+      assert.ok(approvalFor(uri).toString().includes(`You then return to <strong><bdi>${want}</bdi></strong>`))
+    })
+  }
+})
+
+describe('the other pages', () => {
+  it('show status and code of an error', () => {
+    const text = errorPage(anonymous, { status: 401, code: 'invalid_client', title: 'T', description: 'D' }).toString()
+    assert.match(text, /Error 401 · <code><bdi>invalid_client<\/bdi><\/code>/)
+    assert.match(text, /<h1><bdi>T<\/bdi><\/h1>[^]*<bdi>D<\/bdi>/)
+  })
+  it('ask before a logout and hand the request on', () => {
+    const page = logoutConfirmationPage(
+      { ...signedIn, basePath: '/uaa' },
+      { action: '/uaa/logout.do', fields: { state: 'a&b', 'X-Svc-Csrf': 'forged' }, userName: 'marissa' },
+    )
+    const { attributes } = only(page, 'form', 'id', 'logout_confirmation')
+    assert.deepEqual([attributes['action'], attributes['method']], ['/uaa/logout.do', 'post'])
+    assert.equal(only(page, 'input', 'name', 'state').attributes['value'], 'a&b')
+    assert.doesNotMatch(page.toString(), /forged/)
+    only(page, 'a', 'class', 'button plain')
+  })
+  it('offer to sign in again after a logout', () => {
+    assert.match(signedOutPage(anonymous, { signInUrl: '/login' }).toString(), /href="\/login">Sign in again<\/a>/)
+  })
+  it('show an initial where an application has no icon', () => {
+    const text = homePage(signedIn, { userName: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no' }] }).toString()
+    assert.match(text, /<span class="initial" aria-hidden="true">L<\/span><bdi>ledger<\/bdi>/)
+  })
+  it('are calm when there is no application to show', () => {
+    const page = homePage(signedIn, { userName: 'marissa', tiles: [] })
+    assert.match(page.toString(), /<h1>Hello, <bdi>marissa<\/bdi><\/h1>[^]*You are signed in\./)
+    assert.ok(!tagsOf(page).some(tag => tag.attributes['class'] === 'tiles'))
+  })
+})
