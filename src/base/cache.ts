@@ -20,6 +20,7 @@ export function createCache<V extends object>(capacity: number): Cache<V> {
   const loading = new Map<string, Promise<V | undefined>>()
 
   function remember(key: string, value: V): void {
+    if (capacity < 1) return
     if (values.size >= capacity) {
       const oldest = values.keys().next()
       if (!oldest.done) values.delete(oldest.value)

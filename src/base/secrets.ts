@@ -1,6 +1,14 @@
 // Keeping and comparing secrets. Owns digests, keyed digests, comparison in constant time and the encryption of what
 // must be readable again. Refuses to know what a secret is for. Slow password hashes are in passwords.ts.
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hash,
+  hkdfSync,
+  timingSafeEqual,
+} from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import type { Random } from './random.ts'
 
@@ -41,8 +49,10 @@ export function createVault(masterKey: Buffer, random: Random): Vault {
     },
     open(sealed, context) {
       if (!sealed.startsWith('v1.')) throw new Error('not a sealed value')
-      const bytes = Buffer.from(sealed.slice(3), 'base64url')
-      if (bytes.length < 28) throw new Error('not a sealed value')
+      const text = sealed.slice(3)
+      const bytes = Buffer.from(text, 'base64url')
+      // Decoding skips foreign characters and spare bits, which the tag does not cover.
+      if (bytes.length < 28 || bytes.toString('base64url') !== text) throw new Error('not a sealed value')
       const decipher = createDecipheriv('aes-256-gcm', encryption, bytes.subarray(0, 12), { authTagLength: 16 })
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))
       return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
@@ -50,3 +60,28 @@ export function createVault(masterKey: Buffer, random: Random): Vault {
     keyedDigest: text => createHmac('sha256', digests).update(text).digest('base64url'),
   }
 }
+
+/** Remembers which secret of a record passed its slow check, for as long as the record is the same object. */
+export interface SecretMemory {
+  /** Whether this very secret passed before. */
+  knows(record: object, secret: string): boolean
+  /** Remembers it; two at most for each record, since a client has no more. */
+  remember(record: object, secret: string): void
+}
+
+/** Keeps digests under a key of this process only, so that memory holds nothing that could be tried elsewhere. */
+export function createSecretMemory(random: Random): SecretMemory {
+  const salt = random.hex(32)
+  const passed = new WeakMap<object, readonly string[]>()
+  const digestOf = (secret: string): string => hash('sha256', `${salt}${secret}`, 'base64')
+  return {
+    knows: (record, secret) => passed.get(record)?.includes(digestOf(secret)) ?? false,
+    remember(record, secret) {
+      const known = passed.get(record) ?? []
+      passed.set(record, [digestOf(secret), ...known].slice(0, 2))
+    },
+  }
+}
+
+/** SHA-256 in hexadecimal, where the wire wants that form. */
+export const hexDigest = (value: string): string => hash('sha256', value, 'hex')

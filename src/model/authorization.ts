@@ -32,6 +32,8 @@ export interface Authorization {
   readonly tokens: readonly TokenKind[]
   readonly format?: TokenFormat
   readonly nonce?: string
+  /** Stores the access token even where the zone does not ask for it, so that it can be revoked by itself. */
+  readonly revocable?: boolean
   /** Names everything issued from one act of granting. */
   readonly grantId?: string
   /** `none` or `private_key_jwt`; absent for a real secret. */

@@ -49,7 +49,8 @@ export const GRANT_TYPES = [
 ] as const
 
 /** Whether the client was given the grant type. */
-export const mayUseGrant = (client: Client, grantType: string): boolean => client.authorizedGrantTypes.includes(grantType)
+export const mayUseGrant = (client: Client, grantType: string): boolean =>
+  client.authorizedGrantTypes.includes(grantType)
 
 /** Whether the client is allowed to come without a credential. */
 export const isPublic = (client: Client): boolean => client.allowPublic === true

@@ -35,6 +35,8 @@ const rows = {
   fullErrors: { id: 'A5', standard: true, uaa: false },
   /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
+  /** A7: whether `email` and `phone` are default groups of every zone, so that every advertised scope can be granted. */
+  contactScopesForAll: { id: 'A7', standard: true, uaa: false },
   /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
   /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */

@@ -15,11 +15,11 @@ export interface IdentityProvider {
 
 /** When failed sign-ins lock an account (`config.lockoutPolicy`). */
 export interface LockoutPolicy {
-  /** 0 never locks. */
+  /** There is no value that never locks: 0 counts as 1. */
   readonly lockoutAfterFailures: number
   /** Only failures of the last so many seconds count. */
   readonly countFailuresWithin: number
-  /** The lock lasts so many seconds from the last counted failure. */
+  /** The lock lasts so many seconds from the last counted failure, but never beyond the counting window. */
   readonly lockoutPeriodSeconds: number
 }
 
@@ -44,10 +44,15 @@ export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
 
 /** The moment until which the failures lock the account, or undefined when it is open. */
 export function lockedUntil(policy: LockoutPolicy, failures: readonly Date[], now: Date): Date | undefined {
-  if (policy.lockoutAfterFailures === 0) return undefined
   const since = now.getTime() - policy.countFailuresWithin * 1000
-  const counted = failures.map(failure => failure.getTime()).filter(time => time > since)
-  if (counted.length < policy.lockoutAfterFailures) return undefined
-  const until = Math.max(...counted) + policy.lockoutPeriodSeconds * 1000
+  const newestFirst = failures
+    .map(failure => failure.getTime())
+    .filter(time => time > since)
+    .toSorted((a, b) => b - a)
+  const newest = newestFirst[0]
+  const decisive = newestFirst[Math.max(policy.lockoutAfterFailures, 1) - 1]
+  if (newest === undefined || decisive === undefined) return undefined
+  // When the decisive failure leaves the counting window, too few are left.
+  const until = Math.min(newest + policy.lockoutPeriodSeconds * 1000, decisive + policy.countFailuresWithin * 1000)
   return until > now.getTime() ? new Date(until) : undefined
 }

@@ -34,17 +34,25 @@ export class OAuthError extends Error {
   readonly detail: string | undefined
   /** Members beside `error` and `error_description`, such as `scope`. */
   readonly extra: Readonly<Record<string, string>>
+  /** The `WWW-Authenticate` header, where it is not the usual one. */
+  readonly challenge: string | undefined
 
   constructor(
     refusal: OAuthErrorCode | { readonly error: OAuthErrorCode; readonly status: number },
     description: string,
-    options: { detail?: string; status?: number; extra?: Readonly<Record<string, string>>; cause?: unknown } = {},
+    options: {
+      detail?: string | undefined
+      extra?: Readonly<Record<string, string>>
+      challenge?: string
+      cause?: unknown
+    } = {},
   ) {
     super(description, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'OAuthError'
     this.error = typeof refusal === 'string' ? refusal : refusal.error
-    this.status = options.status ?? (typeof refusal === 'string' ? OAUTH_ERROR_STATUS[refusal] : refusal.status)
+    this.status = typeof refusal === 'string' ? OAUTH_ERROR_STATUS[refusal] : refusal.status
     this.detail = options.detail
     this.extra = options.extra ?? {}
+    this.challenge = options.challenge
   }
 }

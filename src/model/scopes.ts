@@ -43,11 +43,14 @@ const matchesAny = (patterns: readonly string[], scope: string): boolean =>
 
 /** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
 export function clientScopes(client: Client, requested: readonly string[]): GrantedScopes {
-  if (client.authorities.length === 0) throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
+  if (client.authorities.length === 0)
+    throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
   if (requested.length === 0) return grant(client.authorities)
   for (const scope of requested) {
     if (!client.authorities.includes(scope)) {
-      throw new OAuthError('invalid_scope', `Invalid scope: ${scope}`, { extra: { scope: client.authorities.join(' ') } })
+      throw new OAuthError('invalid_scope', `Invalid scope: ${scope}`, {
+        extra: { scope: client.authorities.join(' ') },
+      })
     }
   }
   return grant(requested)

@@ -33,3 +33,25 @@ export const SESSION_ABSOLUTE_SECONDS = 43_200
 export function isLive(session: Session, now: Date): boolean {
   return session.expiresAt > now && session.lastSeenAt.getTime() + SESSION_IDLE_SECONDS * 1000 > now.getTime()
 }
+
+/** Where a person goes on after signing in. */
+export interface SavedRequest {
+  /** Path and query below the zone's base URL. */
+  readonly path: string
+  /** Whether a new sign-in was demanded although somebody is signed in. */
+  readonly reauthenticate: boolean
+}
+
+const REAUTHENTICATE = '#reauthenticate' // no URL that reaches a server has a fragment, so this cannot be mistaken
+
+/** The text of a saved request in the session's record. */
+export const formatSavedRequest = ({ path, reauthenticate }: SavedRequest): string =>
+  reauthenticate ? path + REAUTHENTICATE : path
+
+/** The saved request of a session, or undefined when it has none. */
+export function savedRequestOf(session: Session | undefined): SavedRequest | undefined {
+  const text = session?.savedRequest
+  if (text === undefined) return undefined
+  const reauthenticate = text.endsWith(REAUTHENTICATE)
+  return { path: reauthenticate ? text.slice(0, -REAUTHENTICATE.length) : text, reauthenticate }
+}

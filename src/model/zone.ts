@@ -103,3 +103,11 @@ export function defaultGroups(zone: Zone, serviceName: string): readonly string[
 export function setting(value: number | undefined): number | undefined {
   return value === undefined || value < 0 ? undefined : value
 }
+
+const DEFAULT_PROMPTS: readonly Prompt[] = [
+  { name: 'username', type: 'text', text: 'Email' },
+  { name: 'password', type: 'password', text: 'Password' },
+]
+
+/** The fields of the zone's sign-in form. */
+export const promptsOf = (zone: Zone): readonly Prompt[] => zone.config.prompts ?? DEFAULT_PROMPTS

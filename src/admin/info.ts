@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import { promptsOf } from '../model/zone.ts'
+
+/** What `/info` tells: nothing that is not on the sign-in page already. */
+export interface ServerInfo {
+  readonly app: { readonly version: string }
+  readonly zone_name: string
+  readonly entityID: string
+  readonly links: Readonly<Record<string, string>>
+  /** By name: the type of the field, and its label. */
+  readonly prompts: Readonly<Record<string, readonly [string, string]>>
+  readonly idpDefinitions: Readonly<Record<string, string>>
+  readonly showLoginLinks: boolean
+  readonly defaultIdpName?: string
+}
+
+/** Server information of a zone (`login-ui-and-sessions.md` §4.4). */
+export function createServerInfo(deps: {
+  urls: Urls
+  version: string
+  samlEntityId: string
+}): (zone: Zone) => Promise<ServerInfo> {
+  const { urls, version, samlEntityId } = deps
+  return zone => {
+    const base = urls.ofZone(zone)
+    const { signup, passwd } = zone.config.links?.selfService ?? {}
+    return Promise.resolve({
+      app: { version },
+      zone_name: zone.name,
+      entityID: zone.subdomain === '' ? samlEntityId : `${zone.subdomain}.${samlEntityId}`,
+      links: { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) },
+      // No provider has a link on the page, so nobody could use a passcode.
+      prompts: Object.fromEntries(
+        promptsOf(zone)
+          .filter(({ name }) => name !== 'passcode')
+          .map(({ name, type, text }) => [name, [type, text] as const]),
+      ),
+      idpDefinitions: {},
+      showLoginLinks: false,
+      ...(zone.config.defaultIdentityProvider !== undefined && { defaultIdpName: zone.config.defaultIdentityProvider }),
+    })
+  }
+}
+
+/** `GET /info`. */
+export function infoEndpoint(
+  app: FastifyInstance,
+  { serverInfo }: { serverInfo: (zone: Zone) => Promise<ServerInfo> },
+): void {
+  app.get(
+    '/info',
+    { config: { access: { by: 'anyone', because: 'it tells what the sign-in page shows' }, audience: 'open' } },
+    async (request, reply) => reply.type('application/json').send(JSON.stringify(await serverInfo(request.zone))),
+  )
+}

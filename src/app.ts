@@ -1,0 +1,182 @@
+// All wiring: the only file that knows every folder. Reads top to bottom as what depends on what.
+import { isUtf8 } from 'node:buffer'
+import { join } from 'node:path'
+import cookie from '@fastify/cookie'
+import fastify from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createServerInfo, infoEndpoint } from './admin/info.ts'
+import type { Clock } from './base/clock.ts'
+import type { Passwords } from './base/passwords.ts'
+import type { Random } from './base/random.ts'
+import { createSecretMemory } from './base/secrets.ts'
+import type { Vault } from './base/secrets.ts'
+import type { Config } from './config.ts'
+import { createIdentity } from './identity/identity.ts'
+import { createGroupsOf } from './identity/user-groups.ts'
+import { homeEndpoints } from './login/home.ts'
+import { loginEndpoints } from './login/login.ts'
+import { behaviourOf } from './model/compatibility.ts'
+import { serviceNamed } from './model/service.ts'
+import { createUrls } from './model/urls.ts'
+import { authorizeEndpoint } from './oauth/authorize.ts'
+import { createClientAuthenticator } from './oauth/client-auth/client-auth.ts'
+import { inspectEndpoints } from './oauth/inspect.ts'
+import { logoutEndpoint } from './oauth/logout.ts'
+import { metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
+import { tokenEndpoint } from './oauth/token.ts'
+import { healthEndpoint } from './ops/health.ts'
+import type { Log } from './ops/log.ts'
+import type { Store } from './store/store.ts'
+import { createTokenIssuer } from './token/issuer.ts'
+import { createKeyRing } from './token/keys.ts'
+import type { KeyRing } from './token/keys.ts'
+import { createTokenReader } from './token/reader.ts'
+import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
+import { serveAssets } from './web/assets.ts'
+import { createBearerGate } from './web/bearer.ts'
+import { createCsrf } from './web/csrf.ts'
+import { MalformedForm, parseForm } from './web/form.ts'
+import { createGates } from './web/gates.ts'
+import { securityHeaders } from './web/headers.ts'
+import { createPageWriter } from './web/pages.ts'
+import { parseQuery } from './web/query.ts'
+import { watchRoutes } from './web/route.ts'
+import type { RegisteredRoute } from './web/route.ts'
+import { createSessions } from './web/session.ts'
+import { createZoneResolver } from './web/zone.ts'
+
+/** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
+export interface AppDeps {
+  readonly config: Config
+  readonly store: Store
+  readonly vault: Vault
+  readonly passwords: Passwords
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** The product's version, shown by `/info`. */
+  readonly version: string
+}
+
+/** A built server, not yet listening. */
+export interface App {
+  readonly http: FastifyInstance
+  readonly keys: KeyRing
+  /** Every route with who may call it. */
+  readonly routes: readonly RegisteredRoute[]
+}
+
+const BODY_LIMIT = 64 * 1024
+const ASSETS = join(import.meta.dirname, '../assets')
+
+/** Builds the server; nothing is read from the database yet. */
+export async function buildApp(deps: AppDeps): Promise<App> {
+  const { config, store, vault, passwords, clock, random, log } = deps
+  const behaviour = behaviourOf(config.compatibility)
+  const service = serviceNamed(config.service)
+  const urls = createUrls(config.baseUrl, behaviour)
+  const defaultZoneId = service.name
+  const shared = { store, clock, random, urls, service, behaviour, audit: log.audit, passwords, defaultZoneId }
+
+  const keys = createKeyRing({ store, vault, clock, random })
+  const groupsOf = createGroupsOf(shared)
+  const reader = createTokenReader({ ...shared, keys, groupsOf })
+  const issuer = createTokenIssuer({ ...shared, keys })
+  const identity = createIdentity({ ...shared, serviceName: service.name })
+  const authenticator = createClientAuthenticator({ ...shared, memory: createSecretMemory(random) })
+
+  const http = fastify({
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 30_000,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
+    frameworkErrors: (error, request, reply) =>
+      void handleError(error, request as FastifyRequest, reply as FastifyReply),
+    clientErrorHandler: answerBrokenRequest,
+  })
+  http.decorateRequest('zone').decorateRequest('bearer').decorateRequest('visit').decorateRequest('person')
+  http.decorateRequest('visitLoaded', false)
+  acceptFormsOnly(http)
+  await http.register(cookie)
+
+  const csrf = createCsrf(shared)
+  const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
+  const resolveZone = createZoneResolver(shared)
+  const bearerGate = createBearerGate({ reader, service, behaviour })
+  const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, urls }))
+
+  let assetUrls: ReadonlyMap<string, string> = new Map()
+  const assets = {
+    get stylesheet() {
+      return assetUrls.get('latchkey.css') ?? ''
+    },
+    get icon() {
+      return assetUrls.get('icon.svg') ?? ''
+    },
+  }
+  const pages = createPageWriter({ ...shared, csrf, assets })
+  const handleError = createErrorHandler({ pages, behaviour, log })
+  http.setErrorHandler(handleError)
+  http.setNotFoundHandler({ preHandler: resolveZone }, async (request, reply) => {
+    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
+    if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+      return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+    }
+    throw new PageError(404, 'There is nothing at this address.')
+  })
+
+  const serverInfo = createServerInfo({ urls, version: deps.version, samlEntityId: config.saml.entityId })
+  const web = { ...shared, sessions, csrf, pages }
+  const register = (app: FastifyInstance): void => {
+    assetUrls = serveAssets(app, ASSETS, urls.basePath)
+    healthEndpoint(app)
+    infoEndpoint(app, { serverInfo })
+    metadataEndpoints(app, { keys, urls, behaviour })
+    tokenEndpoint(app, { ...shared, identity, reader, groupsOf, authenticator, issuer })
+    inspectEndpoints(app, { ...shared, reader, authenticator })
+    authorizeEndpoint(app, { ...web, groupsOf })
+    logoutEndpoint(app, { ...web, reader })
+    loginEndpoints(app, { ...web, identity, serverInfo })
+    homeEndpoints(app, web)
+  }
+  if (urls.basePath === '') register(http)
+  else {
+    await http.register(
+      (app, _, done) => {
+        register(app)
+        done()
+      },
+      { prefix: urls.basePath },
+    )
+    metadataAtOrigin(http, { keys, urls, behaviour })
+  }
+  return { http, keys, routes }
+}
+
+/** Every body is a form: strict UTF-8, no NUL, no other content type. */
+function acceptFormsOnly(http: FastifyInstance): void {
+  http.removeAllContentTypeParsers()
+  http.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+      if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+        throw new MalformedForm('The charset must be UTF-8')
+      if (!isUtf8(body as Buffer)) throw new MalformedForm('The request body is not UTF-8')
+      done(null, parseForm(body.toString()))
+    } catch (error) {
+      done(error instanceof Error ? error : new Error('unreadable form', { cause: error }))
+    }
+  })
+}
+
+/** What is no HTTP at all, or too much of it, gets an answer as well. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const body = '{"error":"invalid_request","error_description":"The request is not valid HTTP"}'
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

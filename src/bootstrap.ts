@@ -1,0 +1,208 @@
+// Makes the database hold what the configuration defines. Each record is applied once per definition: what was changed
+// or deleted through an API stays so until the definition itself changes, and then the record is what the definition says.
+import type { Clock } from './base/clock.ts'
+import type { Passwords } from './base/passwords.ts'
+import { readPrivateKey } from './base/private-key.ts'
+import type { Random } from './base/random.ts'
+import type { Vault } from './base/secrets.ts'
+import { BootstrapError } from './bootstrap/bootstrap-error.ts'
+import { applyClient } from './bootstrap/clients.ts'
+import type { Ledger } from './bootstrap/ledger.ts'
+import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
+import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
+import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
+import type { Config, SigningKeys, ZoneBootstrap } from './config.ts'
+import type { ProviderRecord } from './config/records.ts'
+import { clientRules, providerConfig } from './config/records.ts'
+import type { IdentityProvider } from './model/identity-provider.ts'
+import { sealProviderSecrets } from './model/provider-secrets.ts'
+import { defaultGroups } from './model/zone.ts'
+import type { Zone } from './model/zone.ts'
+import type { Store } from './store/store.ts'
+
+export { BootstrapError } from './bootstrap/bootstrap-error.ts'
+
+/** What the bootstrap works with. */
+export interface BootstrapDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+  readonly config: Config
+  readonly log: (line: string) => void
+}
+
+/**
+ * Applies the configuration's records; safe to run in several processes at once. Hashes and writes nothing when nothing
+ * changed since the last start. Throws `BootstrapError` for a database of another service or another master key.
+ */
+export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
+  const { store, vault, config, log } = deps
+  const { service, bootstrap } = config
+  await refuseForeignDatabase(deps)
+  const ledger = createLedger(store, vault)
+  const all = { ...deps, ledger }
+
+  const main = { id: service, subdomain: '', name: service, active: true, config: config.zoneConfig }
+  await applyZone({ zone: withDefaultGroups(main, bootstrap.defaultGroups ?? usualGroups(service)), bootstrap }, all)
+  await store.bootstrap.remember(service, ...MASTER_KEY, vault.keyedDigest(MASTER_KEY.join(' ')))
+  if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
+  if (config.playground) await markPlayground(service, deps)
+  else await disarmPlayground(service, all)
+
+  for (const { bootstrap: records, signingKeys, ...zone } of bootstrap.identityZones) {
+    await applyZone({ zone: withDefaultGroups(zone, records.defaultGroups), bootstrap: records }, all)
+    if (signingKeys !== undefined) await applySigningKeys(zone.id, signingKeys, all)
+  }
+  if (ledger.applied > 0) log(`bootstrap: ${ledger.applied} records written`)
+}
+
+const MASTER_KEY = ['master-key', 'check'] as const
+
+async function refuseForeignDatabase({ store, vault, config: { service } }: BootstrapDeps): Promise<void> {
+  const main = await store.zones.findBySubdomain('')
+  if (main !== undefined && main.id !== service) {
+    throw new BootstrapError(`the database was made for the service name ${main.id}, which cannot be changed`)
+  }
+  const known = await store.bootstrap.applied(service, ...MASTER_KEY)
+  if (known !== undefined && known !== vault.keyedDigest(MASTER_KEY.join(' '))) {
+    throw new BootstrapError('the master key is not the one that this database was made with')
+  }
+}
+
+type Deps = BootstrapDeps & { readonly ledger: Ledger }
+
+/** What the configuration says about a zone. */
+type ZoneDefinition = Omit<Zone, 'version' | 'createdAt' | 'updatedAt'>
+
+const usualGroups = (service: string): readonly string[] => [
+  'openid',
+  'scim.me',
+  'password.write',
+  `${service}.user`,
+  'approvals.me',
+  'oauth.approvals',
+  'profile',
+  'roles',
+  'user_attributes',
+  `${service}.offline_token`,
+]
+
+/** `names` go into the settings unless they are there already; undefined leaves the usual groups of a zone. */
+function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | undefined): ZoneDefinition {
+  if (names === undefined) return zone
+  const userConfig = { defaultGroups: names, ...zone.config.userConfig }
+  return { ...zone, config: { ...zone.config, userConfig } }
+}
+
+async function applyZone(
+  { zone, bootstrap }: { zone: ZoneDefinition; bootstrap: ZoneBootstrap },
+  deps: Deps,
+): Promise<void> {
+  const { store, clock, config, ledger } = deps
+  const zoneId = zone.id
+  const now = clock.now()
+  const made: Zone = { ...zone, version: 0, createdAt: now, updatedAt: now }
+  await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition: zone }, () =>
+    upsert({
+      find: () => store.zones.find(zoneId),
+      insert: () => store.zones.insert(made),
+      update: ({ version, createdAt }) => store.zones.update({ ...made, version: version + 1, createdAt }),
+    }),
+  )
+
+  const { service } = config
+  const providers = bootstrap.identityProviders.some(({ originKey }) => originKey === service)
+    ? bootstrap.identityProviders
+    : [{ originKey: service, type: service, name: service }, ...bootstrap.identityProviders]
+  await inBatches(providers, definition =>
+    ledger.once({ zoneId, kind: 'provider', key: definition.originKey, definition }, () =>
+      applyProvider(zoneId, definition, deps),
+    ),
+  )
+
+  const defaults = defaultGroups(made, service)
+  await inBatches(defaults, displayName =>
+    // Before the defined ones, which may be the same with a description.
+    ledger.once(
+      { zoneId, kind: 'group', key: `default ${displayName.toLowerCase()}`, definition: displayName },
+      async () => {
+        await groupNamed(zoneId, displayName, deps)
+      },
+    ),
+  )
+  await inBatches(bootstrap.groups, definition =>
+    ledger.once({ zoneId, kind: 'group', key: definition.displayName.toLowerCase(), definition }, () =>
+      applyGroup(zoneId, definition, deps),
+    ),
+  )
+  const rules = clientRules(config)
+  await inBatches(bootstrap.clients, definition =>
+    ledger.once({ zoneId, kind: 'client', key: definition.client_id, definition }, () =>
+      applyClient(zoneId, definition, { ...deps, rules }),
+    ),
+  )
+  await inBatches(bootstrap.users, definition =>
+    ledger.once({ zoneId, kind: 'user', key: userKey(definition, service), definition }, () =>
+      applyUser(zoneId, definition, { ...deps, defaultGroups: defaults }),
+    ),
+  )
+  await inBatches(bootstrap.externalGroups, definition => {
+    const { displayName, externalGroup, origin } = definition
+    const key = JSON.stringify([displayName, externalGroup, origin]).toLowerCase()
+    return ledger.once({ zoneId, kind: 'external-group', key, definition }, () =>
+      applyExternalGroup(zoneId, definition, deps),
+    )
+  })
+}
+
+function applyProvider(zoneId: string, record: ProviderRecord, { store, vault, clock, random }: Deps): Promise<void> {
+  const { originKey, type, name, active = true } = record
+  const now = clock.now()
+  const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
+    sealProviderSecrets(
+      {
+        zoneId,
+        id,
+        originKey,
+        type,
+        name,
+        active,
+        config: providerConfig(record) ?? {}, // text that is no JSON was refused with the configuration
+        version,
+        createdAt,
+        updatedAt: now,
+      },
+      vault,
+    )
+  return upsert({
+    find: () => store.providers.findByOrigin(zoneId, originKey),
+    insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
+    update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
+  })
+}
+
+async function applySigningKeys(zoneId: string, { active, keys }: SigningKeys, deps: Deps): Promise<void> {
+  const { store, vault, clock, ledger } = deps
+  // The active key first: it takes over from the one before, and the zone is never without.
+  const ids = Object.keys(keys).toSorted((left, right) => Number(right === active) - Number(left === active))
+  for (const keyId of ids) {
+    const definition = { ...keys[keyId], active: keyId === active }
+    await ledger.once({ zoneId, kind: 'signing-key', key: keyId, definition }, async () => {
+      const { alg, pem = '' } = definition
+      const key = readPrivateKey(pem)
+      if (key === undefined || alg === undefined) return // refused with the configuration
+      const existing = (await store.keys.list(zoneId)).find(record => record.keyId === keyId)
+      await store.keys.save(zoneId, {
+        zoneId,
+        keyId,
+        algorithm: alg,
+        sealedPrivateKey: vault.seal(key.privatePem, `signing-key ${zoneId} ${keyId}`),
+        publicKey: key.publicPem,
+        active: definition.active,
+        createdAt: existing?.createdAt ?? clock.now(),
+      })
+    })
+  }
+}

@@ -1,0 +1,7 @@
+/** Thrown when the database does not belong to this configuration: one plain sentence for the operator. */
+export class BootstrapError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'BootstrapError'
+  }
+}

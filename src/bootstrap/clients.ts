@@ -1,0 +1,50 @@
+import type { ClientRecord } from '../config/records.ts'
+import type { ClientRules } from '../model/client-json.ts'
+import { clientFromJson } from '../model/client-json.ts'
+import type { ClientSecret } from '../model/client.ts'
+import type { BootstrapDeps } from '../bootstrap.ts'
+import { upsert } from './ledger.ts'
+
+/** Where it is remembered whether a client's secret came from the configuration. */
+const SECRET_SOURCE = 'client-secret'
+
+/**
+ * Writes the client as the configuration defines it. Its secrets are replaced only when they differ; a client that the
+ * configuration gives no secret keeps those that the API gave it, but loses one that the configuration gave it before.
+ */
+export async function applyClient(
+  zoneId: string,
+  record: ClientRecord,
+  { store, passwords, clock, random, rules }: BootstrapDeps & { readonly rules: ClientRules },
+): Promise<void> {
+  const { definition, secrets } = clientFromJson(record, rules)
+  const { clientId } = definition
+  const hashed = (): Promise<readonly ClientSecret[]> =>
+    Promise.all(secrets.map(async secret => ({ hash: await passwords.hash(secret), revision: random.urlSafe(22) })))
+
+  async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
+    if (secrets.length === 0) {
+      const source = await store.bootstrap.applied(zoneId, SECRET_SOURCE, clientId)
+      return source === 'configuration' ? [] : existing
+    }
+    for (const secret of secrets) {
+      const known = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
+      if (!known.includes(true)) return hashed()
+    }
+    return existing
+  }
+
+  await upsert({
+    find: () => store.clients.find(zoneId, clientId),
+    async insert() {
+      const now = clock.now()
+      const client = { ...definition, zoneId, secrets: await hashed(), createdAt: now, updatedAt: now }
+      await store.clients.insert(zoneId, client)
+    },
+    async update({ secrets: existing, createdAt }) {
+      const client = { ...definition, zoneId, secrets: await remaining(existing), createdAt, updatedAt: clock.now() }
+      await store.clients.update(zoneId, client)
+    },
+  })
+  await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
+}

@@ -1,0 +1,65 @@
+// A database that was used in playground mode has accounts whose secrets everybody knows. They must not survive into a
+// start with a configuration file, which promises that there are none.
+import type { BootstrapDeps } from '../bootstrap.ts'
+import { playgroundBootstrap } from '../config/playground.ts'
+import type { ClientRecord, UserRecord } from '../config/records.ts'
+import type { Ledger } from './ledger.ts'
+import { userKey } from './users.ts'
+
+const KIND = 'playground'
+const KEY = 'accounts'
+
+/** Remembers that the playground's accounts are in the zone. */
+export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promise<void> =>
+  store.bootstrap.remember(zoneId, KIND, KEY, 'present')
+
+/**
+ * Takes the public secrets away from the accounts of an earlier playground, unless the configuration defines the
+ * account itself or somebody changed the secret. The next playground start on this database gives them back.
+ */
+export async function disarmPlayground(
+  zoneId: string,
+  deps: BootstrapDeps & { readonly ledger: Ledger },
+): Promise<void> {
+  const { store, config, log } = deps
+  if ((await store.bootstrap.applied(zoneId, KIND, KEY)) !== 'present') return
+  const { clients, users } = playgroundBootstrap(config.service, config.compatibility)
+  const ownClients = new Set(config.bootstrap.clients.map(client => client.client_id))
+  const ownUsers = new Set(config.bootstrap.users.map(user => userKey(user, config.service)))
+  for (const client of clients) {
+    if (!ownClients.has(client.client_id)) await disarmClient(zoneId, client, deps)
+  }
+  for (const user of users) {
+    if (!ownUsers.has(userKey(user, config.service))) await disarmUser(zoneId, user, deps)
+  }
+  await store.bootstrap.remember(zoneId, KIND, KEY, 'disarmed')
+  log('this database was used without a configuration file: the public secrets of those accounts were removed')
+}
+
+async function disarmClient(
+  zoneId: string,
+  { client_id: clientId, client_secret: publicSecret }: ClientRecord,
+  { store, passwords, clock, ledger }: BootstrapDeps & { readonly ledger: Ledger },
+): Promise<void> {
+  const client = await store.clients.find(zoneId, clientId)
+  if (client !== undefined) {
+    const isPublic = await Promise.all(client.secrets.map(({ hash }) => passwords.verify(hash, String(publicSecret))))
+    const secrets = client.secrets.filter((_secret, index) => isPublic[index] !== true)
+    await store.clients.update(zoneId, { ...client, secrets, updatedAt: clock.now() })
+  }
+  await ledger.forget({ zoneId, kind: 'client', key: clientId })
+}
+
+async function disarmUser(
+  zoneId: string,
+  record: UserRecord,
+  { store, passwords, clock, random, config, ledger }: BootstrapDeps & { readonly ledger: Ledger },
+): Promise<void> {
+  const user = await store.users.findByName(zoneId, config.service, record.userName)
+  if (user?.passwordHash !== undefined && (await passwords.verify(user.passwordHash, record.password ?? ''))) {
+    const { passwordHash: _public, ...rest } = user
+    const changed = { active: false, passwordRevision: random.urlSafe(22), updatedAt: clock.now() }
+    await store.users.update(zoneId, { ...rest, ...changed, version: user.version + 1 })
+  }
+  await ledger.forget({ zoneId, kind: 'user', key: userKey(record, config.service) })
+}

@@ -1,0 +1,169 @@
+import type { BootstrapDeps } from '../bootstrap.ts'
+import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records.ts'
+import type { Group } from '../model/group.ts'
+import type { User } from '../model/user.ts'
+import { upsert } from './ledger.ts'
+
+/** The key under which a user is remembered: names are unique with the origin, whatever the case. */
+export const userKey = ({ origin, userName }: UserRecord, service: string): string =>
+  JSON.stringify([origin ?? service, userName.toLowerCase()])
+
+/** Writes the group as the configuration defines it. */
+export function applyGroup(
+  zoneId: string,
+  record: GroupRecord,
+  { store, clock, random }: BootstrapDeps,
+): Promise<void> {
+  const { displayName } = record
+  const description = record.description === undefined ? {} : { description: record.description }
+  const now = clock.now()
+  return upsert({
+    find: () => store.groups.findByName(zoneId, displayName),
+    insert: () =>
+      store.groups.insert(zoneId, newGroup({ zoneId, displayName, ...description, id: random.uuid() }, now)),
+    update: ({ id, version, createdAt }) =>
+      store.groups.update(zoneId, {
+        ...newGroup({ zoneId, displayName, ...description, id }, now),
+        version: version + 1,
+        createdAt,
+      }),
+  })
+}
+
+/** The group of this name, made when there is none; one that exists is not changed. */
+export async function groupNamed(
+  zoneId: string,
+  displayName: string,
+  { store, clock, random }: BootstrapDeps,
+): Promise<Group> {
+  let group: Group | undefined
+  const find = async (): Promise<Group | undefined> => (group = await store.groups.findByName(zoneId, displayName))
+  await upsert({
+    find,
+    async insert() {
+      const made = newGroup({ zoneId, displayName, id: random.uuid() }, clock.now())
+      await store.groups.insert(zoneId, made)
+      group = made
+    },
+    update: async () => undefined,
+  })
+  if (group === undefined) throw new Error(`the group ${displayName} disappeared`)
+  return group
+}
+
+const newGroup = (group: Omit<Group, 'version' | 'createdAt' | 'updatedAt'>, now: Date): Group => ({
+  ...group,
+  version: 0,
+  createdAt: now,
+  updatedAt: now,
+})
+
+/** Maps a group of a provider to one here. */
+export async function applyExternalGroup(
+  zoneId: string,
+  { displayName, externalGroup, origin = 'ldap' }: ExternalGroupRecord,
+  deps: BootstrapDeps,
+): Promise<void> {
+  const { id } = await groupNamed(zoneId, displayName, deps)
+  await deps.store.groups.addExternal(zoneId, {
+    groupId: id,
+    externalGroup: externalGroup.trim().toLowerCase(),
+    origin,
+  })
+}
+
+/**
+ * Writes the user as the configuration defines it and adds the memberships. The password is replaced only when it
+ * differs, because a new revision makes the user's tokens invalid.
+ */
+export async function applyUser(
+  zoneId: string,
+  record: UserRecord,
+  deps: BootstrapDeps & { readonly defaultGroups: readonly string[] },
+): Promise<void> {
+  const { store, passwords, clock, random, config, defaultGroups } = deps
+  const origin = record.origin ?? config.service
+  const password = origin === config.service ? record.password : undefined
+  const find = (): Promise<User | undefined> => store.users.findByName(zoneId, origin, record.userName)
+
+  async function credentials(existing?: User): Promise<Credentials> {
+    if (existing !== undefined) {
+      const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
+      const kept = passwordHash === undefined ? {} : { passwordHash }
+      const isSame =
+        password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
+      if (isSame) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
+    }
+    return {
+      ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
+      passwordRevision: random.urlSafe(22),
+      passwordChangedAt: clock.now(),
+      passwordChangeRequired: false,
+    }
+  }
+
+  await upsert({
+    find,
+    async insert() {
+      const now = clock.now()
+      const user = { ...definitionOf(record, origin), zoneId, id: random.uuid(), ...(await credentials()) }
+      await store.users.insert(zoneId, { ...user, version: 0, createdAt: now, updatedAt: now })
+    },
+    async update(existing) {
+      const { id, createdAt, lastLogonAt, previousLogonAt } = existing
+      await store.users.update(zoneId, {
+        ...definitionOf(record, origin),
+        zoneId,
+        id,
+        ...(await credentials(existing)),
+        ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
+        ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
+        version: existing.version + 1,
+        createdAt,
+        updatedAt: clock.now(),
+      })
+    },
+  })
+
+  const user = await find()
+  const implied = new Set(defaultGroups.map(name => name.toLowerCase())) // every user is in these anyway
+  for (const name of new Set(record.groups ?? [])) {
+    if (user === undefined || implied.has(name.toLowerCase())) continue
+    const { id: groupId } = await groupNamed(zoneId, name, deps)
+    await store.groups.addMember(zoneId, { groupId, memberId: user.id, memberType: 'USER', origin })
+  }
+}
+
+type Credentials = Pick<User, 'passwordHash' | 'passwordRevision' | 'passwordChangedAt' | 'passwordChangeRequired'>
+
+/** The fields that the configuration decides. */
+type UserDefinition = Pick<
+  User,
+  | 'userName'
+  | 'origin'
+  | 'email'
+  | 'givenName'
+  | 'familyName'
+  | 'phoneNumber'
+  | 'externalId'
+  | 'active'
+  | 'verified'
+  | 'salt'
+>
+
+function definitionOf(record: UserRecord, origin: string): UserDefinition {
+  const { userName, name = {}, emails, phoneNumbers = [], active = true, verified = true, externalId, salt } = record
+  const phoneNumber = phoneNumbers.map(phone => phone.value.trim()).find(value => value !== '')
+  return {
+    userName,
+    origin,
+    email: emails[0]?.value ?? '', // the schema wants exactly one
+    ...(name.givenName === undefined ? {} : { givenName: name.givenName }),
+    ...(name.familyName === undefined ? {} : { familyName: name.familyName }),
+    ...(phoneNumber === undefined ? {} : { phoneNumber }),
+    ...(externalId === undefined || externalId === '' ? {} : { externalId }),
+    active,
+    verified,
+    ...(salt === undefined ? {} : { salt }),
+  }
+}

@@ -1,0 +1,24 @@
+import { loadConfig } from '../config.ts'
+import { CONFIG_SCHEMA } from '../config/schema.ts'
+import type { Command } from './command.ts'
+import { readOptions } from './command.ts'
+
+/** `latchkey check-config`: finds everything that is wrong with a configuration without starting anything. */
+export const checkConfig: Command = {
+  name: 'check-config',
+  summary: 'Check the configuration and say `ok`, or list what is wrong.',
+  options: `    --config FILE      The file to check                     (LATCHKEY_CONFIG)
+    --schema           Print the JSON Schema of the file instead
+`,
+  async run(args) {
+    const { schema, ...options } = readOptions(args, { config: 'string', schema: 'boolean' })
+    if (schema === true) {
+      process.stdout.write(`${JSON.stringify(CONFIG_SCHEMA, null, 2)}\n`)
+      return 0
+    }
+    const { warnings } = await loadConfig({ options })
+    for (const warning of warnings) process.stderr.write(`latchkey: warning: ${warning}\n`)
+    process.stdout.write('ok\n')
+    return 0
+  },
+}

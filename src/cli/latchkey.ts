@@ -1,0 +1,56 @@
+// The command line: finds the command and turns what went wrong into one line and an exit status. 2: the command or the
+// configuration is wrong, and starting again does not help; 1: something outside is.
+import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
+import { ConfigError } from '../config/problems.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { checkConfig } from './check-config.ts'
+import type { Command } from './command.ts'
+import { UsageError } from './command.ts'
+import { serve } from './serve.ts'
+
+/** Every command; the first one is meant when none is named. */
+const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig]
+
+const HELP = `Latchkey, an identity and authorization server.
+
+Usage: latchkey [command] [options]
+
+${COMMANDS.map(({ name, summary, options }) => `  ${name.padEnd(14)}${summary}\n${options}`).join('\n')}
+  --help, -h    Show this text.
+
+Without a configuration file the server runs in playground mode: on loopback, with accounts that everybody knows.
+docs/operate.md describes the configuration file.
+`
+
+/** Runs the command that the arguments name, and answers the exit status; undefined while the server runs. */
+async function run(args: readonly string[]): Promise<number | undefined> {
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const [first] = args
+  const isNamed = first !== undefined && !first.startsWith('-')
+  const command = isNamed ? COMMANDS.find(({ name }) => name === first) : COMMANDS[0]
+  try {
+    if (command === undefined) throw new UsageError(`${first} is not a command`)
+    return await command.run(isNamed ? args.slice(1) : args)
+  } catch (error) {
+    for (const line of linesOf(error)) process.stderr.write(`latchkey: ${line}\n`)
+    return error instanceof ConfigError || error instanceof UsageError ? 2 : 1
+  }
+}
+
+function linesOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error)) return [String(error)]
+  if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`)
+  if (error instanceof UsageError) return [`${error.message} (see latchkey --help)`]
+  // Such an error has nothing to say beyond its message; any other is a fault of the program, and its place matters.
+  const isExpected = error instanceof StoreUnavailable || error instanceof BootstrapError || isSystemError(error)
+  return [isExpected ? error.message : (error.stack ?? error.message)]
+}
+
+/** A port in use, a folder that may not be written to, a host that does not answer. */
+const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))
+
+const status = await run(process.argv.slice(2))
+if (status !== undefined) process.exitCode = status

@@ -1,0 +1,32 @@
+import { loadConfig } from '../config.ts'
+import type { Command } from './command.ts'
+import { readOptions } from './command.ts'
+
+const KINDS = {
+  config: 'string',
+  host: 'string',
+  port: 'string',
+  'base-url': 'string',
+  database: 'string',
+  workers: 'string',
+} as const
+
+/** `latchkey serve`: reads the configuration and starts the server, which runs until it is told to stop. */
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the server (the default).',
+  options: `    --config FILE      Configuration, YAML or JSON           (LATCHKEY_CONFIG)
+    --host H           Address to listen on, 127.0.0.1       (LATCHKEY_HOST)
+    --port N           Port to listen on, 8080               (LATCHKEY_PORT)
+    --base-url URL     Where clients reach the server        (LATCHKEY_BASE_URL)
+    --database URL     sqlite:<path> or postgres://...       (LATCHKEY_DATABASE)
+    --workers N        Processes that share the socket, 1    (LATCHKEY_WORKERS)
+`,
+  async run(args) {
+    const { 'base-url': baseUrl, ...options } = readOptions(args, KINDS)
+    const config = await loadConfig({ options: baseUrl === undefined ? options : { ...options, baseUrl } })
+    const { start } = await import('../main.ts') // the whole server: not for a command line that is refused
+    await start(config)
+    return undefined
+  },
+}

@@ -1,0 +1,276 @@
+// What the server is told from outside: command line, environment, file, defaults, in this order. The only reader of the
+// environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
+import { resolve } from 'node:path'
+import { isLoopbackHost } from './base/loopback.ts'
+import type { ConfigFile, Environment } from './config/file.ts'
+import { readConfigFile } from './config/file.ts'
+import { parseMasterKey } from './config/master-key.ts'
+import { playgroundBootstrap } from './config/playground.ts'
+import type { Problems } from './config/problems.ts'
+import { ConfigError, createProblems } from './config/problems.ts'
+import type { Bootstrap } from './config/records.ts'
+import { checkBootstrap } from './config/records.ts'
+import type { SigningKeys } from './config/signing-keys.ts'
+import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
+import type { CompatibilityMode } from './model/compatibility.ts'
+import type { ZoneConfig } from './model/zone.ts'
+
+export { masterKeyFor } from './config/master-key.ts'
+export type { Problem } from './config/problems.ts'
+export { ConfigError } from './config/problems.ts'
+export type { Bootstrap, ZoneBootstrap } from './config/records.ts'
+export type { SigningKeys } from './config/signing-keys.ts'
+
+/** Everything that a start needs to know. */
+export interface Config {
+  /** Without a trailing slash. With port 0 and no base URL given it ends in `:0` until the port is known. */
+  readonly baseUrl: string
+  readonly listen: { readonly host: string; readonly port: number }
+  /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
+  readonly database: string
+  readonly workers: number
+  /** The service name, `svc` unless told otherwise. */
+  readonly service: string
+  readonly compatibility: CompatibilityMode
+  /** Whether there is no configuration file, and the accounts are the public ones. */
+  readonly playground: boolean
+  /** 32 bytes; absent: `masterKeyFor` finds or makes one. */
+  readonly masterKey?: Buffer
+  readonly sessionSameSite: 'lax' | 'none'
+  readonly smtp?: SmtpConfig
+  /** Keys of the default zone; absent: one is made and kept in the database. */
+  readonly signingKeys?: SigningKeys
+  readonly saml: { readonly entityId: string }
+  /** Settings of the default zone, without keys. */
+  readonly zoneConfig: ZoneConfig
+  readonly bootstrap: Bootstrap
+  /** Sentences for the operator: usable, but probably not meant. */
+  readonly warnings: readonly string[]
+}
+
+/** How mail is sent. */
+export interface SmtpConfig {
+  readonly host: string
+  readonly port: number
+  readonly from: string
+  readonly user?: string
+  readonly password?: string
+  /** TLS from the first byte. */
+  readonly secure: boolean
+  /** Refuse to send without an upgrade to TLS. */
+  readonly starttls: boolean
+}
+
+/** Options of the command line, as they were typed. */
+export interface CommandOptions {
+  readonly config?: string
+  readonly host?: string
+  readonly port?: string
+  readonly baseUrl?: string
+  readonly database?: string
+  readonly workers?: string
+}
+
+/** Where the configuration comes from; the environment and folder of the process unless a test says otherwise. */
+export interface ConfigSources {
+  readonly options?: CommandOptions
+  readonly env?: Environment
+  readonly cwd?: string
+}
+
+/** Reads and checks everything; throws a `ConfigError` that lists all that is wrong. */
+export async function loadConfig({
+  options = {},
+  env = process.env,
+  cwd = process.cwd(),
+}: ConfigSources = {}): Promise<Config> {
+  const problems = createProblems()
+  const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
+  const playground = path === undefined
+  const file = playground ? {} : await readConfigFile(resolve(cwd, path), env, problems)
+
+  const sources: Sources = { env, problems }
+  const listen = file.listen
+  const hostFrom = pick(sources, ['--host', options.host], 'LATCHKEY_HOST', ['listen.host', listen?.host])
+  const host = String(hostFrom?.value ?? '127.0.0.1')
+  if (host === '') problems.add(hostFrom?.key ?? 'listen.host', 'must not be empty')
+  const port = asNumber(
+    sources,
+    { least: 0, most: 65_535, usual: 8080 },
+    pick(sources, ['--port', options.port], 'LATCHKEY_PORT', ['listen.port', listen?.port]),
+  )
+  const workersFrom = pick(sources, ['--workers', options.workers], 'LATCHKEY_WORKERS', ['workers', file.workers])
+  const workers = asNumber(sources, { least: 1, most: 64, usual: 1 }, workersFrom)
+  const databaseFrom = pick(sources, ['--database', options.database], 'LATCHKEY_DATABASE', ['database', file.database])
+  const database = checkDatabase(databaseFrom, problems)
+  if (database === 'sqlite::memory:' && workers > 1) {
+    problems.add(workersFrom?.key ?? 'workers', 'a database in memory belongs to one process')
+  }
+  const serviceFrom = pick(sources, undefined, 'LATCHKEY_SERVICE', ['service', file.service])
+  const service = String(serviceFrom?.value ?? 'svc')
+  if (!/^[a-z][a-z0-9]*$/.test(service)) {
+    problems.add(serviceFrom?.key ?? 'service', 'must be a lower-case letter and then lower-case letters and digits')
+  }
+  const compatibility = checkMode(
+    pick(sources, undefined, 'LATCHKEY_COMPATIBILITY', ['compatibility', file.compatibility]),
+    problems,
+  )
+  const baseFrom = pick(sources, ['--base-url', options.baseUrl], 'LATCHKEY_BASE_URL', ['base_url', file.base_url])
+  const baseUrl = checkBaseUrl(baseFrom, problems) ?? `http://localhost:${port}`.replace(/:80$/, '')
+  if (playground && !isLoopbackHost(host)) {
+    problems.add(
+      hostFrom?.key ?? '--host',
+      'without a configuration file the accounts are public, so that only loopback is allowed',
+    )
+  }
+  const masterKey = checkMasterKey(
+    pick(sources, undefined, 'LATCHKEY_MASTER_KEY', ['master_key', file.master_key]),
+    problems,
+  )
+
+  const signingKeys = checkSigningKeys(file.signing_keys, problems)
+  const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
+  const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
+  const bootstrap = playground
+    ? playgroundBootstrap(service, compatibility)
+    : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
+  if (problems.list.length > 0) throw new ConfigError(problems.list)
+
+  const keys = signingKeys ?? zone.signingKeys
+  const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
+  return {
+    baseUrl,
+    listen: { host, port },
+    database,
+    workers,
+    service,
+    compatibility,
+    playground,
+    ...(masterKey === undefined ? {} : { masterKey }),
+    sessionSameSite,
+    ...(file.smtp === undefined ? {} : { smtp: smtpOf(file.smtp, baseUrl) }),
+    ...(keys === undefined ? {} : { signingKeys: keys }),
+    saml: { entityId: file.saml?.entity_id ?? 'latchkey' },
+    zoneConfig: zone.config,
+    bootstrap,
+    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite }),
+  }
+}
+
+interface Sources {
+  readonly env: Environment
+  readonly problems: Problems
+}
+
+/** A value and the name that a person knows it by. */
+interface Found {
+  readonly key: string
+  readonly value: string | number
+}
+
+type Candidate = readonly [key: string, value: string | number | undefined]
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
+
+/** The first that is given: option, environment (where empty means absent), file. */
+function pick(
+  { env, problems }: Sources,
+  option: Candidate | undefined,
+  variable: string,
+  file: Candidate,
+): Found | undefined {
+  if (option?.[1] !== undefined) return { key: option[0], value: option[1] }
+  const value = nonEmpty(env[variable])
+  if (value !== undefined) return { key: variable, value }
+  return file[1] === undefined || !problems.isSound(file[0]) ? undefined : { key: file[0], value: file[1] }
+}
+
+function asNumber(
+  { problems }: Sources,
+  { least, most, usual }: { least: number; most: number; usual: number },
+  found: Found | undefined,
+): number {
+  if (found === undefined) return usual
+  const number = /^\d{1,9}$/.test(String(found.value)) ? Number(found.value) : Number.NaN
+  if (number >= least && number <= most) return number
+  problems.add(found.key, `must be a whole number from ${least} to ${most}`)
+  return usual
+}
+
+function checkDatabase(found: Found | undefined, problems: Problems): string {
+  if (found === undefined) return 'sqlite:./data/latchkey.db'
+  const database = String(found.value)
+  if (!/^(?:postgres(?:ql)?:\/\/.|sqlite:(?!\/\/).)/.test(database)) {
+    // Not quoted: it may hold a password.
+    problems.add(found.key, 'must be sqlite:<path>, sqlite::memory: or postgres://user:password@host/database')
+  }
+  return database
+}
+
+function checkMode(found: Found | undefined, problems: Problems): CompatibilityMode {
+  if (found === undefined || found.value === 'standard') return 'standard'
+  if (found.value !== 'uaa') problems.add(found.key, 'must be one of standard, uaa')
+  return 'uaa'
+}
+
+function checkBaseUrl(found: Found | undefined, problems: Problems): string | undefined {
+  if (found === undefined) return undefined
+  const text = String(found.value)
+  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined) {
+    problems.add(found.key, 'must be an http or https URL')
+    return undefined
+  }
+  if (url.username !== '' || url.password !== '') problems.add(found.key, 'must not hold a user name or password')
+  if (/[?#]/.test(text)) problems.add(found.key, 'must have neither a query nor a fragment')
+  const path = url.pathname.replace(/\/+$/, '')
+  if (path.includes('//')) problems.add(found.key, 'has two slashes in a row in its path')
+  return `${url.origin}${path}`
+}
+
+function checkMasterKey(found: Found | undefined, problems: Problems): Buffer | undefined {
+  if (found === undefined) return undefined
+  const key = parseMasterKey(String(found.value))
+  if (key === undefined) problems.add(found.key, 'must be 32 bytes as 64 hexadecimal characters or as base64')
+  return key
+}
+
+function smtpOf(smtp: NonNullable<ConfigFile['smtp']>, baseUrl: string): SmtpConfig {
+  const { host, user, password } = smtp
+  return {
+    host,
+    port: smtp.port ?? 25,
+    from: smtp.from ?? `admin@${new URL(baseUrl).hostname}`,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password }),
+    secure: smtp.secure ?? false,
+    starttls: smtp.starttls ?? false,
+  }
+}
+
+function warningsOf({
+  baseUrl,
+  compatibility,
+  playground,
+  sessionSameSite,
+}: Pick<Config, 'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite'>): readonly string[] {
+  const { protocol, hostname } = new URL(baseUrl)
+  const rows: readonly (readonly [boolean, string])[] = [
+    [
+      protocol === 'http:' && !isLoopbackHost(hostname),
+      `base_url is ${baseUrl}: without https, tokens and passwords can be read on the way`,
+    ],
+    [
+      playground && !isLoopbackHost(hostname),
+      `base_url names ${hostname}, but the accounts of the playground have public secrets`,
+    ],
+    [
+      sessionSameSite === 'none' && protocol === 'http:',
+      'session.same_site: none has no effect over http: browsers want such cookies to be secure',
+    ],
+    // standards.md §1: weak, but the wire of the reference system.
+    [compatibility === 'uaa', 'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included'],
+    [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
+  ]
+  return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
+}

@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { ZoneConfig } from '../model/zone.ts'
+import type { SchemaProblem } from './check-schema.ts'
+import { checkSchema } from './check-schema.ts'
+import type { Problems } from './problems.ts'
+import type { BootstrapFile } from './records.ts'
+import { CONFIG_SCHEMA } from './schema.ts'
+
+/** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
+export interface ConfigFile {
+  readonly base_url?: string
+  readonly service?: string
+  readonly compatibility?: string
+  readonly database?: string
+  readonly workers?: number
+  readonly listen?: { readonly host?: string; readonly port?: number }
+  readonly master_key?: string
+  readonly smtp?: {
+    readonly host: string
+    readonly port?: number
+    readonly from?: string
+    readonly user?: string
+    readonly password?: string
+    readonly secure?: boolean
+    readonly starttls?: boolean
+  }
+  readonly signing_keys?: {
+    readonly active: string
+    readonly keys: Readonly<Record<string, { readonly alg: string; readonly pem?: string }>>
+  }
+  readonly saml?: { readonly entity_id?: string }
+  readonly session?: { readonly same_site?: string }
+  readonly zone_config?: ZoneConfig
+  readonly bootstrap?: BootstrapFile
+}
+
+/** Values of the environment that texts may name. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Members that may be given as `<name>_file`. */
+const SECRETS = new Set([
+  'bindPassword',
+  'client_secret',
+  'database',
+  'master_key',
+  'password',
+  'pem',
+  'relyingPartySecret',
+  'secondary_client_secret',
+])
+
+/**
+ * Reads, fills in and checks a file of YAML or JSON. Whatever is wrong is added to the problems; only what they call
+ * sound has the type that is promised here.
+ */
+export async function readConfigFile(path: string, env: Environment, problems: Problems): Promise<ConfigFile> {
+  const parsed = await parseFile(path, problems)
+  if (parsed === undefined) return {}
+  const filledKeys = new Set<string>()
+  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', filledKeys })
+  checkTypes(filled, filledKeys, problems)
+  return filled as ConfigFile // the schema says so, except where the problems say otherwise
+}
+
+async function parseFile(path: string, problems: Problems): Promise<unknown> {
+  let content: string
+  try {
+    content = readFileSync(path, 'utf8')
+  } catch (error) {
+    problems.add(path, `cannot be read: ${reasonOf(error)}`)
+    return undefined
+  }
+  const { parseDocument } = await import('yaml')
+  const document = parseDocument(content, { prettyErrors: true })
+  for (const error of [...document.errors, ...document.warnings]) {
+    problems.add(path, error.message.replace(/:?\n[^]*$/, '')) // without the picture of the line
+  }
+  if (document.errors.length > 0) return undefined
+  try {
+    return document.toJS() ?? {}
+  } catch (error) {
+    problems.add(path, reasonOf(error)) // such as an alias that expands without end
+    return undefined
+  }
+}
+
+interface Filling {
+  readonly env: Environment
+  readonly problems: Problems
+  readonly folder: string
+  readonly key: string
+  /** Keys of texts that came from the environment, and may stand for numbers and booleans. */
+  readonly filledKeys: Set<string>
+}
+
+function fill(value: unknown, filling: Filling): unknown {
+  if (typeof value === 'string') return fillText(value, filling)
+  if (Array.isArray(value)) {
+    return value.map((item, index) => fill(item, { ...filling, key: `${filling.key}[${index}]` }))
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name,
+    fill(member, { ...filling, key: keyBelow(filling.key, name) }),
+  ])
+  return Object.fromEntries(members.map(([name, member]) => readSecret(name, member, Object.keys(value), filling)))
+}
+
+function fillText(text: string, { env, problems, key, filledKeys }: Filling): string {
+  return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
+    if (escaped !== '') return whole.slice(1)
+    const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
+    if (name === '' || !whole.endsWith('}')) {
+      problems.add(key, `${whole} names no variable; a plain \${ is written $\${`)
+      return whole
+    }
+    filledKeys.add(key)
+    const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
+    if (value === undefined) problems.add(key, `the environment variable ${name} is not set`)
+    return value ?? whole
+  })
+}
+
+/** Turns `<secret>_file: path` into `<secret>: content`. */
+function readSecret(
+  name: string,
+  value: unknown,
+  siblings: readonly string[],
+  { folder, problems, key }: Filling,
+): [string, unknown] {
+  const secret = name.slice(0, -'_file'.length)
+  if (!name.endsWith('_file') || !SECRETS.has(secret) || typeof value !== 'string') return [name, value]
+  const path = keyBelow(key, name)
+  if (siblings.includes(secret)) {
+    problems.add(path, `cannot be given together with ${secret}`)
+    return [secret, value]
+  }
+  try {
+    return [secret, readFileSync(resolve(folder, value), 'utf8').replace(/\r?\n$/, '')]
+  } catch (error) {
+    problems.add(path, `${value} cannot be read: ${reasonOf(error)}`)
+    return [secret, value]
+  }
+}
+
+function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, problems: Problems): void {
+  const first = checkSchema(value, CONFIG_SCHEMA)
+  const found = convertTexts(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
+  for (const { key, keyword, message } of found) {
+    const name = key === '' ? 'config' : key
+    if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
+    else problems.add(name, message)
+  }
+}
+
+/** Texts from the environment where a number or boolean belongs become one: YAML sees the text before it is filled in. */
+function convertTexts(root: unknown, found: readonly SchemaProblem[], filledKeys: ReadonlySet<string>): boolean {
+  let converted = false
+  for (const { key, steps, keyword } of found) {
+    if (keyword !== 'type' || !filledKeys.has(key)) continue
+    const parent = steps.slice(0, -1).reduce<unknown>((at, step) => Reflect.get(Object(at), step), root)
+    const text: unknown = Reflect.get(Object(parent), steps.at(-1) ?? '')
+    const value = typeof text === 'string' ? scalarOf(text) : undefined
+    if (value !== undefined) converted = Reflect.set(Object(parent), steps.at(-1) ?? '', value) || converted
+  }
+  return converted
+}
+
+function scalarOf(text: string): number | boolean | undefined {
+  if (text === 'true' || text === 'false') return text === 'true'
+  return /^-?\d+$/.test(text) ? Number(text) : undefined
+}
+
+const keyBelow = (key: string, member: string): string => (key === '' ? member : `${key}.${member}`)
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error && error.code === 'ENOENT' ? 'no such file' : error.message
+}

@@ -1,0 +1,61 @@
+import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Random } from '../base/random.ts'
+
+const KEY_BYTES = 32
+
+/** 32 bytes as 64 hexadecimal characters, base64 or base64url; undefined when the text is something else. */
+export function parseMasterKey(text: string): Buffer | undefined {
+  const trimmed = text.trim()
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) return undefined
+  const key = Buffer.from(trimmed, 'base64') // takes both alphabets
+  return key.length === KEY_BYTES ? key : undefined
+}
+
+/**
+ * The key under which secrets are encrypted: the configured one, else that of `latchkey.key` beside the SQLite database
+ * (`./data/latchkey.key` for PostgreSQL), which is made when it is missing; random for a database in memory.
+ */
+export async function masterKeyFor(
+  config: { readonly masterKey?: Buffer; readonly database: string },
+  random: Random,
+): Promise<Buffer> {
+  if (config.masterKey !== undefined) return config.masterKey
+  if (config.database === 'sqlite::memory:') return random.bytes(KEY_BYTES)
+  const path = config.database.startsWith('sqlite:')
+    ? join(dirname(config.database.slice('sqlite:'.length)), 'latchkey.key')
+    : join('data', 'latchkey.key')
+  return readKey(path) ?? makeKey(path, random)
+}
+
+function readKey(path: string): Buffer | undefined {
+  let content: string
+  try {
+    content = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  const key = parseMasterKey(content)
+  if (key === undefined) throw new Error(`${path} holds no master key (64 hexadecimal characters)`)
+  return key
+}
+
+/** The whole file appears at once, under its name only if there is none: of two processes both get the first one's key. */
+function makeKey(path: string, random: Random): Buffer {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const key = random.bytes(KEY_BYTES)
+  const draft = `${path}.${random.hex(8)}`
+  writeFileSync(draft, `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
+  try {
+    linkSync(draft, path)
+  } catch {
+    const existing = readKey(path)
+    if (existing !== undefined) return existing
+    copyFileSync(draft, path, constants.COPYFILE_EXCL) // a file system without links
+  } finally {
+    unlinkSync(draft)
+  }
+  return key
+}

@@ -1,0 +1,314 @@
+// The records that are applied at start, in the shape of the management APIs, and the rules that the schema cannot say.
+import { behaviourOf } from '../model/compatibility.ts'
+import type { CompatibilityMode } from '../model/compatibility.ts'
+import { clientFromJson } from '../model/client-json.ts'
+import type { ClientRules } from '../model/client-json.ts'
+import { serviceNamed } from '../model/service.ts'
+import type { ZoneConfig } from '../model/zone.ts'
+import type { Problems } from './problems.ts'
+import type { SigningKeys } from './signing-keys.ts'
+import { takeSigningKeys } from './signing-keys.ts'
+
+/** A group; its name is the scope that its members may receive. */
+export interface GroupRecord {
+  readonly displayName: string
+  readonly description?: string
+}
+
+/** A client in the shape of `POST /oauth/clients`; `clientFromJson` reads it. */
+export type ClientRecord = Readonly<Record<string, unknown>> & { readonly client_id: string }
+
+/** A user in the shape of `POST /Users`, with the names of groups. */
+export interface UserRecord {
+  readonly userName: string
+  readonly password?: string
+  readonly name?: { readonly givenName?: string; readonly familyName?: string }
+  /** Exactly one. */
+  readonly emails: readonly { readonly value: string }[]
+  readonly phoneNumbers?: readonly { readonly value: string }[]
+  readonly active?: boolean
+  readonly verified?: boolean
+  readonly origin?: string
+  readonly externalId?: string
+  readonly salt?: string
+  readonly groups?: readonly string[]
+}
+
+/** Which group of a provider stands for which group here. */
+export interface ExternalGroupRecord {
+  readonly displayName: string
+  readonly externalGroup: string
+  readonly origin?: string
+}
+
+/** An identity provider in the shape of `POST /identity-providers`; `config` may be JSON text. */
+export interface ProviderRecord {
+  readonly originKey: string
+  readonly type: string
+  readonly name: string
+  readonly active?: boolean
+  readonly config?: Readonly<Record<string, unknown>> | string
+}
+
+/** The records of one zone; each list may be empty, and none has the same record twice. */
+export interface ZoneBootstrap {
+  readonly groups: readonly GroupRecord[]
+  readonly clients: readonly ClientRecord[]
+  readonly users: readonly UserRecord[]
+  /** Absent: the usual ones. */
+  readonly defaultGroups?: readonly string[]
+  readonly externalGroups: readonly ExternalGroupRecord[]
+  readonly identityProviders: readonly ProviderRecord[]
+}
+
+/** Another zone and what is in it. */
+export interface ZoneRecord {
+  readonly id: string
+  readonly subdomain: string
+  readonly name: string
+  readonly description?: string
+  readonly active: boolean
+  readonly config: ZoneConfig
+  readonly signingKeys?: SigningKeys
+  readonly bootstrap: ZoneBootstrap
+}
+
+/** The records of the default zone, and the other zones. */
+export interface Bootstrap extends ZoneBootstrap {
+  readonly identityZones: readonly ZoneRecord[]
+}
+
+/** `bootstrap` as it stands in the file. */
+export interface BootstrapFile {
+  readonly groups?: readonly GroupRecord[]
+  readonly clients?: readonly ClientRecord[]
+  readonly users?: readonly UserRecord[]
+  readonly default_groups?: readonly string[]
+  readonly external_groups?: readonly ExternalGroupRecord[]
+  readonly identity_providers?: readonly ProviderRecord[]
+  readonly identity_zones?: readonly {
+    readonly id: string
+    readonly subdomain: string
+    readonly name: string
+    readonly description?: string
+    readonly active?: boolean
+    readonly config?: ZoneConfig
+    readonly bootstrap?: BootstrapFile
+  }[]
+}
+
+/** What the checks depend on. */
+export interface RecordRules {
+  readonly service: string
+  readonly compatibility: CompatibilityMode
+  readonly problems: Problems
+}
+
+/** Checks every record that has the right type, and gives what can be applied. `zoneConfig` is that of the default zone. */
+export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rules: RecordRules): Bootstrap {
+  const { problems, service } = rules
+  const zones = soundItems(file.identity_zones, 'bootstrap.identity_zones', problems, { partly: true })
+  refuseTwins(zones, 'id', zone => zone.id.trim(), problems)
+  refuseTwins(zones, 'subdomain', zone => zone.subdomain.toLowerCase(), problems)
+  const identityZones = zones.map(({ record, key }): ZoneRecord => {
+    if (record.id.trim() === service) problems.add(`${key}.id`, `${service} is the id of the default zone`)
+    if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
+    if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(record.subdomain)) {
+      problems.add(`${key}.subdomain`, 'must be a name that can stand in front of a host name')
+    }
+    const given = problems.isSound(`${key}.config`) ? (record.config ?? {}) : {}
+    const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
+    return {
+      id: record.id.trim(),
+      subdomain: record.subdomain.toLowerCase(),
+      name: record.name,
+      ...(record.description === undefined ? {} : { description: record.description }),
+      active: record.active ?? true,
+      config,
+      ...(signingKeys === undefined ? {} : { signingKeys }),
+      bootstrap: checkZone(record.bootstrap ?? {}, { ...rules, path: `${key}.bootstrap`, config }),
+    }
+  })
+  return { ...checkZone(file, { ...rules, path: 'bootstrap', config: zoneConfig }), identityZones }
+}
+
+function checkZone(
+  file: BootstrapFile,
+  rules: RecordRules & { readonly path: string; readonly config: ZoneConfig },
+): ZoneBootstrap {
+  const { path, problems } = rules
+  const groups = soundItems(file.groups, `${path}.groups`, problems)
+  refuseTwins(groups, 'displayName', group => group.displayName.toLowerCase(), problems)
+  const externalGroups = soundItems(file.external_groups, `${path}.external_groups`, problems)
+  refuseTwins(externalGroups, 'externalGroup', mappingIdentity, problems)
+  const defaultGroupsPath = `${path}.default_groups`
+  const defaultGroups = problems.isSound(defaultGroupsPath) ? file.default_groups : undefined
+  if (defaultGroups?.some(name => name.trim() === '') === true) problems.add(defaultGroupsPath, 'a name is empty')
+  if (defaultGroups !== undefined && rules.config.userConfig?.defaultGroups !== undefined) {
+    problems.add(defaultGroupsPath, 'cannot be given together with userConfig.defaultGroups of the zone')
+  }
+  return {
+    groups: groups.map(({ record }) => record),
+    clients: checkClients(soundItems(file.clients, `${path}.clients`, problems), rules),
+    users: checkUsers(soundItems(file.users, `${path}.users`, problems), rules),
+    ...(defaultGroups === undefined ? {} : { defaultGroups: [...new Set(defaultGroups)] }),
+    externalGroups: externalGroups.map(({ record }) => record),
+    identityProviders: checkProviders(
+      soundItems(file.identity_providers, `${path}.identity_providers`, problems),
+      rules,
+    ),
+  }
+}
+
+const mappingIdentity = ({ displayName, externalGroup, origin }: ExternalGroupRecord): string =>
+  JSON.stringify([displayName, externalGroup.trim(), origin ?? 'ldap']).toLowerCase()
+
+/** A record and the key path that problems with it are told under. */
+interface Item<T> {
+  readonly record: T
+  readonly key: string
+}
+
+const NESTED: ReadonlySet<string> = new Set(['bootstrap', 'config'])
+
+/** The records whose own members have the right types; `partly` lets pass what is only wrong further down. */
+function soundItems<T extends object>(
+  list: readonly T[] | undefined,
+  path: string,
+  problems: Problems,
+  { partly = false }: { partly?: boolean } = {},
+): readonly Item<T>[] {
+  if (!Array.isArray(list)) return []
+  return list
+    .map((record: T, index) => ({ record, key: `${path}[${index}]` }))
+    .filter(({ record, key }) => {
+      if (!partly) return problems.isSound(key)
+      const members = ['id', 'subdomain', 'name', ...Object.keys(Object(record))]
+      return members.every(name => NESTED.has(name) || problems.isSound(`${key}.${name}`))
+    })
+}
+
+function refuseTwins<T>(
+  items: readonly Item<T>[],
+  member: string,
+  identity: (record: T) => string,
+  problems: Problems,
+): void {
+  const seen = new Set<string>()
+  for (const { record, key } of items) {
+    const value = identity(record)
+    if (seen.has(value)) problems.add(`${key}.${member}`, 'is there twice')
+    seen.add(value)
+  }
+}
+
+/** Spellings of other systems that would silently become attributes, one of them readable: what they are called here. */
+const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
+  'access-token-validity': 'access_token_validity',
+  'authorized-grant-types': 'authorized_grant_types',
+  grant_types: 'authorized_grant_types',
+  'redirect-uri': 'redirect_uri',
+  redirect_uris: 'redirect_uri',
+  'refresh-token-validity': 'refresh_token_validity',
+  secret: 'client_secret',
+}
+
+function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules): readonly ClientRecord[] {
+  const { problems } = rules
+  refuseTwins(items, 'client_id', client => client.client_id, problems)
+  for (const { record, key } of items) {
+    for (const [foreign, own] of Object.entries(FOREIGN_CLIENT_MEMBERS)) {
+      if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is called ${own} here`)
+    }
+    for (const problem of clientFromJson(record, clientRules(rules)).problems) {
+      problems.add(`${key}.${problem.key}`, problem.message)
+    }
+  }
+  return items.map(({ record }) => record)
+}
+
+/** The rules that clients of the configuration are read by. */
+export const clientRules = ({
+  service,
+  compatibility,
+}: Pick<RecordRules, 'service' | 'compatibility'>): ClientRules => ({
+  service: serviceNamed(service),
+  exactRedirectUri: behaviourOf(compatibility).exactRedirectUri,
+})
+
+function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {
+  const originOf = (user: UserRecord): string => user.origin ?? service
+  refuseTwins(items, 'userName', user => JSON.stringify([originOf(user), user.userName]).toLowerCase(), problems)
+  for (const { record, key } of items) {
+    if (record.groups?.some(name => name.trim() === '') === true) problems.add(`${key}.groups`, 'a name is empty')
+    if (originOf(record) !== service) continue // the rest is for accounts that sign in here
+    if (!/^[\p{L}+0-9\-_.@'!]+$/u.test(record.userName)) {
+      problems.add(`${key}.userName`, String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`)
+    }
+    if (record.password === undefined || record.password === '') {
+      problems.add(`${key}.password`, 'an internal user needs password or password_file')
+    }
+  }
+  return items.map(({ record }) => record)
+}
+
+/** `clients-zones-providers.md` §6.1. */
+const PROVIDER_TYPES = ['ldap', 'saml', 'oauth2.0', 'oidc1.0', 'keystone']
+
+function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {
+  const { problems, service } = rules
+  refuseTwins(items, 'originKey', provider => provider.originKey, problems)
+  for (const { record, key } of items) {
+    const { originKey, type } = record
+    if (type !== service && !PROVIDER_TYPES.includes(type)) {
+      problems.add(`${key}.type`, `must be one of ${[service, ...PROVIDER_TYPES].join(', ')}`)
+    }
+    for (const reserved of [service, 'ldap']) {
+      if ((type === reserved) !== (originKey === reserved)) {
+        problems.add(`${key}.originKey`, `${reserved} is the origin of type ${reserved} and of no other`)
+      }
+    }
+    const config = providerConfig(record)
+    if (config === undefined) problems.add(`${key}.config`, 'is not JSON text of an object')
+    else if (type === service) checkPolicies(config, `${key}.config`, problems)
+  }
+  return items.map(({ record }) => record)
+}
+
+/** The settings of a provider, whether they stand there as they are or as JSON text; undefined when the text is none. */
+export function providerConfig({ config }: ProviderRecord): Readonly<Record<string, unknown>> | undefined {
+  if (typeof config !== 'string') return config ?? {}
+  try {
+    const parsed: unknown = JSON.parse(config)
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? { ...parsed } : undefined
+  } catch {
+    return undefined // told by the caller
+  }
+}
+
+/** Members of the two policies of the internal provider (§6.3): all of them, or the policy would count as absent. */
+const POLICIES = {
+  passwordPolicy: [
+    'minLength',
+    'maxLength',
+    'requireUpperCaseCharacter',
+    'requireLowerCaseCharacter',
+    'requireDigit',
+    'requireSpecialCharacter',
+    'expirePasswordInMonths',
+  ],
+  lockoutPolicy: ['countFailuresWithin', 'lockoutAfterFailures', 'lockoutPeriodSeconds'],
+} as const
+
+function checkPolicies(config: Readonly<Record<string, unknown>>, path: string, problems: Problems): void {
+  for (const [policy, members] of Object.entries(POLICIES)) {
+    const value = config[policy]
+    if (value === undefined || value === null) continue
+    for (const member of members) {
+      const number: unknown = Reflect.get(Object(value), member)
+      if (typeof number !== 'number' || !Number.isInteger(number) || number < 0) {
+        problems.add(`${path}.${policy}.${member}`, 'must be a whole number that is not negative')
+      }
+    }
+  }
+}

@@ -1,0 +1,291 @@
+// The one description of the configuration file: the loader checks against it, and docs/config.schema.json is a copy of
+// it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
+import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import { zoneConfigSchema } from './zone-config-schema.ts'
+
+const text = (description: string) => ({ type: 'string', description }) as const
+const flag = (description: string) => ({ type: 'boolean', description }) as const
+const seconds = (description: string) => ({ type: 'integer', minimum: 1, description }) as const
+const fileOf = (what: string) =>
+  text(`A file, relative to this one, that holds ${what}; a final line break is dropped.`)
+const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
+const list = (description: string) =>
+  ({ type: ['array', 'string'], items: { type: 'string' }, description: `${description} A list, or words.` }) as const
+const listOf = (name: string, description: string) =>
+  ({ type: 'array', items: { $ref: `#/definitions/${name}` }, description }) as const
+
+const signingKeys = {
+  type: 'object',
+  description: 'The keys of the default zone. Absent: one RS256 key is made at first start and kept in the database.',
+  additionalProperties: false,
+  required: ['active', 'keys'],
+  properties: {
+    active: text('The id of the key that signs; the others only verify.'),
+    keys: {
+      type: 'object',
+      minProperties: 1,
+      description: 'Keys by id.',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['alg'],
+        properties: {
+          alg: { enum: [...SIGNING_ALGORITHMS], description: 'The JWS algorithm.' },
+          pem: text(
+            'The private key in PEM: RSA with at least 2048 bits, EC on the curve of the algorithm, or Ed25519.',
+          ),
+          pem_file: fileOf('the private key in PEM'),
+        },
+      },
+    },
+  },
+} as const
+
+const smtp = {
+  type: 'object',
+  description: 'The mail server. Absent: mail is written to the log and kept in the outbox.',
+  additionalProperties: false,
+  required: ['host'],
+  properties: {
+    host: text('Host name of the mail server.'),
+    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 25, description: 'Its port.' },
+    from: text('Sender of every mail; default `admin@` and the host of base_url.'),
+    user: text('User name, when the server wants one.'),
+    password: text('Password of the user.'),
+    password_file: fileOf('the password'),
+    secure: { ...flag('TLS from the first byte.'), default: false },
+    starttls: { ...flag('Refuse to send unless the connection was upgraded to TLS.'), default: false },
+  },
+} as const
+
+const client = {
+  type: 'object',
+  description:
+    'A client in the shape of POST /oauth/clients; properties that are not named here are kept as attributes.',
+  required: ['client_id'],
+  properties: {
+    client_id: { ...text('Unique in the zone.'), minLength: 1, maxLength: 255 },
+    client_secret: text('The secret, in the clear; stored as a hash.'),
+    client_secret_file: fileOf('the secret'),
+    secondary_client_secret: text('A second valid secret, for changing the first without a gap.'),
+    secondary_client_secret_file: fileOf('the second secret'),
+    authorized_grant_types: list('The grants that the client may use.'),
+    redirect_uri: list('Where browsers may be sent back to.'),
+    scope: list('What tokens for its users may carry.'),
+    authorities: list('What its own tokens may carry.'),
+    autoapprove: {
+      type: ['boolean', 'array', 'string'],
+      items: { type: 'string' },
+      description: 'true, or the scopes that are granted without asking the person.',
+    },
+    allowpublic: {
+      type: ['boolean', 'string'],
+      description: 'Whether the client may come without a credential (PKCE).',
+    },
+    access_token_validity: seconds('Lifetime of access tokens in seconds.'),
+    refresh_token_validity: seconds('Lifetime of refresh tokens in seconds.'),
+    name: text('The name shown to people.'),
+    allowedproviders: list('Origins whose users may use the client; absent means all.'),
+    required_user_groups: list('Groups that a user must be in.'),
+    token_salt: text('Changing it makes every issued token invalid.'),
+    jwks: {
+      type: ['string', 'object'],
+      description: 'Public keys for private_key_jwt: a JWK set or JWK, or JSON text.',
+    },
+    jwks_uri: text('Where those keys are published; wins over jwks.'),
+    lastModified: { description: 'Ignored, as in the API.' },
+  },
+} as const
+
+const user = {
+  type: 'object',
+  description: 'A user in the shape of POST /Users; groups are names.',
+  additionalProperties: false,
+  required: ['userName', 'emails'],
+  properties: {
+    userName: { ...text('Unique with the origin, whatever the case.'), minLength: 1, maxLength: 255 },
+    password: text('Needed by internal users; exempt from the password policy; stored as a hash.'),
+    password_file: fileOf('the password'),
+    name: {
+      type: 'object',
+      description: 'Given and family name; the other parts are accepted and not stored, as in the API.',
+      additionalProperties: false,
+      properties: {
+        givenName: text('Given name.'),
+        familyName: text('Family name.'),
+        formatted: text('Not stored.'),
+        middleName: text('Not stored.'),
+        honorificPrefix: text('Not stored.'),
+        honorificSuffix: text('Not stored.'),
+      },
+    },
+    emails: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 1,
+      description: 'Exactly one.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['value'],
+        properties: {
+          value: { ...text('The address.'), minLength: 1, maxLength: 255 },
+          type: text('Not stored.'),
+          primary: flag('Not stored.'),
+        },
+      },
+    },
+    phoneNumbers: {
+      type: 'array',
+      description: 'The first one is stored.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['value'],
+        properties: { value: text('The number.'), type: text('Not stored.') },
+      },
+    },
+    active: { ...flag('Whether the user may sign in.'), default: true },
+    verified: { ...flag('Whether the address is known to be theirs.'), default: true },
+    origin: { ...text('Origin key of the provider; default the internal one.'), minLength: 1, maxLength: 36 },
+    externalId: { ...text('An id in another system.'), maxLength: 255 },
+    salt: { ...text("Changing it makes the user's tokens invalid."), maxLength: 36 },
+    groups: texts('Names of the groups that the user is put into; missing ones are made.'),
+  },
+} as const
+
+const identityProvider = {
+  type: 'object',
+  description: 'An identity provider in the shape of POST /identity-providers.',
+  additionalProperties: false,
+  required: ['originKey', 'type', 'name'],
+  properties: {
+    originKey: { ...text('Unique in the zone; must be `ldap` for that type.'), minLength: 1, maxLength: 36 },
+    type: text('The service name for the internal provider, ldap, saml, oauth2.0, oidc1.0 or keystone.'),
+    name: { ...text('A name for people.'), minLength: 1, maxLength: 255 },
+    active: { ...flag('Whether it is used.'), default: true },
+    config: {
+      type: ['object', 'string'],
+      description: 'Its settings, or JSON text of them; secrets are stored encrypted.',
+    },
+  },
+} as const
+
+const bootstrapLists = {
+  groups: listOf('group', 'Groups; their names are the scopes that members may receive.'),
+  clients: listOf('client', 'Clients.'),
+  users: listOf('user', 'Users.'),
+  default_groups: texts('Groups that every user of the zone has.'),
+  external_groups: listOf('externalGroup', 'Which groups of a provider stand for which groups here.'),
+  identity_providers: listOf('identityProvider', 'Identity providers.'),
+} as const
+
+/** JSON Schema (draft 7) of the configuration file. */
+export const CONFIG_SCHEMA = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Latchkey configuration',
+  description: '${NAME} and ${NAME:-default} in any text are filled from the environment; $${ is a plain ${.',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    base_url: text('Where clients reach the server, http or https; may have a path. Default http://localhost:<port>.'),
+    service: {
+      ...text(
+        'Stands wherever the reference interface says uaa: scopes, cookie names, the default zone, its provider.',
+      ),
+      pattern: '^[a-z][a-z0-9]*$',
+      default: 'svc',
+    },
+    compatibility: {
+      enum: ['standard', 'uaa'],
+      default: 'standard',
+      description: 'Which wire to speak where they differ.',
+    },
+    database: {
+      ...text('sqlite:<path>, sqlite::memory: or postgres://user:password@host/database.'),
+      default: 'sqlite:./data/latchkey.db',
+    },
+    database_file: fileOf('the database URL'),
+    workers: { type: 'integer', minimum: 1, maximum: 64, default: 1, description: 'Processes that share the socket.' },
+    listen: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'The listening socket.',
+      properties: {
+        host: { ...text('Address or name to listen on.'), default: '127.0.0.1' },
+        port: { type: 'integer', minimum: 0, maximum: 65_535, default: 8080, description: '0 takes any free port.' },
+      },
+    },
+    master_key: text('32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted.'),
+    master_key_file: fileOf('the master key'),
+    smtp,
+    signing_keys: signingKeys,
+    saml: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'The SAML service provider.',
+      properties: {
+        entity_id: { ...text('Entity id; another zone puts its subdomain and a dot before it.'), minLength: 1 },
+      },
+    },
+    session: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Browser sessions.',
+      properties: {
+        same_site: { enum: ['lax', 'none'], default: 'lax', description: 'SameSite of the session cookie.' },
+      },
+    },
+    zone_config: { $ref: '#/definitions/zoneConfig' },
+    bootstrap: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Records that are applied at start; see docs/operate.md for what wins between the file and the API.',
+      properties: { ...bootstrapLists, identity_zones: listOf('identityZone', 'Further zones.') },
+    },
+  },
+  definitions: {
+    zoneConfig: zoneConfigSchema,
+    group: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['displayName'],
+      properties: {
+        displayName: { ...text('Unique in the zone, whatever the case.'), minLength: 1, maxLength: 255 },
+        description: { ...text('Shown when a person is asked for approval.'), maxLength: 255 },
+      },
+    },
+    client,
+    user,
+    externalGroup: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['displayName', 'externalGroup'],
+      properties: {
+        displayName: { ...text('The group here; it is made when missing.'), minLength: 1, maxLength: 255 },
+        externalGroup: { ...text('The name at the provider, compared in lower case.'), minLength: 1 },
+        origin: { ...text('Origin key of the provider.'), minLength: 1, maxLength: 36, default: 'ldap' },
+      },
+    },
+    identityProvider,
+    identityZone: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['id', 'subdomain', 'name'],
+      properties: {
+        id: { ...text('Never changes.'), minLength: 1, maxLength: 36 },
+        subdomain: { ...text('Comes before the host of base_url.'), minLength: 1, maxLength: 255 },
+        name: { ...text('A name for people.'), minLength: 1, maxLength: 255 },
+        description: text('What it is for.'),
+        active: { ...flag('Whether requests reach it.'), default: true },
+        config: { $ref: '#/definitions/zoneConfig' },
+        bootstrap: {
+          type: 'object',
+          additionalProperties: false,
+          description: 'The same keys as in the main bootstrap, inside this zone.',
+          properties: bootstrapLists,
+        },
+      },
+    },
+  },
+} as const

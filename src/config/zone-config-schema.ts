@@ -1,0 +1,125 @@
+// The zone's settings as the zone API has them (`clients-zones-providers.md` §5.2). Members without an effect yet are
+// known here too, so that a configuration that works elsewhere starts here.
+const text = { type: ['string', 'null'] } as const
+const flag = { type: 'boolean' } as const
+const texts = { type: 'array', items: { type: 'string' } } as const
+const number = { type: 'integer', minimum: -1 } as const
+
+const closed = <P extends Record<string, unknown>>(properties: P) =>
+  ({ type: 'object', additionalProperties: false, properties }) as const
+
+const cors = closed({
+  allowedOrigins: texts,
+  allowedOriginPatterns: texts,
+  allowedUris: texts,
+  allowedUriPatterns: texts,
+  allowedHeaders: texts,
+  allowedMethods: texts,
+  allowedCredentials: flag,
+  maxAge: { type: 'integer' },
+})
+
+/** JSON Schema of `config` of a zone. */
+export const zoneConfigSchema = {
+  ...closed({
+    clientSecretPolicy: closed({
+      minLength: number,
+      maxLength: number,
+      requireUpperCaseCharacter: number,
+      requireLowerCaseCharacter: number,
+      requireDigit: number,
+      requireSpecialCharacter: number,
+      expireSecretInMonths: number,
+    }),
+    tokenPolicy: {
+      ...closed({
+        accessTokenValidity: { ...number, description: 'Seconds; -1 is the default of the server.' },
+        refreshTokenValidity: { ...number, description: 'Seconds; -1 is the default of the server.' },
+        jwtRevocable: { ...flag, description: 'Whether JWT access tokens are stored and can be revoked.' },
+        refreshTokenUnique: { ...flag, description: 'One refresh token per client and user.' },
+        refreshTokenRotate: { ...flag, description: 'A new refresh token at each refresh.' },
+        refreshTokenFormat: { enum: ['opaque', 'jwt'] },
+        activeKeyId: { ...text, description: 'Which of the keys signs.' },
+        keys: {
+          type: 'object',
+          description: 'Signing keys by id; they are stored encrypted and apart from the other settings.',
+          additionalProperties: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['signingKey'],
+            properties: {
+              signingKey: { type: 'string', description: 'The private key in PEM.' },
+              signingAlg: { type: 'string', description: 'JWS algorithm; absent: the usual one for the key.' },
+            },
+          },
+        },
+      }),
+      description: 'Lifetimes and policies of tokens.',
+    },
+    samlConfig: {
+      ...closed({
+        requestSigned: flag,
+        wantAssertionSigned: flag,
+        disableInResponseToCheck: flag,
+        entityID: text,
+      }),
+      description: 'The SAML service provider of the zone.',
+    },
+    corsPolicy: closed({ xhrConfiguration: cors, defaultConfiguration: cors }),
+    links: closed({
+      selfService: closed({ selfServiceLinksEnabled: flag, signup: text, passwd: text }),
+      homeRedirect: text,
+      logout: closed({
+        redirectUrl: { type: 'string' },
+        redirectParameterName: { type: 'string' },
+        disableRedirectParameter: flag,
+        whitelist: { type: ['array', 'null'], items: { type: 'string' } },
+      }),
+    }),
+    prompts: {
+      type: 'array',
+      description: 'The fields of the sign-in form.',
+      items: {
+        ...closed({ name: { type: 'string' }, type: { type: 'string' }, text: { type: 'string' } }),
+        required: ['name', 'type', 'text'],
+      },
+    },
+    idpDiscoveryEnabled: flag,
+    accountChooserEnabled: flag,
+    branding: {
+      ...closed({
+        companyName: { type: 'string' },
+        productLogo: { type: 'string' },
+        squareLogo: { type: 'string' },
+        footerLegalText: { type: 'string' },
+        footerLinks: { type: 'object', additionalProperties: { type: 'string' } },
+        banner: closed({
+          text: { type: 'string' },
+          logo: { type: 'string' },
+          link: { type: 'string', pattern: '^https?://' },
+          textColor: { type: 'string', pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$' },
+          backgroundColor: { type: 'string', pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$' },
+        }),
+        consent: {
+          ...closed({ text: { type: 'string' }, link: { type: 'string', pattern: '^https?://' } }),
+          required: ['text'],
+        },
+      }),
+      description: 'Names, logos (base64 PNG) and texts of the pages.',
+    },
+    userConfig: closed({
+      defaultGroups: { ...texts, description: 'Groups that every user has.' },
+      allowedGroups: { type: ['array', 'null'], items: { type: 'string' } },
+      maxUsers: number,
+      checkOriginEnabled: flag,
+      allowOriginLoop: flag,
+    }),
+    issuer: {
+      type: 'string',
+      pattern: '^https?://',
+      description: 'Base of the issuer instead of the URL of the zone.',
+    },
+    defaultIdentityProvider: { type: 'string', description: 'Origin that is used when nothing else chooses one.' },
+  }),
+  description: "A zone's settings, in the shape of the zone API.",
+} as const

@@ -1,0 +1,23 @@
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { UserGroups } from '../model/scopes.ts'
+import type { Zone } from '../model/zone.ts'
+import { defaultGroups } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** Names of the user's groups: direct, through nested groups, and the zone's default ones, with the zone's filter. */
+export function createGroupsOf(deps: {
+  store: Store
+  service: Service
+  behaviour: Behaviour
+}): (zone: Zone, user: User) => Promise<UserGroups> {
+  const { store, service, behaviour } = deps
+  const contact = behaviour.contactScopesForAll ? ['email', 'phone'] : []
+  return async (zone, user) => {
+    const defaults = [...defaultGroups(zone, service.name), ...contact]
+    const groups = [...new Set([...(await store.groups.namesOfUser(zone.id, user.id)), ...defaults])]
+    const allowed = zone.config.userConfig?.allowedGroups
+    return allowed ? { groups, allowed: [...allowed, ...defaults] } : { groups }
+  }
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify'
+import type { Urls } from '../model/urls.ts'
+import { homePage } from '../pages/home.ts'
+import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
+import type { Store } from '../store/store.ts'
+import { PageError } from '../web/answers.ts'
+import type { PageWriter } from '../web/pages.ts'
+
+/** What the home page needs. */
+export interface HomeDeps {
+  readonly store: Store
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly defaultZoneId: string
+}
+
+/** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
+export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaultZoneId }: HomeDeps): void {
+  for (const url of ['/', '/home']) {
+    app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
+      const target = request.zone.config.links?.homeRedirect
+      if (target && !['/', '/home'].includes(target)) {
+        return reply.redirect(target.startsWith('/') ? urls.ofZone(request.zone) + target : target, 302)
+      }
+      const chrome = await pages.chrome(request, reply)
+      return pages.send(reply, homePage(chrome, { userName: request.person?.userName ?? '', tiles: [] }))
+    })
+  }
+
+  app.get(
+    '/zone.css',
+    { config: { access: { by: 'anyone', because: 'colours are no secret' }, audience: 'open' } },
+    async (request, reply) => {
+      const inherited = (await store.zones.find(defaultZoneId))?.config.branding
+      const text = zoneStylesheet({ ...inherited, ...request.zone.config.branding })
+      if (text === undefined) throw new PageError(404, 'This zone has no colours of its own.')
+      return reply.header('cache-control', 'public, max-age=300').type('text/css; charset=utf-8').send(text)
+    },
+  )
+}

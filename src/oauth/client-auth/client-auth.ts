@@ -1,0 +1,134 @@
+// Who is the client that calls? Each method of client authentication is one file and one entry in the list below; the
+// metadata document reads the same list.
+import type { Passwords } from '../../base/passwords.ts'
+import type { SecretMemory } from '../../base/secrets.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { Params } from '../params.ts'
+import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
+import { none } from './none.ts'
+
+/** The parts of a request that can carry a credential. */
+export interface ClientAuthRequest {
+  readonly authorization: string | undefined
+  readonly params: Params
+  /** Whether the endpoint takes clients without a credential: the token endpoint does. */
+  readonly allowsNone: boolean
+}
+
+/** A credential as it was sent, not yet verified. */
+export interface Credential {
+  readonly clientId: string
+  readonly secret: string
+}
+
+/** What the methods may use. */
+export interface ClientAuthDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly memory: SecretMemory
+}
+
+/** One method of client authentication (RFC 6749 §2.3, OpenID Connect Core §9). */
+export interface ClientAuthMethod {
+  /** Its name in `token_endpoint_auth_methods_supported`. */
+  readonly name: string
+  /** The credential of this method, or undefined when the request carries none. Throws for a malformed one. */
+  read(request: ClientAuthRequest): Credential | undefined
+  /** Whether the credential is the client's. */
+  verify(credential: Credential, client: Client, deps: ClientAuthDeps): Promise<boolean>
+}
+
+/** Every method; discovery lists them in this order. */
+export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [clientSecretBasic, clientSecretPost, none]
+
+/** A client that proved who it is. */
+export interface AuthenticatedClient {
+  readonly client: Client
+  /** The claim `client_auth_method`: `none` without a real secret, else absent. */
+  readonly claim?: string
+}
+
+/** Authenticates the client of a request. */
+export interface ClientAuthenticator {
+  /** Throws `invalid_client` with a Basic challenge, or `invalid_request` for two methods at once. */
+  authenticate(zone: Zone, request: ClientAuthRequest, remoteAddress: string | undefined): Promise<AuthenticatedClient>
+}
+
+/** A failed attempt looks and lasts the same whether the client is unknown or its secret wrong. */
+export function createClientAuthenticator(
+  deps: ClientAuthDeps & { service: Service; behaviour: Behaviour; audit: Audit },
+): ClientAuthenticator {
+  const { store, passwords, behaviour, audit } = deps
+  const realm = `Basic realm="${deps.service.clientRealm}"`
+  // UAA: the header says "Bad credentials" whatever the body says.
+  const challenge = `${realm}, error="unauthorized", error_description="Bad credentials"`
+  const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
+
+  function choose(request: ClientAuthRequest): { method: ClientAuthMethod; credential: Credential } | undefined {
+    const found = CLIENT_AUTH_METHODS.flatMap(method => {
+      const credential = readWith(method, request)
+      return credential ? [{ method, credential }] : []
+    })
+    if (found.length > 1 && behaviour.refuseTwoMethods) {
+      // RFC 6749 §2.3: a client must not use more than one method in each request.
+      throw new OAuthError('invalid_request', 'Only one method of client authentication may be used')
+    }
+    return found[0]
+  }
+
+  function readWith(method: ClientAuthMethod, request: ClientAuthRequest): Credential | undefined {
+    try {
+      return method.read(request)
+    } catch (cause) {
+      if (cause instanceof OAuthError) throw badClient(cause.message)
+      throw cause
+    }
+  }
+
+  /** Nothing usable was sent: say what is missing, without telling which clients exist. */
+  async function refuseBare({ id }: Zone, { authorization, params }: ClientAuthRequest): Promise<OAuthError> {
+    const clientId = params.get('client_id')
+    if (clientId !== undefined && authorization === undefined) {
+      const client = await store.clients.find(id, clientId)
+      return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
+    }
+    return new OAuthError(
+      behaviour.missingClientCredentials,
+      'An Authentication object was not found in the SecurityContext',
+      { challenge: realm },
+    )
+  }
+
+  return {
+    async authenticate(zone, request, remoteAddress) {
+      const chosen = choose(request)
+      if (!chosen) throw await refuseBare(zone, request)
+      const { method, credential } = chosen
+      const client = await store.clients.find(zone.id, credential.clientId)
+      const proven = client
+        ? await method.verify(credential, client, deps)
+        : await passwords.verifyNothing(credential.secret)
+      const facts = {
+        zoneId: zone.id,
+        principal: credential.clientId,
+        ...(remoteAddress !== undefined && { remoteAddress }),
+      }
+      if (!client || !proven) {
+        audit({ type: 'ClientAuthenticationFailure', ...facts })
+        throw badClient('Bad credentials')
+      }
+      const named = request.params.get('client_id')
+      if (named !== undefined && named !== client.clientId) {
+        throw badClient('Given client ID does not match authenticated client')
+      }
+      audit({ type: 'ClientAuthenticationSuccess', ...facts })
+      return credential.secret === '' ? { client, claim: 'none' } : { client }
+    },
+  }
+}

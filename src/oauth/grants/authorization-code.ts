@@ -1,0 +1,115 @@
+import { addSeconds } from '../../base/clock.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { approvedScopes, hasRequiredGroups, storedScopes } from '../../model/scopes.ts'
+import type { AuthorizationCode } from '../../model/token.ts'
+import type { Zone } from '../../model/zone.ts'
+import { tokenFormatOf } from '../params.ts'
+import type { Params } from '../params.ts'
+import { isWellFormed, verifierMatches } from '../pkce.ts'
+import type { Grant, GrantDeps } from './grant.ts'
+
+/** The code of a browser's visit is exchanged for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
+export const authorizationCode: Grant = {
+  type: 'authorization_code',
+  caller: 'client',
+  async authorize({ zone, client, params, clientAuthMethod }, deps) {
+    const { store, behaviour } = deps
+    const value = params.get('code')
+    if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
+    // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
+    const code = await consume({ zone, client, value }, deps)
+    if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
+    if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
+    checkProof(code, client, params, behaviour)
+
+    const user = await store.users.find(zone.id, code.userId)
+    if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
+    const { groups } = await deps.groupsOf(zone, user)
+    if (!hasRequiredGroups(client, groups)) {
+      throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
+    }
+    const scopes = approvedScopes(storedScopes(code.scopes), scope => groups.includes(scope))
+    if (scopes.length === 0) throw new OAuthError(behaviour.nothingGranted, 'No scopes were granted')
+    const format = tokenFormatOf(params) ?? code.tokenFormat
+    return {
+      zone,
+      client,
+      grantType: 'authorization_code',
+      subject: {
+        kind: 'user',
+        user,
+        authenticatedAt: code.authenticatedAt,
+        amr: code.amr,
+        ...(code.sessionId !== undefined && { sessionId: code.sessionId }),
+      },
+      scopes,
+      tokens: ['access_token', 'refresh_token', 'id_token'],
+      grantId: code.grantId,
+      ...(format && { format }),
+      ...(code.nonce !== undefined && { nonce: code.nonce }),
+      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+    }
+  },
+}
+
+/** A grant revoked by the reuse of its code stays remembered at least so long: twice what a refresh token lives by default. */
+const REVOKED_GRANT_SECONDS = 60 * 86_400
+
+interface Presented {
+  readonly zone: Zone
+  readonly client: Client
+  readonly value: string
+}
+
+async function consume({ zone, client, value }: Presented, deps: GrantDeps): Promise<AuthorizationCode> {
+  const { store, clock, behaviour, audit } = deps
+  const now = clock.now()
+  const redemption = await store.codes.redeem(zone.id, digest(value), now)
+  const shown = value.slice(0, 64)
+  if (redemption.outcome === 'redeemed') {
+    if (redemption.code.expiresAt > now) return redemption.code
+    throw new OAuthError('invalid_grant', `Authorization code expired: ${shown}`)
+  }
+  if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {
+    const { grantId, clientId, userId } = redemption.code
+    // RFC 6749 §4.1.2: the second use of a code is a theft of one of the two; everything it gave is revoked.
+    const seconds = Math.max(REVOKED_GRANT_SECONDS, client.refreshTokenSeconds ?? 0)
+    await store.tokens.revokeGrant(zone.id, grantId, addSeconds(now, seconds))
+    audit({
+      type: 'TokenRevocationEvent',
+      zoneId: zone.id,
+      principal: userId,
+      clientId,
+      data: 'authorization code used twice',
+    })
+  }
+  throw new OAuthError('invalid_grant', `Invalid authorization code: ${shown}`)
+}
+
+function checkProof(code: AuthorizationCode, client: Client, params: Params, behaviour: Behaviour): void {
+  const verifier = params.get('code_verifier')
+  if (verifier !== undefined && !isWellFormed(verifier)) {
+    throw new OAuthError(
+      'invalid_request',
+      'Code verifier length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.',
+    )
+  }
+  const { codeChallenge, codeChallengeMethod = 'plain' } = code
+  const demandsS256 = behaviour.strictPkce ? client.allowPublic === true : client.allowPublic !== undefined
+  if (demandsS256 && (codeChallenge === undefined || codeChallengeMethod !== 'S256')) {
+    throw new OAuthError('invalid_grant', 'Public client must use code challange method S256')
+  }
+  if (codeChallenge === undefined) {
+    if (verifier === undefined) return
+    throw new OAuthError('invalid_grant', 'PKCE error: Code verifier not required for this authorization code.')
+  }
+  if (verifier === undefined) {
+    throw new OAuthError('invalid_grant', 'PKCE error: Code verifier must be provided for this authorization code.')
+  }
+  if (!verifierMatches(verifier, codeChallenge, codeChallengeMethod)) {
+    throw new OAuthError('invalid_grant', `Invalid code verifier: ${verifier}`)
+  }
+}

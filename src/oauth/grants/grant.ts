@@ -1,0 +1,43 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Authorization } from '../../model/authorization.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import type { UserGroups } from '../../model/scopes.ts'
+import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { TokenReader } from '../../token/reader.ts'
+import type { Params } from '../params.ts'
+
+/** A token request whose client is known. */
+export interface GrantRequest {
+  readonly zone: Zone
+  readonly client: Client
+  readonly params: Params
+  /** The claim `client_auth_method`; absent when the client proved a real secret. */
+  readonly clientAuthMethod?: string | undefined
+  readonly remoteAddress?: string | undefined
+}
+
+/** What grants may use. */
+export interface GrantDeps {
+  readonly store: Store
+  readonly identity: Identity
+  readonly reader: TokenReader
+  readonly clock: Clock
+  readonly random: Random
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+}
+
+/** One `grant_type` (RFC 6749 §1.3): it decides, it issues nothing. */
+export interface Grant {
+  readonly type: string
+  /** Who calls: a client that authenticates, or a user by a token. */
+  readonly caller: 'client' | 'user-token'
+  authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
+}

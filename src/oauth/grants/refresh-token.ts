@@ -1,0 +1,154 @@
+import { digest } from '../../base/secrets.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { hasRequiredGroups, isAutoApproved, narrow, parseScope, scopeMatches } from '../../model/scopes.ts'
+import type { UserGroups } from '../../model/scopes.ts'
+import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
+import { rotatesRefreshTokens } from '../../token/issuer.ts'
+import type { VerifiedToken } from '../../token/reader.ts'
+import { revocationSignature } from '../../token/revocation-signature.ts'
+import { tokenFormatOf } from '../params.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
+
+/** A refresh token is exchanged for a new access token (RFC 6749 §6). */
+export const refreshToken: Grant = {
+  type: 'refresh_token',
+  caller: 'client',
+  async authorize(request, deps) {
+    const { zone, client, params, clientAuthMethod } = request
+    const { behaviour } = deps
+    const value = params.get('refresh_token')
+    if (value === undefined) throw new OAuthError('invalid_request', 'refresh_token parameter not provided')
+    const format = tokenFormatOf(params)
+    const token = await readRefreshToken(zone, value, deps)
+    const { user } = token
+    if (token.client.clientId !== client.clientId) {
+      throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
+    }
+    if (!user) throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.')
+    if (token.stored?.usedAt) throw await reused(zone, token, deps)
+    checkProof(token, request, user, deps)
+
+    const scopes = narrow(token.scopes, parseScope(params.get('scope')))
+    checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
+    await checkApprovals({ zone, client, user, token, scopes }, deps)
+
+    const rotate = rotatesRefreshTokens(zone, client)
+    if (rotate && token.stored && !(await deps.store.tokens.use(zone.id, digest(tokenId(token)), deps.clock.now()))) {
+      throw await reused(zone, token, deps)
+    }
+    const {
+      amr,
+      auth_time: authTime,
+      grant_id: grantId,
+      grant_type: grantType,
+      sid,
+      iat,
+      client_auth_method: method,
+    } = token.claims
+    return {
+      zone,
+      client,
+      grantType: typeof grantType === 'string' ? grantType : 'refresh_token',
+      subject: {
+        kind: 'user',
+        user,
+        amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
+        ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+        ...(typeof sid === 'string' && { sessionId: sid }),
+      },
+      scopes,
+      tokens: ['access_token', 'refresh_token', 'id_token'],
+      revocable: token.stored !== undefined,
+      refreshed: {
+        value,
+        rotate,
+        grantedScopes: token.scopes,
+        issuedAt: new Date(Number(iat) * 1000),
+        expiresAt: token.expiresAt,
+      },
+      ...(format && { format }),
+      ...(typeof grantId === 'string' && { grantId }),
+      ...(typeof (method ?? clientAuthMethod) === 'string' && { clientAuthMethod: String(method ?? clientAuthMethod) }),
+    }
+  },
+}
+
+const tokenId = (token: VerifiedToken): string => String(token.claims['jti'])
+
+/** The reader speaks of tokens in general; here the refusal is the grant's (row C11). */
+async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }: GrantDeps): Promise<VerifiedToken> {
+  try {
+    return await reader.read(zone, value, 'refresh_token')
+  } catch (cause) {
+    if (cause instanceof OAuthError) throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause })
+    throw cause
+  }
+}
+
+/** RFC 9700 §4.14.2: of two users of one rotating token one is a thief, and nobody can tell which. */
+async function reused(zone: Zone, token: VerifiedToken, deps: GrantDeps): Promise<OAuthError> {
+  const { store, behaviour, audit } = deps
+  const grantId = token.claims['grant_id']
+  if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
+    await store.tokens.revokeGrant(zone.id, grantId, token.expiresAt)
+    audit({
+      type: 'TokenRevocationEvent',
+      zoneId: zone.id,
+      principal: token.user?.id ?? token.client.clientId,
+      clientId: token.client.clientId,
+      data: 'refresh token used twice',
+    })
+  }
+  return new OAuthError(behaviour.badRefreshToken, 'The token expired, was revoked, or the token ID is incorrect.')
+}
+
+function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { behaviour }: GrantDeps): void {
+  // Stricter than for access tokens: only the newest secret counts.
+  if (token.claims['rev_sig'] !== revocationSignature(request.client, user)) {
+    throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token: revocable signature mismatch')
+  }
+  if (request.clientAuthMethod === 'none' && token.claims['client_auth_method'] !== 'none') {
+    throw new OAuthError(behaviour.badRefreshToken, 'Refresh without client authentication not allowed.')
+  }
+}
+
+function checkStillHeld(client: Client, user: UserGroups, granted: readonly string[], { behaviour }: GrantDeps): void {
+  const lost = granted.filter(
+    scope =>
+      !user.groups.includes(scope) ||
+      (user.allowed !== undefined && !user.allowed.includes(scope)) ||
+      !client.scope.some(own => scopeMatches(own, scope)),
+  )
+  if (lost.length > 0) {
+    throw new OAuthError(behaviour.badRefreshToken, `Some required "granted_scopes" are missing: [${lost.join(', ')}]`)
+  }
+  if (!hasRequiredGroups(client, user.groups)) {
+    throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
+  }
+}
+
+interface Refresh {
+  readonly zone: Zone
+  readonly client: Client
+  readonly user: User
+  readonly token: VerifiedToken
+  readonly scopes: readonly string[]
+}
+
+/** Whoever told a client the password approved everything by it; every other grant rests on approvals that may end. */
+async function checkApprovals({ zone, client, user, token, scopes }: Refresh, deps: GrantDeps): Promise<void> {
+  if (token.claims['grant_type'] === 'password') return
+  const asked = scopes.filter(scope => !isAutoApproved(client, scope))
+  if (asked.length === 0) return
+  const approvals = await deps.store.approvals.list(zone.id, user.id, client.clientId, deps.clock.now())
+  const approved = new Set(approvals.filter(each => each.status === 'APPROVED').map(each => each.scope))
+  const missing = asked.filter(scope => !approved.has(scope))
+  if (missing.length > 0) {
+    throw new OAuthError(
+      deps.behaviour.badRefreshToken,
+      `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`,
+    )
+  }
+}

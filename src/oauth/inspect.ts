@@ -1,0 +1,225 @@
+// What a token says: userinfo for clients, introspection and its older sibling /check_token for resource servers.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import { epochSeconds } from '../base/clock.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { isAutoApproved } from '../model/scopes.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import { fullName } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { TokenReader, VerifiedToken } from '../token/reader.ts'
+import { bearerHeader } from '../web/bearer.ts'
+import { bodyForm } from '../web/route.ts'
+import type { ClientAuthenticator } from './client-auth/client-auth.ts'
+import type { Params } from './params.ts'
+import { parseParams } from './params.ts'
+
+/** What these endpoints need. */
+export interface InspectDeps {
+  readonly store: Store
+  readonly reader: TokenReader
+  readonly authenticator: ClientAuthenticator
+  readonly clock: Clock
+  readonly service: Service
+  readonly behaviour: Behaviour
+}
+
+/** Claims that the inspection endpoints show, in this order (`tokens-and-oauth.md` §7). */
+const SHOWN = [
+  'user_id',
+  'user_name',
+  'email',
+  'client_id',
+  'exp',
+  'authorities',
+  'scope',
+  'jti',
+  'aud',
+  'sub',
+  'iss',
+  'iat',
+  'cid',
+  'grant_type',
+  'azp',
+  'auth_time',
+  'zid',
+  'rev_sig',
+  'nonce',
+  'origin',
+  'az_attr',
+  'ext_attr',
+  'client_auth_method',
+] as const
+
+/** `/userinfo`, `/introspect` and `/check_token`. */
+export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void {
+  const { store, reader, clock, behaviour, service } = deps
+  const inspector = { access: { by: 'client' }, audience: 'api' } as const
+  const openid = { access: { by: 'bearer', resource: 'openid' }, audience: 'api' } as const
+
+  /** OpenID Connect Core §5.3: by GET or POST (row T5). */
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/userinfo',
+    config: openid,
+    handler: (request, reply) => {
+      const { user, scopes } = request.bearer ?? {}
+      if (!user || !scopes) throw new OAuthError('access_denied', 'The token does not speak for a user')
+      return reply.type('application/json').send(JSON.stringify(userInfo(user, scopes, behaviour)))
+    },
+  })
+
+  /** RFC 7662 §2, by POST. */
+  app.post('/introspect', { config: inspector }, async (request, reply) => {
+    const params = parseParams(bodyForm(request), behaviour)
+    await requireInspector(request, params)
+    const token = params.get('token')
+    if (token === undefined) throw new OAuthError('invalid_request', 'The token parameter is missing')
+    const found = await readQuietly(request.zone, token)
+    const body = found
+      ? introspection(found)
+      : behaviour.standardIntrospection
+        ? { active: false }
+        : { revocable: false, active: false }
+    return reply.type('application/json').send(JSON.stringify(body))
+  })
+
+  /** UAA: the older form of introspection. See docs/compatibility.md, check-token. */
+  app.post('/check_token', { config: inspector }, async (request, reply) => {
+    if (request.url.includes('?')) {
+      throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
+    }
+    const params = parseParams(bodyForm(request), behaviour)
+    await requireInspector(request, params, { basicOnly: true })
+    const token = params.get('token')
+    if (token === undefined)
+      throw new OAuthError({ error: 'invalid_token', status: 400 }, 'Token parameter must be set')
+    const found = await readForCheck(request.zone, token)
+    const held = new Set(found.scopes.map(scope => scope.toLowerCase()))
+    const asked = (params.get('scopes') ?? '').split(',').filter(scope => scope !== '')
+    const missing = asked.filter(scope => !held.has(scope.toLowerCase()))
+    if (missing.length > 0)
+      throw new OAuthError('invalid_scope', `Some requested scopes are missing: ${missing.join(',')}`)
+    return reply
+      .type('application/json')
+      .send(JSON.stringify({ ...shown(found), scope: found.scopes, revocable: isRevocable(found) }))
+  })
+
+  for (const url of ['/introspect', '/check_token']) {
+    app.route({
+      method: ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH'],
+      url,
+      config: {
+        access: { by: 'anyone', because: 'nothing but POST is served, and that is what it says' },
+        audience: 'api',
+      },
+      handler: (request, reply) => {
+        reply.header('allow', 'POST')
+        throw new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
+      },
+    })
+  }
+
+  /** A client with the resource authority, by its credentials, or for introspection by a token of its own. */
+  async function requireInspector(request: FastifyRequest, params: Params, { basicOnly = false } = {}): Promise<void> {
+    const authority = service.scope('resource')
+    const bearer = basicOnly ? undefined : bearerHeader(request)
+    if (bearer !== undefined) {
+      const { user, scopes } = await reader.read(request.zone, bearer)
+      if (user || !scopes.includes(authority)) throw insufficient(authority)
+      return
+    }
+    const credentials = { authorization: request.headers.authorization, params, allowsNone: false }
+    const { client } = await deps.authenticator.authenticate(request.zone, credentials, request.ip)
+    if (!client.authorities.includes(authority)) throw insufficient(authority)
+  }
+
+  /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
+  async function readQuietly(zone: Zone, token: string): Promise<VerifiedToken | undefined> {
+    try {
+      const found = await reader.read(zone, token)
+      return (await isApproved(zone, found)) ? found : undefined
+    } catch (error) {
+      if (error instanceof OAuthError) return undefined
+      throw error
+    }
+  }
+
+  async function readForCheck(zone: Zone, token: string): Promise<VerifiedToken> {
+    const refuse = (description: string): OAuthError =>
+      new OAuthError({ error: 'invalid_token', status: 400 }, description)
+    try {
+      const found = await reader.read(zone, token)
+      if (!(await isApproved(zone, found))) throw refuse('Invalid token (some requested scopes are not approved)')
+      return found
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error
+      throw refuse(error.message.startsWith('Invalid access token: expired') ? 'Token has expired' : error.message)
+    }
+  }
+
+  /** A user's token is worth its approvals, unless the person told the client the password. */
+  async function isApproved(zone: Zone, { user, client, scopes, claims }: VerifiedToken): Promise<boolean> {
+    if (!user || claims['grant_type'] === 'password') return true
+    const asked = scopes.filter(scope => !isAutoApproved(client, scope))
+    if (asked.length === 0) return true
+    const approvals = await store.approvals.list(zone.id, user.id, client.clientId, clock.now())
+    return asked.every(scope => approvals.some(each => each.scope === scope && each.status === 'APPROVED'))
+  }
+
+  function introspection(found: VerifiedToken): Record<string, unknown> {
+    if (!behaviour.standardIntrospection) {
+      return { ...shown(found), scope: found.scopes, revocable: isRevocable(found), active: true }
+    }
+    return {
+      active: true,
+      ...shown(found),
+      scope: found.scopes.join(' '),
+      username: found.user?.userName,
+      token_type: 'bearer',
+      revocable: isRevocable(found),
+    }
+  }
+}
+
+const isRevocable = ({ stored }: VerifiedToken): boolean => stored !== undefined
+
+function shown({ claims }: VerifiedToken): Record<string, unknown> {
+  return Object.fromEntries(SHOWN.map(name => [name, claims[name]]))
+}
+
+const insufficient = (scope: string): OAuthError =>
+  new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope } })
+
+/** Claims about the person (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
+export function userInfo(user: User, scopes: readonly string[], behaviour: Behaviour): Record<string, unknown> {
+  const identity = { user_id: user.id, sub: user.id, user_name: user.userName }
+  if (!behaviour.claimsByScope) {
+    return {
+      ...identity,
+      given_name: user.givenName,
+      family_name: user.familyName,
+      phone_number: user.phoneNumber,
+      name: fullName(user),
+      email: user.email,
+      email_verified: user.verified,
+      previous_logon_time: user.previousLogonAt?.getTime() ?? null,
+    }
+  }
+  return {
+    ...identity,
+    ...(scopes.includes('profile') && {
+      name: fullName(user),
+      given_name: user.givenName,
+      family_name: user.familyName,
+      preferred_username: user.userName,
+      updated_at: epochSeconds(user.updatedAt),
+    }),
+    ...(scopes.includes('email') && { email: user.email, email_verified: user.verified }),
+    ...(scopes.includes('phone') && { phone_number: user.phoneNumber }),
+    previous_logon_time: user.previousLogonAt?.getTime(),
+  }
+}

@@ -1,0 +1,166 @@
+// What clients may know of this server: discovery and keys. Every list is taken from where it is used.
+import type { FastifyInstance } from 'fastify'
+import { digest } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import { keyDocument } from '../token/key-document.ts'
+import type { KeyRing, ZoneKey } from '../token/keys.ts'
+import { RESPONSE_TYPES } from './authorization-request.ts'
+import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
+import { CODE_CHALLENGE_METHODS } from './pkce.ts'
+import { GRANTS } from './token.ts'
+
+/** What these endpoints need. */
+export interface MetadataDeps {
+  readonly keys: KeyRing
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/** Scopes with a meaning of their own, as the specification lists them. */
+const SCOPES = ['openid', 'profile', 'email', 'phone', 'roles', 'user_attributes']
+
+const CLAIMS = [
+  'sub',
+  'user_name',
+  'origin',
+  'iss',
+  'auth_time',
+  'amr',
+  'acr',
+  'client_id',
+  'aud',
+  'zid',
+  'grant_type',
+  'user_id',
+  'azp',
+  'scope',
+  'exp',
+  'iat',
+  'jti',
+  'rev_sig',
+  'cid',
+  'given_name',
+  'family_name',
+  'phone_number',
+  'email',
+]
+
+const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'updated_at', 'sid']
+
+const config = {
+  access: { by: 'anyone', because: 'public by definition: Discovery §4, RFC 7517' },
+  audience: 'open',
+} as const
+
+/** Where a base URL has a path, RFC 8414 §3.1 puts the document before it, outside of everything else. */
+export function metadataAtOrigin(app: FastifyInstance, deps: MetadataDeps): void {
+  const { basePath } = deps.urls
+  serveMetadata(app, deps, [
+    `/.well-known/oauth-authorization-server${basePath}`,
+    `/.well-known/oauth-authorization-server${basePath}/oauth/token`,
+  ])
+}
+
+function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly string[]): void {
+  for (const path of paths) {
+    app.get(path, { config }, async ({ zone }, reply) => {
+      const algorithms = [...new Set((await deps.keys.list(zone.id)).map(key => key.algorithm))]
+      return reply.type('application/json').send(JSON.stringify(metadata(zone, algorithms, deps)))
+    })
+  }
+}
+
+/** Discovery (OpenID Connect Discovery §4, RFC 8414) and `/token_keys`. */
+export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): void {
+  const { keys, behaviour } = deps
+  serveMetadata(app, deps, [
+    '/.well-known/openid-configuration',
+    '/oauth/token/.well-known/openid-configuration', // below UAA's issuer (row M2)
+    '/.well-known/oauth-authorization-server', // RFC 8414 (row M3)
+  ])
+
+  app.get('/token_keys', { config }, async ({ zone, headers }, reply) => {
+    await keys.active(zone.id) // a zone that never signed gets its key now
+    const document = JSON.stringify({ keys: (await keys.list(zone.id)).map(keyDocument) })
+    return sendWithTag(document, headers['if-none-match'])
+
+    function sendWithTag(text: string, known: string | undefined): unknown {
+      const tag = behaviour.allPublicKeys ? `"${digest(text).slice(0, 22)}"` : tagOf(zone)
+      reply.header('etag', tag)
+      if (known?.split(',').some(each => each.trim().replace(/^W\//, '') === tag)) return reply.status(304).send()
+      return reply.type('application/json').send(text)
+    }
+  })
+
+  app.get('/token_key', { config }, async ({ zone }, reply) => {
+    const active: ZoneKey = await keys.active(zone.id)
+    return reply.type('application/json').send(JSON.stringify(keyDocument(active)))
+  })
+
+  for (const url of ['/token_key', '/token_keys']) {
+    app.route({
+      method: ['POST', 'PUT', 'DELETE', 'PATCH'],
+      url,
+      config: {
+        access: { by: 'anyone', because: 'nothing but GET is served, and that is what it says' },
+        audience: 'api',
+      },
+      handler: (request, reply) => {
+        reply.header('allow', 'GET')
+        throw new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
+      },
+    })
+  }
+}
+
+/** UAA: the time of the zone's last change as plain digits. See docs/compatibility.md, M6. */
+const tagOf = (zone: Zone): string => String(zone.updatedAt.getTime())
+
+/** The document of a zone, in the order of the specification. */
+export function metadata(
+  zone: Zone,
+  algorithms: readonly string[],
+  { urls, behaviour }: Pick<MetadataDeps, 'urls' | 'behaviour'>,
+): Readonly<Record<string, unknown>> {
+  const base = urls.ofZone(zone)
+  const methods = CLIENT_AUTH_METHODS.map(method => method.name)
+  const secretMethods = methods.filter(name => name !== 'none')
+  const specified = {
+    issuer: urls.issuer(zone),
+    authorization_endpoint: `${base}/oauth/authorize`,
+    token_endpoint: `${base}/oauth/token`,
+    userinfo_endpoint: `${base}/userinfo`,
+    jwks_uri: `${base}/token_keys`,
+    end_session_endpoint: `${base}/logout.do`,
+    scopes_supported: SCOPES,
+    subject_types_supported: ['public'],
+    token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : secretMethods,
+    token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? [] : ['RS256', 'HS256'],
+    response_types_supported: RESPONSE_TYPES,
+    // RS256 is listed always (Discovery §3); the others are what the zone's keys can do.
+    id_token_signing_alg_values_supported: behaviour.fullMetadata
+      ? [...new Set(['RS256', ...algorithms])]
+      : ['RS256', 'HS256'],
+    id_token_encryption_alg_values_supported: ['none'],
+    claim_types_supported: ['normal'],
+    claims_supported: behaviour.fullMetadata ? [...CLAIMS, ...FULL_CLAIMS] : CLAIMS,
+    claims_parameter_supported: false,
+    service_documentation: `${base}/`,
+    ui_locales_supported: ['en-US'],
+    code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
+  }
+  if (!behaviour.fullMetadata) return specified
+  return {
+    ...specified,
+    grant_types_supported: GRANTS.map(grant => grant.type),
+    response_modes_supported: ['query'],
+    introspection_endpoint: `${base}/introspect`,
+    introspection_endpoint_auth_methods_supported: secretMethods,
+    authorization_response_iss_parameter_supported: true,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+  }
+}

@@ -1,0 +1,96 @@
+// The whole login flow in one decision: what the browser does next. Pure; every page returns to /oauth/authorize, which
+// asks again.
+import type { Approval } from '../model/approval.ts'
+import type { Client } from '../model/client.ts'
+import { allowsProvider } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { approvedScopes, isAutoApproved } from '../model/scopes.ts'
+import type { GrantedScopes } from '../model/scopes.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+
+/** What is known of the person in front of the browser. */
+export interface SignedIn {
+  readonly origin: string
+  readonly authenticatedAt: Date
+  /** What the scope rules leave of the request for this person, or their refusal. */
+  readonly scopes: GrantedScopes | OAuthError
+  /** Unexpired decisions for this client. */
+  readonly approvals: readonly Approval[]
+  /** Whether this very request was just approved on the page. */
+  readonly justApproved: boolean
+}
+
+/** One scope on the approval page. */
+export interface ScopeDecision {
+  readonly scope: string
+  readonly state: 'undecided' | 'approved' | 'denied'
+}
+
+/** What happens next. */
+export type Step =
+  | { readonly kind: 'sign-in' }
+  | { readonly kind: 'approve'; readonly scopes: readonly ScopeDecision[] }
+  | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
+  | { readonly kind: 'refuse'; readonly error: OAuthErrorCode; readonly description: string }
+  /** The person's provider is not one of the client's: offer another sign-in. */
+  | { readonly kind: 'switch-provider' }
+
+/** The order is the order of the questions a person can be asked: who are you, again?, may this client? */
+export function nextStep(
+  request: Pick<AuthorizationRequest, 'client' | 'silent' | 'forceLogin' | 'forceConsent' | 'maxAge'>,
+  person: SignedIn | undefined,
+  { now, behaviour }: { now: Date; behaviour: Behaviour },
+): Step {
+  const { client, silent } = request
+  const loginRequired: Step = silent
+    ? { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
+    : { kind: 'sign-in' }
+  if (!person) return loginRequired
+  if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
+  if (!allowsProvider(client, person.origin)) return silent ? loginRequired : { kind: 'switch-provider' }
+
+  if (person.scopes instanceof OAuthError) {
+    return { kind: 'refuse', error: person.scopes.error, description: person.scopes.message }
+  }
+  const decisions = person.scopes.map(scope => ({ scope, state: stateOf(client, scope, person.approvals) }))
+  const asks = !person.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
+  if (asks && silent) {
+    return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
+  }
+  if (asks)
+    return {
+      kind: 'approve',
+      scopes: decisions
+        .filter(each => request.forceConsent || !isAutoApproved(client, each.scope))
+        .toSorted(byImportance),
+    }
+
+  const scopes = approvedScopes(person.scopes, scope => stateOf(client, scope, person.approvals) === 'approved')
+  if (scopes.length === 0) return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
+  return { kind: 'respond', scopes }
+}
+
+function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
+  return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
+}
+
+function stateOf(client: Client, scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {
+  if (isAutoApproved(client, scope)) return 'approved'
+  const decision = approvals.find(approval => approval.scope === scope)
+  if (!decision) return 'undecided'
+  return decision.status === 'APPROVED' ? 'approved' : 'denied'
+}
+
+const STATES: readonly ScopeDecision['state'][] = ['undecided', 'approved', 'denied']
+const FIRST = /^(password|openid)/
+
+/** Undecided scopes first; within a list those about the account itself lead. */
+function byImportance(a: ScopeDecision, b: ScopeDecision): number {
+  return (
+    STATES.indexOf(a.state) - STATES.indexOf(b.state) ||
+    Number(FIRST.test(b.scope)) - Number(FIRST.test(a.scope)) ||
+    (a.scope < b.scope ? -1 : 1)
+  )
+}

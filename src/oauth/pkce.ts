@@ -1,0 +1,26 @@
+// Proof Key for Code Exchange (RFC 7636).
+import { hash } from 'node:crypto'
+import { sameSecret } from '../base/secrets.ts'
+
+/** The transformations of a verifier into a challenge, in the order that discovery lists them (RFC 7636 §4.2). */
+export const CODE_CHALLENGE_METHODS = ['S256', 'plain'] as const
+
+/** One of `CODE_CHALLENGE_METHODS`. */
+export type CodeChallengeMethod = (typeof CODE_CHALLENGE_METHODS)[number]
+
+/** Whether a text is one of the methods; the names are case-sensitive. */
+export const isCodeChallengeMethod = (text: string): text is CodeChallengeMethod =>
+  CODE_CHALLENGE_METHODS.some(method => method === text)
+
+/** The syntax that verifiers and challenges share (RFC 7636 §4.1). */
+export const isWellFormed = (text: string): boolean => /^[\w.\-~]{43,128}$/.test(text)
+
+/** Whether the verifier belongs to the challenge (RFC 7636 §4.6). */
+export function verifierMatches(verifier: string, challenge: string, method: CodeChallengeMethod): boolean {
+  switch (method) {
+    case 'S256':
+      return sameSecret(hash('sha256', verifier, 'base64url'), challenge)
+    case 'plain':
+      return sameSecret(verifier, challenge)
+  }
+}

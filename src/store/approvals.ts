@@ -1,0 +1,48 @@
+import type { Approval } from '../model/approval.ts'
+import { type Database, statement } from './database.ts'
+import { APPROVAL_COLUMNS, type ApprovalRow, insertInto, list } from './schema.ts'
+import type { ApprovalStore } from './store.ts'
+
+const LIST = statement<{ zone_id: string; user_id: string; client_id: string; now: number }, ApprovalRow>(
+  `select ${list(APPROVAL_COLUMNS)} from approvals
+   where zone_id = :zone_id and user_id = :user_id and client_id = :client_id and expires_at > :now order by scope`,
+)
+const SAVE = statement<ApprovalRow>(
+  `${insertInto('approvals', APPROVAL_COLUMNS)} on conflict (zone_id, user_id, client_id, scope) do update set
+   status = excluded.status, expires_at = excluded.expires_at, updated_at = excluded.updated_at`,
+)
+
+/** The approvals of the database. */
+export function createApprovals(db: Database): ApprovalStore {
+  return {
+    async list(zoneId, userId, clientId, now) {
+      const args = { zone_id: zoneId, user_id: userId, client_id: clientId, now: now.getTime() }
+      return (await db.read(LIST, args)).map(toApproval)
+    },
+    async save(zoneId, approvals) {
+      await db.transaction(async within => {
+        for (const approval of approvals) await within.run(SAVE, toRow(zoneId, approval))
+      })
+    },
+  }
+}
+
+const toRow = (zoneId: string, approval: Approval): ApprovalRow => ({
+  zone_id: zoneId,
+  user_id: approval.userId,
+  client_id: approval.clientId,
+  scope: approval.scope,
+  status: approval.status,
+  expires_at: approval.expiresAt.getTime(),
+  updated_at: approval.updatedAt.getTime(),
+})
+
+const toApproval = (row: ApprovalRow): Approval => ({
+  zoneId: row.zone_id,
+  userId: row.user_id,
+  clientId: row.client_id,
+  scope: row.scope,
+  status: row.status as Approval['status'], // written by toRow
+  expiresAt: new Date(row.expires_at),
+  updatedAt: new Date(row.updated_at),
+})

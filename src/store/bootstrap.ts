@@ -1,0 +1,30 @@
+import { type Database, statement } from './database.ts'
+import type { BootstrapStore } from './store.ts'
+
+interface Key {
+  zone_id: string
+  kind: string
+  record_key: string
+}
+
+const FIND = statement<Key, { definition_digest: string }>(
+  `select definition_digest from bootstrap_records
+   where zone_id = :zone_id and kind = :kind and record_key = :record_key`,
+)
+const REMEMBER = statement<Key & { definition_digest: string }>(
+  `insert into bootstrap_records (zone_id, kind, record_key, definition_digest)
+   values (:zone_id, :kind, :record_key, :definition_digest)
+   on conflict (zone_id, kind, record_key) do update set definition_digest = excluded.definition_digest`,
+)
+
+/** What the bootstrap left in the database about itself. */
+export function createBootstrap(db: Database): BootstrapStore {
+  return {
+    async applied(zoneId, kind, key) {
+      return (await db.read(FIND, { zone_id: zoneId, kind, record_key: key }))[0]?.definition_digest
+    },
+    async remember(zoneId, kind, key, definitionDigest) {
+      await db.write(REMEMBER, { zone_id: zoneId, kind, record_key: key, definition_digest: definitionDigest })
+    },
+  }
+}

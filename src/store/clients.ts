@@ -1,0 +1,107 @@
+import type { Client, ClientSecret } from '../model/client.ts'
+import { type Caches, remembered } from './changes.ts'
+import { type Database, statement } from './database.ts'
+import { flag, fromJson, toJson, withoutNulls } from './rows.ts'
+import { CLIENT_COLUMNS, type ClientRow, insertInto, list, updateByKey } from './schema.ts'
+import type { ClientStore } from './store.ts'
+
+interface Key {
+  zone_id: string
+  client_id: string
+}
+
+const FIND = statement<Key, ClientRow>(
+  `select ${list(CLIENT_COLUMNS)} from clients where zone_id = :zone_id and client_id = :client_id`,
+)
+const INSERT = statement<ClientRow>(insertInto('clients', CLIENT_COLUMNS))
+const UPDATE = statement<ClientRow>(updateByKey('clients', CLIENT_COLUMNS, ['zone_id', 'client_id']))
+const SECRETS = statement<Key, { secrets: string }>(
+  `select secrets from clients where zone_id = :zone_id and client_id = :client_id`,
+)
+const RENEW_SECRETS = statement<Key & { secrets: string; known: string }>(
+  `update clients set secrets = :secrets
+   where zone_id = :zone_id and client_id = :client_id and secrets = :known`,
+)
+
+/** The clients of the database. */
+export function createClients(db: Database, caches: Caches): ClientStore {
+  async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
+    await db.transaction(async within => {
+      await within.run(into, toRow(zoneId, client))
+      await within.announce({ kind: 'clients', zoneId, key: client.clientId })
+    })
+  }
+
+  return {
+    find: (zoneId, clientId) =>
+      remembered(db, caches.clients, [zoneId, clientId], async () => {
+        const [row] = await db.read(FIND, { zone_id: zoneId, client_id: clientId })
+        return row && toClient(row)
+      }),
+    insert: (zoneId, client) => keep(INSERT, zoneId, client),
+    update: (zoneId, client) => keep(UPDATE, zoneId, client),
+    async renewSecretHash(zoneId, clientId, renewed) {
+      const key = { zone_id: zoneId, client_id: clientId }
+      const [row] = await db.read(SECRETS, key)
+      const secrets = row && replaceHash(fromJson<readonly ClientSecret[]>(row.secrets), renewed)
+      if (row === undefined || secrets === undefined) return
+      await db.transaction(async within => {
+        // Only over the secrets that were read: whoever changed them meanwhile wins, and the next login tries again.
+        const { changes } = await within.run(RENEW_SECRETS, { ...key, secrets: toJson(secrets), known: row.secrets })
+        if (changes > 0) await within.announce({ kind: 'clients', zoneId, key: clientId })
+      })
+    },
+  }
+}
+
+function replaceHash(secrets: readonly ClientSecret[], renewed: ClientSecret): ClientSecret[] | undefined {
+  if (!secrets.some(({ revision }) => revision === renewed.revision)) return undefined
+  return secrets.map(secret => (secret.revision === renewed.revision ? renewed : secret))
+}
+
+const toRow = (zoneId: string, client: Client): ClientRow => ({
+  zone_id: zoneId,
+  client_id: client.clientId,
+  secrets: toJson(client.secrets),
+  authorized_grant_types: toJson(client.authorizedGrantTypes),
+  redirect_uris: toJson(client.redirectUris),
+  scope: toJson(client.scope),
+  authorities: toJson(client.authorities),
+  autoapprove: toJson(client.autoapprove),
+  allow_public: client.allowPublic === undefined ? null : flag(client.allowPublic),
+  access_token_seconds: client.accessTokenSeconds ?? null,
+  refresh_token_seconds: client.refreshTokenSeconds ?? null,
+  name: client.name ?? null,
+  allowed_providers: client.allowedProviders === undefined ? null : toJson(client.allowedProviders),
+  required_user_groups: toJson(client.requiredUserGroups),
+  token_salt: client.tokenSalt ?? null,
+  jwks: client.jwks ?? null,
+  jwks_uri: client.jwksUri ?? null,
+  additional: toJson(client.additional),
+  created_at: client.createdAt.getTime(),
+  updated_at: client.updatedAt.getTime(),
+})
+
+const toClient = (row: ClientRow): Client =>
+  withoutNulls<Client>({
+    zoneId: row.zone_id,
+    clientId: row.client_id,
+    secrets: fromJson<readonly ClientSecret[]>(row.secrets),
+    authorizedGrantTypes: fromJson<readonly string[]>(row.authorized_grant_types),
+    redirectUris: fromJson<readonly string[]>(row.redirect_uris),
+    scope: fromJson<readonly string[]>(row.scope),
+    authorities: fromJson<readonly string[]>(row.authorities),
+    autoapprove: fromJson<true | readonly string[]>(row.autoapprove),
+    allowPublic: row.allow_public === null ? null : row.allow_public === 1,
+    accessTokenSeconds: row.access_token_seconds,
+    refreshTokenSeconds: row.refresh_token_seconds,
+    name: row.name,
+    allowedProviders: row.allowed_providers === null ? null : fromJson<readonly string[]>(row.allowed_providers),
+    requiredUserGroups: fromJson<readonly string[]>(row.required_user_groups),
+    tokenSalt: row.token_salt,
+    jwks: row.jwks,
+    jwksUri: row.jwks_uri,
+    additional: fromJson<Readonly<Record<string, unknown>>>(row.additional),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  })

@@ -1,0 +1,31 @@
+import { type Database, statement } from './database.ts'
+import type { EventStore } from './store.ts'
+
+const INSERT = statement<{ zone_id: string; user_id: string; failed_at: number }>(
+  `insert into sign_in_failures (zone_id, user_id, failed_at) values (:zone_id, :user_id, :failed_at)`,
+)
+const SINCE = statement<{ zone_id: string; user_id: string; since: number }, { failed_at: number }>(
+  `select failed_at from sign_in_failures
+   where zone_id = :zone_id and user_id = :user_id and failed_at > :since order by failed_at`,
+)
+
+/** Forgets the failed sign-ins of a user; a successful one does so in its own transaction. */
+export const CLEAR_FAILURES = statement<{ zone_id: string; user_id: string }>(
+  `delete from sign_in_failures where zone_id = :zone_id and user_id = :user_id`,
+)
+
+/** The failed sign-ins of the database. */
+export function createEvents(db: Database): EventStore {
+  return {
+    async recordFailure(zoneId, userId, at) {
+      await db.write(INSERT, { zone_id: zoneId, user_id: userId, failed_at: at.getTime() })
+    },
+    async failures(zoneId, userId, since) {
+      const rows = await db.read(SINCE, { zone_id: zoneId, user_id: userId, since: since.getTime() })
+      return rows.map(row => new Date(row.failed_at))
+    },
+    async clearFailures(zoneId, userId) {
+      await db.write(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
+    },
+  }
+}

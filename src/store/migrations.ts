@@ -1,0 +1,140 @@
+// The one list of changes to the schema, for both databases. A migration that was released is never edited; the next
+// change is the next entry. All pending ones run in one transaction under one lock, so that processes that start at
+// once do not meet.
+import type { Clock } from '../base/clock.ts'
+import { type ColumnTypes, type Database, statement } from './database.ts'
+import { StoreUnavailable } from './store.ts'
+
+/** A step of the schema. */
+interface Migration {
+  readonly id: string
+  readonly statements: (types: ColumnTypes) => readonly string[]
+}
+
+const MIGRATIONS: readonly Migration[] = [
+  {
+    id: '0001-first',
+    statements: ({ text, integer, flag, sequence, tableEnd }) => [
+      `create table zones (id ${text} primary key, subdomain ${text} not null, subdomain_lower ${text} not null unique,
+        name ${text} not null, description ${text}, active ${flag} not null, version ${integer} not null,
+        config ${text} not null, created_at ${integer} not null, updated_at ${integer} not null)${tableEnd}`,
+
+      `create table clients (zone_id ${text} not null, client_id ${text} not null, secrets ${text} not null,
+        authorized_grant_types ${text} not null, redirect_uris ${text} not null, scope ${text} not null,
+        authorities ${text} not null, autoapprove ${text} not null, allow_public ${flag},
+        access_token_seconds ${integer}, refresh_token_seconds ${integer}, name ${text}, allowed_providers ${text},
+        required_user_groups ${text} not null, token_salt ${text}, jwks ${text}, jwks_uri ${text},
+        additional ${text} not null, created_at ${integer} not null, updated_at ${integer} not null,
+        primary key (zone_id, client_id))${tableEnd}`,
+
+      `create table users (zone_id ${text} not null, id ${text} not null, user_name ${text} not null,
+        user_name_lower ${text} not null, origin ${text} not null, password_hash ${text},
+        password_revision ${text} not null, email ${text} not null, given_name ${text}, family_name ${text},
+        phone_number ${text}, external_id ${text}, active ${flag} not null, verified ${flag} not null, salt ${text},
+        password_changed_at ${integer} not null, password_change_required ${flag} not null,
+        last_logon_at ${integer}, previous_logon_at ${integer}, version ${integer} not null,
+        created_at ${integer} not null, updated_at ${integer} not null,
+        primary key (zone_id, id), unique (zone_id, origin, user_name_lower))${tableEnd}`,
+
+      `create table groups (zone_id ${text} not null, id ${text} not null, display_name ${text} not null,
+        display_name_lower ${text} not null, description ${text}, version ${integer} not null,
+        created_at ${integer} not null, updated_at ${integer} not null,
+        primary key (zone_id, id), unique (zone_id, display_name_lower))${tableEnd}`,
+
+      `create table group_members (zone_id ${text} not null, group_id ${text} not null, member_id ${text} not null,
+        member_type ${text} not null, origin ${text} not null,
+        primary key (zone_id, group_id, member_id),
+        foreign key (zone_id, group_id) references groups (zone_id, id) on delete cascade)${tableEnd}`,
+      `create index group_members_by_member on group_members (zone_id, member_id)`,
+
+      `create table external_groups (zone_id ${text} not null, group_id ${text} not null, origin ${text} not null,
+        external_group ${text} not null,
+        primary key (zone_id, origin, external_group, group_id),
+        foreign key (zone_id, group_id) references groups (zone_id, id) on delete cascade)${tableEnd}`,
+      `create index external_groups_by_group on external_groups (zone_id, group_id)`,
+
+      `create table identity_providers (zone_id ${text} not null, id ${text} not null, origin_key ${text} not null,
+        type ${text} not null, name ${text} not null, active ${flag} not null, config ${text} not null,
+        version ${integer} not null, created_at ${integer} not null, updated_at ${integer} not null,
+        primary key (zone_id, id), unique (zone_id, origin_key))${tableEnd}`,
+
+      `create table signing_keys (zone_id ${text} not null, key_id ${text} not null, algorithm ${text} not null,
+        sealed_private_key ${text}, public_key ${text} not null, active ${flag} not null,
+        created_at ${integer} not null, primary key (zone_id, key_id))${tableEnd}`,
+      `create unique index signing_keys_active on signing_keys (zone_id) where active = 1`,
+
+      `create table approvals (zone_id ${text} not null, user_id ${text} not null, client_id ${text} not null,
+        scope ${text} not null, status ${text} not null, expires_at ${integer} not null,
+        updated_at ${integer} not null, primary key (zone_id, user_id, client_id, scope))${tableEnd}`,
+      `create index approvals_by_expiry on approvals (expires_at)`,
+
+      `create table authorization_codes (zone_id ${text} not null, code_digest ${text} not null,
+        client_id ${text} not null, user_id ${text} not null, redirect_uri ${text}, scopes ${text} not null,
+        code_challenge ${text}, code_challenge_method ${text}, nonce ${text}, token_format ${text},
+        authenticated_at ${integer} not null, amr ${text} not null, session_id ${text}, grant_id ${text} not null,
+        expires_at ${integer} not null, used_at ${integer}, primary key (zone_id, code_digest))${tableEnd}`,
+      // Two, so that looking for the unused ones does not walk over hours of used ones.
+      `create index authorization_codes_unused on authorization_codes (expires_at) where used_at is null`,
+      `create index authorization_codes_used on authorization_codes (expires_at) where used_at is not null`,
+
+      `create table tokens (zone_id ${text} not null, id_digest ${text} not null, kind ${text} not null,
+        format ${text} not null, client_id ${text} not null, user_id ${text}, grant_id ${text},
+        claims ${text} not null, used_at ${integer}, issued_at ${integer} not null, expires_at ${integer} not null,
+        primary key (zone_id, id_digest))${tableEnd}`,
+      `create index tokens_by_expiry on tokens (expires_at)`,
+      // Partial, so that a client's own access tokens cost one index less each.
+      `create index tokens_by_grant on tokens (zone_id, grant_id) where grant_id is not null`,
+      `create index tokens_refresh on tokens (zone_id, client_id, user_id) where kind = 'refresh_token'`,
+
+      `create table revoked_grants (zone_id ${text} not null, grant_id ${text} not null,
+        expires_at ${integer} not null, primary key (zone_id, grant_id))${tableEnd}`,
+      `create index revoked_grants_by_expiry on revoked_grants (expires_at)`,
+
+      `create table sessions (zone_id ${text} not null, id_digest ${text} not null, user_id ${text}, origin ${text},
+        authenticated_at ${integer}, amr ${text}, session_salt ${text}, saved_request ${text},
+        pending_approval ${text}, created_at ${integer} not null, last_seen_at ${integer} not null,
+        expires_at ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index sessions_by_expiry on sessions (expires_at)`,
+
+      `create table sign_in_failures (id ${sequence}, zone_id ${text} not null, user_id ${text} not null,
+        failed_at ${integer} not null)${tableEnd}`,
+      `create index sign_in_failures_by_user on sign_in_failures (zone_id, user_id, failed_at)`,
+      `create index sign_in_failures_by_time on sign_in_failures (failed_at)`,
+
+      `create table bootstrap_records (zone_id ${text} not null, kind ${text} not null, record_key ${text} not null,
+        definition_digest ${text} not null, primary key (zone_id, kind, record_key))${tableEnd}`,
+
+      // SQLite's news for other processes; PostgreSQL has LISTEN and leaves it empty.
+      `create table changes (id ${sequence}, change ${text} not null, changed_at ${integer} not null)${tableEnd}`,
+      `create index changes_by_time on changes (changed_at)`,
+    ],
+  },
+]
+
+const APPLIED = statement<object, { id: string }>(`select id from migrations`)
+const REMEMBER = statement<{ id: string; applied_at: number }>(
+  `insert into migrations (id, applied_at) values (:id, :applied_at)`,
+)
+
+/** Brings the schema up to date; throws `StoreUnavailable` for a database that a newer version has changed. */
+export async function migrate(db: Database, clock: Clock): Promise<void> {
+  const { text, integer, tableEnd } = db.columnTypes
+  await db.transaction(async within => {
+    await within.lock('migrations')
+    await within.run(
+      statement(
+        `create table if not exists migrations (id ${text} primary key, applied_at ${integer} not null)${tableEnd}`,
+      ),
+      {},
+    )
+    const applied = new Set((await within.run(APPLIED, {})).rows.map(({ id }) => id))
+    const known = new Set(MIGRATIONS.map(({ id }) => id))
+    if ([...applied].some(id => !known.has(id))) {
+      throw new StoreUnavailable('the database was changed by a newer version of this server')
+    }
+    for (const migration of MIGRATIONS.filter(({ id }) => !applied.has(id))) {
+      for (const text of migration.statements(db.columnTypes)) await within.run(statement(text), {})
+      await within.run(REMEMBER, { id: migration.id, applied_at: clock.now().getTime() })
+    }
+  })
+}

@@ -1,0 +1,72 @@
+// Opens the store that a URL names and puts its areas together.
+import type { Clock } from '../base/clock.ts'
+import { createApprovals } from './approvals.ts'
+import { createBootstrap } from './bootstrap.ts'
+import { createCaches } from './changes.ts'
+import { createClients } from './clients.ts'
+import { type Database, type DatabaseOptions, statement } from './database.ts'
+import { createEvents } from './events.ts'
+import { createGroups } from './groups.ts'
+import { createKeys } from './keys.ts'
+import { migrate } from './migrations.ts'
+import { createProviders } from './providers.ts'
+import { createPurge } from './purge.ts'
+import { createSessions } from './sessions.ts'
+import { openSqlite } from './sqlite.ts'
+import type { Store } from './store.ts'
+import { createCodes, createTokens } from './tokens.ts'
+import { createUsers } from './users.ts'
+import { createZones } from './zones.ts'
+
+/** What the store needs besides its URL. */
+export interface StoreOptions {
+  /** Dates the news of changes; everything else is given its time by the caller. */
+  readonly clock: Clock
+  /** Hears what fails in the background, such as a lost connection that is being made again. */
+  readonly onError?: (error: unknown) => void
+}
+
+const PING = statement<object, { id: string }>(`select id from migrations limit 1`)
+
+/**
+ * Opens `sqlite:<path>`, `sqlite::memory:` or `postgres://user:pw@host/db` (a socket: `?host=/path`) and brings its
+ * schema up to date. Throws `StoreUnavailable`, or a plain error for any other URL, which is never repeated in it.
+ */
+export async function openStore(url: string, { clock, onError = () => {} }: StoreOptions): Promise<Store> {
+  const caches = createCaches()
+  const db = await openDatabase(url, { clock, onError, listener: caches })
+  try {
+    await migrate(db, clock)
+    await db.listen()
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+  return {
+    zones: createZones(db, caches),
+    clients: createClients(db, caches),
+    users: createUsers(db),
+    groups: createGroups(db),
+    providers: createProviders(db, caches),
+    keys: createKeys(db, caches),
+    approvals: createApprovals(db),
+    codes: createCodes(db),
+    tokens: createTokens(db),
+    sessions: createSessions(db),
+    events: createEvents(db),
+    bootstrap: createBootstrap(db),
+    purge: createPurge(db),
+    async ping() {
+      await db.read(PING, {})
+    },
+    close: () => db.close(),
+  }
+}
+
+async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
+  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url, options)
+  if (url.startsWith('sqlite://'))
+    throw new Error('a SQLite database is named sqlite:<path>, without slashes before it')
+  if (/^sqlite:./.test(url)) return openSqlite(url.slice('sqlite:'.length), options)
+  throw new Error('a database URL begins with sqlite: or postgres://')
+}

@@ -1,0 +1,384 @@
+// The rows as the database keeps them, in the names of its columns. An absent member of a record is null here.
+// Every table begins with the zone; expired rows are found by an index on `expires_at`.
+
+/** 0 or 1: PostgreSQL takes no boolean for an integer column, SQLite has none. */
+export type Flag = 0 | 1
+
+/** A zone; `subdomain_lower` is what it is found by. */
+export interface ZoneRow {
+  id: string
+  subdomain: string
+  subdomain_lower: string
+  name: string
+  description: string | null
+  active: Flag
+  version: number
+  config: string
+  created_at: number
+  updated_at: number
+}
+/** Columns of `zones`. */
+export const ZONE_COLUMNS = [
+  'id',
+  'subdomain',
+  'subdomain_lower',
+  'name',
+  'description',
+  'active',
+  'version',
+  'config',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof ZoneRow)[]
+
+/** A client; lists and `additional` are JSON. */
+export interface ClientRow {
+  zone_id: string
+  client_id: string
+  secrets: string
+  authorized_grant_types: string
+  redirect_uris: string
+  scope: string
+  authorities: string
+  autoapprove: string
+  allow_public: Flag | null
+  access_token_seconds: number | null
+  refresh_token_seconds: number | null
+  name: string | null
+  allowed_providers: string | null
+  required_user_groups: string
+  token_salt: string | null
+  jwks: string | null
+  jwks_uri: string | null
+  additional: string
+  created_at: number
+  updated_at: number
+}
+/** Columns of `clients`. */
+export const CLIENT_COLUMNS = [
+  'zone_id',
+  'client_id',
+  'secrets',
+  'authorized_grant_types',
+  'redirect_uris',
+  'scope',
+  'authorities',
+  'autoapprove',
+  'allow_public',
+  'access_token_seconds',
+  'refresh_token_seconds',
+  'name',
+  'allowed_providers',
+  'required_user_groups',
+  'token_salt',
+  'jwks',
+  'jwks_uri',
+  'additional',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof ClientRow)[]
+
+/** A user; `user_name_lower` is unique with the origin. */
+export interface UserRow {
+  zone_id: string
+  id: string
+  user_name: string
+  user_name_lower: string
+  origin: string
+  password_hash: string | null
+  password_revision: string
+  email: string
+  given_name: string | null
+  family_name: string | null
+  phone_number: string | null
+  external_id: string | null
+  active: Flag
+  verified: Flag
+  salt: string | null
+  password_changed_at: number
+  password_change_required: Flag
+  last_logon_at: number | null
+  previous_logon_at: number | null
+  version: number
+  created_at: number
+  updated_at: number
+}
+/** Columns of `users`. */
+export const USER_COLUMNS = [
+  'zone_id',
+  'id',
+  'user_name',
+  'user_name_lower',
+  'origin',
+  'password_hash',
+  'password_revision',
+  'email',
+  'given_name',
+  'family_name',
+  'phone_number',
+  'external_id',
+  'active',
+  'verified',
+  'salt',
+  'password_changed_at',
+  'password_change_required',
+  'last_logon_at',
+  'previous_logon_at',
+  'version',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof UserRow)[]
+
+/** A group; `display_name_lower` is unique. */
+export interface GroupRow {
+  zone_id: string
+  id: string
+  display_name: string
+  display_name_lower: string
+  description: string | null
+  version: number
+  created_at: number
+  updated_at: number
+}
+/** Columns of `groups`. */
+export const GROUP_COLUMNS = [
+  'zone_id',
+  'id',
+  'display_name',
+  'display_name_lower',
+  'description',
+  'version',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof GroupRow)[]
+
+/** That a user or a group is in a group. */
+export interface GroupMemberRow {
+  zone_id: string
+  group_id: string
+  member_id: string
+  member_type: string
+  origin: string
+}
+/** Columns of `group_members`. */
+export const GROUP_MEMBER_COLUMNS = [
+  'zone_id',
+  'group_id',
+  'member_id',
+  'member_type',
+  'origin',
+] as const satisfies readonly (keyof GroupMemberRow)[]
+
+/** That a provider's group stands for one here. */
+export interface ExternalGroupRow {
+  zone_id: string
+  group_id: string
+  origin: string
+  external_group: string
+}
+/** Columns of `external_groups`. */
+export const EXTERNAL_GROUP_COLUMNS = [
+  'zone_id',
+  'group_id',
+  'origin',
+  'external_group',
+] as const satisfies readonly (keyof ExternalGroupRow)[]
+
+/** An identity provider. */
+export interface ProviderRow {
+  zone_id: string
+  id: string
+  origin_key: string
+  type: string
+  name: string
+  active: Flag
+  config: string
+  version: number
+  created_at: number
+  updated_at: number
+}
+/** Columns of `identity_providers`. */
+export const PROVIDER_COLUMNS = [
+  'zone_id',
+  'id',
+  'origin_key',
+  'type',
+  'name',
+  'active',
+  'config',
+  'version',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof ProviderRow)[]
+
+/** A signing key; at most one of a zone is active. */
+export interface SigningKeyRow {
+  zone_id: string
+  key_id: string
+  algorithm: string
+  sealed_private_key: string | null
+  public_key: string
+  active: Flag
+  created_at: number
+}
+/** Columns of `signing_keys`. */
+export const SIGNING_KEY_COLUMNS = [
+  'zone_id',
+  'key_id',
+  'algorithm',
+  'sealed_private_key',
+  'public_key',
+  'active',
+  'created_at',
+] as const satisfies readonly (keyof SigningKeyRow)[]
+
+/** A decision about a scope. */
+export interface ApprovalRow {
+  zone_id: string
+  user_id: string
+  client_id: string
+  scope: string
+  status: string
+  expires_at: number
+  updated_at: number
+}
+/** Columns of `approvals`. */
+export const APPROVAL_COLUMNS = [
+  'zone_id',
+  'user_id',
+  'client_id',
+  'scope',
+  'status',
+  'expires_at',
+  'updated_at',
+] as const satisfies readonly (keyof ApprovalRow)[]
+
+/** An authorization code; used ones stay for a while, so that a second use is noticed. */
+export interface CodeRow {
+  zone_id: string
+  code_digest: string
+  client_id: string
+  user_id: string
+  redirect_uri: string | null
+  scopes: string
+  code_challenge: string | null
+  code_challenge_method: string | null
+  nonce: string | null
+  token_format: string | null
+  authenticated_at: number
+  amr: string
+  session_id: string | null
+  grant_id: string
+  expires_at: number
+  used_at: number | null
+}
+/** Columns of `authorization_codes`. */
+export const CODE_COLUMNS = [
+  'zone_id',
+  'code_digest',
+  'client_id',
+  'user_id',
+  'redirect_uri',
+  'scopes',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'token_format',
+  'authenticated_at',
+  'amr',
+  'session_id',
+  'grant_id',
+  'expires_at',
+  'used_at',
+] as const satisfies readonly (keyof CodeRow)[]
+
+/** A stored token. */
+export interface TokenRow {
+  zone_id: string
+  id_digest: string
+  kind: string
+  format: string
+  client_id: string
+  user_id: string | null
+  grant_id: string | null
+  claims: string
+  used_at: number | null
+  issued_at: number
+  expires_at: number
+}
+/** Columns of `tokens`. */
+export const TOKEN_COLUMNS = [
+  'zone_id',
+  'id_digest',
+  'kind',
+  'format',
+  'client_id',
+  'user_id',
+  'grant_id',
+  'claims',
+  'used_at',
+  'issued_at',
+  'expires_at',
+] as const satisfies readonly (keyof TokenRow)[]
+
+/** A browser session; `user_id` is null while nobody is signed in, and then so are the four columns after it. */
+export interface SessionRow {
+  zone_id: string
+  id_digest: string
+  user_id: string | null
+  origin: string | null
+  authenticated_at: number | null
+  amr: string | null
+  session_salt: string | null
+  saved_request: string | null
+  pending_approval: string | null
+  created_at: number
+  last_seen_at: number
+  expires_at: number
+}
+/** Columns of `sessions`. */
+export const SESSION_COLUMNS = [
+  'zone_id',
+  'id_digest',
+  'user_id',
+  'origin',
+  'authenticated_at',
+  'amr',
+  'session_salt',
+  'saved_request',
+  'pending_approval',
+  'created_at',
+  'last_seen_at',
+  'expires_at',
+] as const satisfies readonly (keyof SessionRow)[]
+
+/** What a record of each table is called when it already exists. */
+const NOUNS: Readonly<Record<string, string>> = {
+  zones: 'zone',
+  clients: 'client',
+  users: 'user',
+  groups: 'group',
+  identity_providers: 'identity provider',
+  signing_keys: 'signing key',
+  authorization_codes: 'authorization code',
+  tokens: 'token',
+  sessions: 'session',
+}
+
+/** The noun for a record of the table, for messages. */
+export const nounOf = (table: string | undefined): string => NOUNS[table ?? ''] ?? 'record'
+
+/** The columns with commas between. */
+export const list = (columns: readonly string[]): string => columns.join(', ')
+
+/** `insert into` with every column given by an argument of its name. */
+export const insertInto = (table: string, columns: readonly string[]): string =>
+  `insert into ${table} (${list(columns)}) values (${columns.map(column => `:${column}`).join(', ')})`
+
+const given = (column: string): string => `${column} = :${column}`
+
+/** `update` of every column but the keys, which choose the row. */
+export function updateByKey(table: string, columns: readonly string[], keys: readonly string[]): string {
+  const changed = columns.filter(column => !keys.includes(column))
+  return `update ${table} set ${changed.map(given).join(', ')} where ${keys.map(given).join(' and ')}`
+}

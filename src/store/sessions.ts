@@ -1,0 +1,100 @@
+import type { Session, SignIn } from '../model/session.ts'
+import { type Database, type Statement, statement, type Value } from './database.ts'
+import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
+import { insertInto, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
+import type { SessionStore } from './store.ts'
+
+interface Key {
+  zone_id: string
+  id_digest: string
+}
+
+const FIND = statement<Key, SessionRow>(
+  `select ${list(SESSION_COLUMNS)} from sessions where zone_id = :zone_id and id_digest = :id_digest`,
+)
+const INSERT = statement<SessionRow>(insertInto('sessions', SESSION_COLUMNS))
+const DELETE = statement<Key>(`delete from sessions where zone_id = :zone_id and id_digest = :id_digest`)
+
+/** The columns that `update` may change, in the order in which a statement names them. */
+const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
+
+// One statement for each choice of columns: seven, made at first use.
+const updates = new Map<string, Statement<Key & Record<string, Value>, never>>()
+
+function updateOf(columns: readonly string[]): Statement<Key & Record<string, Value>, never> {
+  const name = list(columns)
+  const known = updates.get(name)
+  if (known !== undefined) return known
+  const set = columns.map(column => `${column} = :${column}`)
+  const made = statement<Key & Record<string, Value>>(
+    `update sessions set ${list(set)} where zone_id = :zone_id and id_digest = :id_digest`,
+  )
+  updates.set(name, made)
+  return made
+}
+
+/** The browser sessions of the database. */
+export function createSessions(db: Database): SessionStore {
+  return {
+    async find(zoneId, idDigest) {
+      const [row] = await db.read(FIND, { zone_id: zoneId, id_digest: idDigest })
+      return row && toSession(row)
+    },
+    async insert(zoneId, session) {
+      await db.write(INSERT, toRow(zoneId, session))
+    },
+    async update(zoneId, idDigest, change) {
+      const given: Record<string, Value> = {}
+      if (change.lastSeenAt !== undefined) given['last_seen_at'] = change.lastSeenAt.getTime()
+      if ('savedRequest' in change) given['saved_request'] = change.savedRequest ?? null
+      if ('pendingApproval' in change) given['pending_approval'] = change.pendingApproval ?? null
+      const columns = CHANGEABLE.filter(column => column in given)
+      if (columns.length === 0) return
+      await db.write(updateOf(columns), { ...given, zone_id: zoneId, id_digest: idDigest })
+    },
+    async replace(zoneId, oldDigest, session) {
+      await db.transaction(async within => {
+        if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
+        await within.run(INSERT, toRow(zoneId, session))
+      })
+    },
+    async delete(zoneId, idDigest) {
+      await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
+    },
+  }
+}
+
+const toRow = (zoneId: string, session: Session): SessionRow => ({
+  zone_id: zoneId,
+  id_digest: session.idDigest,
+  user_id: session.signIn?.userId ?? null,
+  origin: session.signIn?.origin ?? null,
+  authenticated_at: timeOrNull(session.signIn?.authenticatedAt),
+  amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
+  session_salt: session.signIn?.sessionSalt ?? null,
+  saved_request: session.savedRequest ?? null,
+  pending_approval: session.pendingApproval ?? null,
+  created_at: session.createdAt.getTime(),
+  last_seen_at: session.lastSeenAt.getTime(),
+  expires_at: session.expiresAt.getTime(),
+})
+
+const toSession = (row: SessionRow): Session =>
+  withoutNulls<Session>({
+    zoneId: row.zone_id,
+    idDigest: row.id_digest,
+    signIn: toSignIn(row),
+    savedRequest: row.saved_request,
+    pendingApproval: row.pending_approval,
+    createdAt: new Date(row.created_at),
+    lastSeenAt: new Date(row.last_seen_at),
+    expiresAt: new Date(row.expires_at),
+  })
+
+function toSignIn(row: SessionRow): SignIn | null {
+  const { user_id: userId, origin, authenticated_at: authenticatedAt, amr, session_salt: sessionSalt } = row
+  if (userId === null || origin === null || authenticatedAt === null || amr === null || sessionSalt === null) {
+    return null
+  }
+  return { userId, origin, authenticatedAt: new Date(authenticatedAt), amr: fromJson<string[]>(amr), sessionSalt }
+}

@@ -1,0 +1,250 @@
+// The embedded database: node:sqlite. Owns everything in which SQLite differs: two connections (one writes, one reads
+// what is committed), one flush to the disk for all writes of a turn, and a table of changes that other processes of
+// the same file poll for. Its calls block, so statements are kept small and waiting for a lock is done off the thread.
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { stopwatch } from '../base/clock.ts'
+import { type Change, readChange, writeChange } from './changes.ts'
+import {
+  type Database,
+  type DatabaseOptions,
+  NOTHING,
+  type Outcome,
+  type Statement,
+  statement,
+  type Transaction,
+  type Value,
+  valuesFor,
+} from './database.ts'
+import { nounOf } from './schema.ts'
+import { AlreadyExists, StoreUnavailable } from './store.ts'
+import { createWriteQueue } from './write-queue.ts'
+
+const POLL_MILLISECONDS = 250
+const PATIENCE_MILLISECONDS = 5000
+// How long SQLite itself waits for a writer of another process: short, because the whole process waits with it.
+const WRITER_BUSY_MILLISECONDS = 25
+
+const ANNOUNCE = statement<{ change: string; changed_at: number }>(
+  `insert into changes (change, changed_at) values (:change, :changed_at)`,
+)
+const NEWS = statement<{ id: number }, { id: number; change: string }>(
+  `select id, change from changes where id > :id order by id`,
+)
+const DATA_VERSION = statement<object, { data_version: number }>(`pragma data_version`)
+const LAST_CHANGE = statement<object, { seq: number }>(`select seq from sqlite_sequence where name = 'changes'`)
+
+/** Opens the file, which is made with mode 0600 in a folder of mode 0700, or a private database for `:memory:`. */
+export async function openSqlite(location: string, options: DatabaseOptions): Promise<Database> {
+  try {
+    return await open(location, options)
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StoreUnavailable(`cannot open the database ${location}: ${reason}`, { cause: error })
+  }
+}
+
+async function open(location: string, { clock, listener, onError }: DatabaseOptions): Promise<Database> {
+  const inMemory = location === ':memory:'
+  const path = inMemory ? location : resolve(location)
+  if (!inMemory) prepareFile(path)
+  const writer = createConnection(
+    new DatabaseSync(path, { timeout: inMemory ? PATIENCE_MILLISECONDS : WRITER_BUSY_MILLISECONDS }),
+  )
+  await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
+  // Keys are random, so each batch touches many index pages: a cache that holds them, and folding the log back only
+  // every 16 MB, write each page less often.
+  writer.database.exec('pragma cache_size = -8000; pragma wal_autocheckpoint = 4000')
+  writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
+  // A database in memory belongs to its connection; its reads wait while a batch is open, to see committed rows only.
+  const reader = inMemory
+    ? writer
+    : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
+  const queue = createWriteQueue({
+    begin: () => patiently(() => writer.database.exec('begin immediate')),
+    commit: () => translated(() => writer.database.exec('commit')),
+    rollback() {
+      if (writer.database.isTransaction) writer.database.exec('rollback')
+    },
+    isOpen: () => writer.database.isTransaction,
+    setSavepoint: () => writer.database.exec('savepoint job'),
+    releaseSavepoint: () => writer.database.exec('release job'),
+    returnToSavepoint: () => writer.database.exec('rollback to job; release job'),
+  })
+  let closed = false
+  let hearing = false
+
+  function refuseClosed(): void {
+    if (closed) throw new StoreUnavailable('the store is closed')
+  }
+
+  const runWithin: Transaction['run'] = async (statement, args) => writer.run(statement, valuesFor(statement, args))
+
+  function within(announced: Change[]): Transaction {
+    return {
+      run: runWithin,
+      async announce(change) {
+        announced.push(change)
+        await runWithin(ANNOUNCE, { change: writeChange(change), changed_at: clock.now().getTime() })
+      },
+      lock: () => Promise.resolve(), // `begin immediate` has locked out every other writer
+    }
+  }
+
+  let dataVersion: number | undefined
+  let lastChange = 0
+  const newestChange = (): number => reader.run(LAST_CHANGE, []).rows[0]?.seq ?? 0
+
+  // Ids have no gaps, so that one shows that rows were purged before they were seen.
+  function poll(): void {
+    const version = reader.run(DATA_VERSION, []).rows[0]?.data_version
+    if (version === dataVersion) return
+    const { rows } = reader.run(NEWS, [lastChange])
+    const newest = rows.at(-1)?.id ?? newestChange()
+    if (newest - lastChange !== rows.length) listener.missed()
+    for (const { change: text } of rows) {
+      const change = readChange(text)
+      if (change === undefined) listener.missed()
+      else listener.changed(change)
+    }
+    lastChange = newest
+    dataVersion = version
+  }
+
+  let timer: NodeJS.Timeout | undefined
+  function pollSafely(): void {
+    try {
+      poll()
+      hearing = true
+    } catch (error) {
+      hearing = false
+      listener.missed()
+      onError(error)
+    }
+  }
+
+  return {
+    columnTypes: {
+      text: 'text',
+      integer: 'integer',
+      flag: 'integer',
+      sequence: 'integer primary key autoincrement',
+      tableEnd: ' strict',
+    },
+    async read(statement, args) {
+      if (inMemory) await queue.whenClosed()
+      refuseClosed()
+      const values = valuesFor(statement, args)
+      return values === undefined ? [] : reader.run(statement, values).rows
+    },
+    async write(statement, args) {
+      refuseClosed()
+      const values = valuesFor(statement, args)
+      return queue.addStatement(() => writer.run(statement, values))
+    },
+    async transaction(work) {
+      refuseClosed()
+      const announced: Change[] = []
+      try {
+        return await queue.addTransaction(() => work(within(announced)))
+      } finally {
+        for (const change of announced) listener.changed(change)
+      }
+    },
+    listen() {
+      hearing = true
+      if (inMemory) return Promise.resolve() // nobody else can change it
+      lastChange = newestChange()
+      timer = setInterval(pollSafely, POLL_MILLISECONDS).unref()
+      return Promise.resolve()
+    },
+    hearsChanges: () => hearing,
+    async close() {
+      if (closed) return
+      closed = true
+      clearInterval(timer)
+      await queue.drain()
+      if (reader !== writer) reader.database.close()
+      writer.database.close() // last, so that it may fold the log into the file
+    },
+  }
+}
+
+function prepareFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  closeSync(openSync(path, 'a', 0o600)) // SQLite gives its log and index files the mode of this one
+}
+
+interface Connection {
+  readonly database: DatabaseSync
+  run<Args extends object, Row>(statement: Statement<Args, Row>, values: Value[] | undefined): Outcome<Row>
+}
+
+function createConnection(database: DatabaseSync): Connection {
+  const prepared = new WeakMap<object, { handle: StatementSync; answers: boolean }>()
+
+  function prepare(of: { readonly pieces: readonly string[] }): { handle: StatementSync; answers: boolean } {
+    const handle = database.prepare(of.pieces.join('?'))
+    const entry = { handle, answers: handle.columns().length > 0 }
+    prepared.set(of, entry)
+    return entry
+  }
+
+  return {
+    database,
+    run<Args extends object, Row>(of: Statement<Args, Row>, values: Value[] | undefined): Outcome<Row> {
+      if (values === undefined) return NOTHING
+      return translated(() => {
+        const { handle, answers } = prepared.get(of) ?? prepare(of)
+        if (!answers) return { rows: [], changes: Number(handle.run(...values).changes) }
+        // A statement's type parameter describes the columns that its text selects.
+        const rows = handle.all(...values) as Row[]
+        return { rows, changes: rows.length }
+      })
+    },
+  }
+}
+
+function errorCode(error: unknown): number | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'errcode') : undefined
+  return typeof code === 'number' ? code : undefined
+}
+
+// https://www.sqlite.org/rescode.html; the low byte is the primary code.
+const UNIQUE = 2067
+const PRIMARY_KEY = 1555
+const BUSY = 5
+const REFUSALS = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]) // locked, memory, read-only, I/O, corrupt, full, …
+
+function translated<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === undefined || !(error instanceof Error)) throw error
+    if (code === UNIQUE || code === PRIMARY_KEY) {
+      throw new AlreadyExists(nounOf(/failed: (\w+)\./.exec(error.message)?.[1]), { cause: error })
+    }
+    if (REFUSALS.has(code & 0xff))
+      throw new StoreUnavailable(`the database refuses: ${error.message}`, { cause: error })
+    throw error
+  }
+}
+
+/** Tries again while another process holds the database, without blocking this one, for five seconds. */
+async function patiently(attempt: () => void): Promise<void> {
+  const elapsed = stopwatch()
+  for (;;) {
+    try {
+      translated(attempt)
+      return
+    } catch (error) {
+      const busy = error instanceof StoreUnavailable && ((errorCode(error.cause) ?? 0) & 0xff) === BUSY
+      if (!busy || elapsed() > PATIENCE_MILLISECONDS) throw error
+      await pause(10)
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import type { User } from '../model/user.ts'
+import { type Database, statement } from './database.ts'
+import { CLEAR_FAILURES } from './events.ts'
+import { dateOrNull, flag, lowerCase, timeOrNull, withoutNulls } from './rows.ts'
+import { insertInto, list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
+import type { UserStore } from './store.ts'
+
+const FIND = statement<{ zone_id: string; id: string }, UserRow>(
+  `select ${list(USER_COLUMNS)} from users where zone_id = :zone_id and id = :id`,
+)
+const FIND_BY_NAME = statement<{ zone_id: string; origin: string; user_name_lower: string }, UserRow>(
+  `select ${list(USER_COLUMNS)} from users
+   where zone_id = :zone_id and origin = :origin and user_name_lower = :user_name_lower`,
+)
+const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
+const UPDATE = statement<UserRow>(updateByKey('users', USER_COLUMNS, ['zone_id', 'id']))
+const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: string; password_hash: string }>(
+  `update users set password_hash = :password_hash
+   where zone_id = :zone_id and id = :id and password_revision = :password_revision`,
+)
+const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number }>(
+  `update users set previous_logon_at = last_logon_at, last_logon_at = :at where zone_id = :zone_id and id = :id`,
+)
+
+/** The users of the database. */
+export function createUsers(db: Database): UserStore {
+  return {
+    async find(zoneId, id) {
+      const [row] = await db.read(FIND, { zone_id: zoneId, id })
+      return row && toUser(row)
+    },
+    async findByName(zoneId, origin, userName) {
+      const [row] = await db.read(FIND_BY_NAME, { zone_id: zoneId, origin, user_name_lower: lowerCase(userName) })
+      return row && toUser(row)
+    },
+    async insert(zoneId, user) {
+      await db.write(INSERT, toRow(zoneId, user))
+    },
+    async update(zoneId, user) {
+      await db.write(UPDATE, toRow(zoneId, user))
+    },
+    async renewPasswordHash(zoneId, id, passwordRevision, hash) {
+      await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
+    },
+    async recordLogon(zoneId, id, at) {
+      await db.transaction(async within => {
+        await within.run(RECORD_LOGON, { zone_id: zoneId, id, at: at.getTime() })
+        await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
+      })
+    },
+  }
+}
+
+const toRow = (zoneId: string, user: User): UserRow => ({
+  zone_id: zoneId,
+  id: user.id,
+  user_name: user.userName,
+  user_name_lower: lowerCase(user.userName),
+  origin: user.origin,
+  password_hash: user.passwordHash ?? null,
+  password_revision: user.passwordRevision,
+  email: user.email,
+  given_name: user.givenName ?? null,
+  family_name: user.familyName ?? null,
+  phone_number: user.phoneNumber ?? null,
+  external_id: user.externalId ?? null,
+  active: flag(user.active),
+  verified: flag(user.verified),
+  salt: user.salt ?? null,
+  password_changed_at: user.passwordChangedAt.getTime(),
+  password_change_required: flag(user.passwordChangeRequired),
+  last_logon_at: timeOrNull(user.lastLogonAt),
+  previous_logon_at: timeOrNull(user.previousLogonAt),
+  version: user.version,
+  created_at: user.createdAt.getTime(),
+  updated_at: user.updatedAt.getTime(),
+})
+
+const toUser = (row: UserRow): User =>
+  withoutNulls<User>({
+    zoneId: row.zone_id,
+    id: row.id,
+    userName: row.user_name,
+    origin: row.origin,
+    passwordHash: row.password_hash,
+    passwordRevision: row.password_revision,
+    email: row.email,
+    givenName: row.given_name,
+    familyName: row.family_name,
+    phoneNumber: row.phone_number,
+    externalId: row.external_id,
+    active: row.active === 1,
+    verified: row.verified === 1,
+    salt: row.salt,
+    passwordChangedAt: new Date(row.password_changed_at),
+    passwordChangeRequired: row.password_change_required === 1,
+    lastLogonAt: dateOrNull(row.last_logon_at),
+    previousLogonAt: dateOrNull(row.previous_logon_at),
+    version: row.version,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  })

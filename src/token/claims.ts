@@ -1,0 +1,144 @@
+// What stands in a token. Pure: given the facts, the same claims. Knows no store and no signature.
+import { epochSeconds } from '../base/clock.ts'
+import type { Authorization } from '../model/authorization.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { User } from '../model/user.ts'
+import { fullName } from '../model/user.ts'
+
+/** The facts that the claims of one issue share. */
+export interface Facts {
+  readonly authorization: Authorization
+  readonly issuer: string
+  readonly tokenId: string
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+  readonly revocationSignature: string
+}
+
+/** Claims as they are signed; absent members are left out. */
+export type Claims = Record<string, unknown>
+
+/**
+ * The client, and for each scope the part before its last dot; `openid` counts as it is, and scopes without a dot or
+ * the empty scope add nothing (`tokens-and-oauth.md` §5.5).
+ */
+export function audience(clientId: string, scopes: readonly string[], noneScope: string): string[] {
+  const resources = new Set<string>()
+  for (const scope of scopes) {
+    const dot = scope.lastIndexOf('.')
+    if (scope === 'openid') resources.add(scope)
+    else if (dot > 0 && scope !== noneScope) resources.add(scope.slice(0, dot))
+  }
+  resources.add(clientId)
+  return [...resources]
+}
+
+/** Claims of an access token (RFC 9068 §2.2 and `tokens-and-oauth.md` §5.2). */
+export function accessTokenClaims(
+  facts: Facts,
+  { behaviour, noneScope, revocable }: { behaviour: Behaviour; noneScope: string; revocable: boolean },
+): Claims {
+  const { authorization, issuedAt, expiresAt } = facts
+  const { client, subject, scopes, zone } = authorization
+  const user = subject.kind === 'user' ? subject : undefined
+  const claims: Claims = {
+    jti: facts.tokenId,
+    sub: user ? user.user.id : client.clientId,
+    authorities: user ? undefined : client.authorities,
+    scope: behaviour.standardAccessTokens ? scopes.join(' ') : scopes,
+    client_id: client.clientId,
+    cid: client.clientId,
+    azp: client.clientId,
+    revocable: revocable ? true : undefined,
+    grant_type: authorization.grantType,
+    ...(user && identityClaims(user.user)),
+    email: user?.user.email,
+    auth_time: user?.authenticatedAt && epochSeconds(user.authenticatedAt),
+    rev_sig: facts.revocationSignature,
+    iat: epochSeconds(issuedAt),
+    exp: epochSeconds(expiresAt),
+    iss: facts.issuer,
+    zid: zone.id,
+    aud: audience(client.clientId, scopes, noneScope),
+    nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
+    client_auth_method: authorization.clientAuthMethod,
+    grant_id: behaviour.revokeReusedCode ? authorization.grantId : undefined,
+  }
+  return claims
+}
+
+/** Claims of a refresh token (`tokens-and-oauth.md` §5.4); `grantedScopes` may be more than the access token has. */
+export function refreshTokenClaims(
+  facts: Facts,
+  { grantedScopes, noneScope, revocable }: { grantedScopes: readonly string[]; noneScope: string; revocable: boolean },
+): Claims {
+  const { authorization } = facts
+  const { client, subject } = authorization
+  if (subject.kind !== 'user') throw new Error('a refresh token speaks for a user')
+  return {
+    jti: facts.tokenId,
+    sub: subject.user.id,
+    iat: epochSeconds(facts.issuedAt),
+    exp: epochSeconds(facts.expiresAt),
+    cid: client.clientId,
+    client_id: client.clientId,
+    iss: facts.issuer,
+    zid: authorization.zone.id,
+    aud: audience(client.clientId, grantedScopes, noneScope),
+    granted_scopes: grantedScopes,
+    amr: subject.amr.length > 0 ? subject.amr : undefined,
+    auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
+    client_auth_method: authorization.clientAuthMethod,
+    grant_type: authorization.grantType,
+    ...identityClaims(subject.user),
+    revocable: revocable ? true : undefined,
+    rev_sig: facts.revocationSignature,
+    sid: subject.sessionId,
+    grant_id: authorization.grantId,
+  }
+}
+
+/** Claims of an ID token (OpenID Connect Core §2 and `tokens-and-oauth.md` §5.3). */
+export function idTokenClaims(
+  facts: Facts,
+  { behaviour, accessTokenHash, codeHash }: { behaviour: Behaviour; accessTokenHash?: string; codeHash?: string },
+): Claims {
+  const { authorization } = facts
+  const { client, scopes, subject } = authorization
+  if (subject.kind !== 'user') throw new Error('an ID token speaks for a user')
+  const { user } = subject
+  const has = (scope: string): boolean => scopes.includes(scope)
+  const tells = (scope: string): boolean => !behaviour.claimsByScope || has(scope)
+  return {
+    sub: user.id,
+    ...(client.additional['id_token_minimal'] === true ? undefined : identityClaims(user)),
+    email: tells('email') ? user.email : undefined,
+    email_verified: tells('email') ? user.verified : undefined,
+    given_name: has('profile') ? user.givenName : undefined,
+    family_name: has('profile') ? user.familyName : undefined,
+    name: behaviour.claimsByScope && has('profile') ? fullName(user) : undefined,
+    preferred_username: behaviour.claimsByScope && has('profile') ? user.userName : undefined,
+    phone_number: has(behaviour.claimsByScope ? 'phone' : 'profile') ? user.phoneNumber : undefined,
+    aud: [client.clientId],
+    azp: client.clientId,
+    client_id: client.clientId,
+    cid: client.clientId,
+    iss: facts.issuer,
+    zid: authorization.zone.id,
+    iat: epochSeconds(facts.issuedAt),
+    exp: epochSeconds(facts.expiresAt),
+    jti: facts.tokenId,
+    rev_sig: facts.revocationSignature,
+    grant_type: authorization.grantType,
+    auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
+    amr: subject.amr.length > 0 ? subject.amr : undefined,
+    scope: ['openid'],
+    previous_logon_time: user.previousLogonAt?.getTime(),
+    nonce: authorization.nonce,
+    at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
+    c_hash: behaviour.tokenHashes ? codeHash : undefined,
+    sid: behaviour.sessionIdClaim ? subject.sessionId : undefined,
+  }
+}
+
+const identityClaims = (user: User): Claims => ({ user_id: user.id, user_name: user.userName, origin: user.origin })

@@ -1,0 +1,174 @@
+// Makes tokens out of an Authorization; the only file that does. Decides nothing about who may have which scope.
+import { hash } from 'node:crypto'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Authorization } from '../model/authorization.ts'
+import type { Client } from '../model/client.ts'
+import { mayUseGrant } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import type { Service } from '../model/service.ts'
+import type { SigningAlgorithm } from '../model/signing-key.ts'
+import type { TokenFormat } from '../model/token.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import { setting } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
+import type { Claims, Facts } from './claims.ts'
+import type { KeyRing, SigningKey } from './keys.ts'
+import { hashOf } from './keys.ts'
+import { revocationSignature } from './revocation-signature.ts'
+
+/** The JSON that the token endpoint answers (RFC 6749 §5.1). */
+export interface TokenResponse {
+  readonly access_token: string
+  readonly token_type: 'bearer'
+  readonly id_token?: string
+  readonly refresh_token?: string
+  /** Seconds until the access token expires. */
+  readonly expires_in: number
+  readonly scope: string
+  readonly jti: string
+}
+
+/** Issues what an authorization allows. */
+export interface TokenIssuer {
+  issue(authorization: Authorization): Promise<TokenResponse>
+}
+
+/** What a refresh token lives when neither client nor zone says otherwise: thirty days. */
+const REFRESH_TOKEN_SECONDS = 2_592_000
+
+/** Whether each refresh replaces the refresh token: the zone wants it, or the client may come without a credential. */
+export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
+  zone.config.tokenPolicy?.refreshTokenRotate === true || client.allowPublic === true
+
+/** Stores opaque, revocable and refresh tokens before it answers; a plain JWT costs no write. */
+export function createTokenIssuer(deps: {
+  store: Store
+  keys: KeyRing
+  clock: Clock
+  random: Random
+  urls: Urls
+  service: Service
+  behaviour: Behaviour
+  audit: Audit
+}): TokenIssuer {
+  const { store, keys, clock, random, urls, behaviour, audit } = deps
+  const noneScope = deps.service.scope('none')
+
+  async function issueRefreshToken(authorization: Authorization, facts: Facts, key: SigningKey): Promise<string> {
+    const { client, zone, refreshed, subject } = authorization
+    if (refreshed && !refreshed.rotate) return refreshed.value
+    const policy = zone.config.tokenPolicy
+    const seconds = client.refreshTokenSeconds ?? setting(policy?.refreshTokenValidity) ?? REFRESH_TOKEN_SECONDS
+    const format: TokenFormat = authorization.format === 'opaque' ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
+    const stored = format === 'opaque' || policy?.jwtRevocable === true || rotatesRefreshTokens(zone, client)
+    const refreshFacts: Facts = {
+      ...facts,
+      tokenId: `${random.hex(16)}-r`,
+      issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not prolong (RFC 9700 §4.14.2)
+      expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, seconds),
+    }
+    const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
+    const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
+    if (policy?.refreshTokenUnique === true && subject.kind === 'user') {
+      await store.tokens.deleteRefreshTokens(zone.id, client.clientId, subject.user.id)
+    }
+    if (stored) await storeToken(authorization, refreshFacts, { kind: 'refresh_token', format, claims })
+    return format === 'opaque' ? refreshFacts.tokenId : key.sign('JWT', claims, keyUrl(authorization))
+  }
+
+  function storeToken(
+    { zone, client, subject, grantId }: Authorization,
+    facts: Facts,
+    { kind, format, claims }: { kind: 'access_token' | 'refresh_token'; format: TokenFormat; claims: Claims },
+  ): Promise<void> {
+    return store.tokens.insert(zone.id, {
+      zoneId: zone.id,
+      idDigest: digest(facts.tokenId),
+      kind,
+      format,
+      clientId: client.clientId,
+      ...(subject.kind === 'user' && { userId: subject.user.id }),
+      ...(grantId !== undefined && { grantId }),
+      claims: format === 'opaque' ? { ...claims, jti: undefined } : claims, // there the id is the token itself
+      issuedAt: facts.issuedAt,
+      expiresAt: facts.expiresAt,
+    })
+  }
+
+  function signIdToken(
+    facts: Facts,
+    { key, accessToken, format }: { key: SigningKey; accessToken: string; format: TokenFormat },
+  ): Promise<string> {
+    // The id of an opaque access token is the token, and an ID token travels in URLs as a hint: it gets an id of its own.
+    const idTokenFacts = format === 'opaque' ? { ...facts, tokenId: random.hex(16) } : facts
+    const claims = idTokenClaims(idTokenFacts, { behaviour, accessTokenHash: leftHalf(accessToken, key.algorithm) })
+    return key.sign('JWT', claims, keyUrl(facts.authorization))
+  }
+
+  /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
+  function keyUrl({ zone }: Authorization): Readonly<Record<string, string>> | undefined {
+    if (behaviour.standardAccessTokens) return undefined
+    return { jku: `${urls.ofZone(zone).replace(/^http:/, 'https:')}/token_keys` }
+  }
+
+  return {
+    async issue(authorization) {
+      const { client, zone, subject, scopes } = authorization
+      const policy = zone.config.tokenPolicy
+      const format = authorization.format ?? 'jwt'
+      const seconds = client.accessTokenSeconds ?? setting(policy?.accessTokenValidity) ?? behaviour.accessTokenSeconds
+      const issuedAt = clock.now()
+      const user = subject.kind === 'user' ? subject.user : undefined
+      const facts: Facts = {
+        authorization,
+        issuer: urls.issuer(zone),
+        tokenId: random.hex(16),
+        issuedAt,
+        expiresAt: addSeconds(issuedAt, seconds),
+        revocationSignature: revocationSignature(client, user),
+      }
+      const revocable = format === 'opaque' || policy?.jwtRevocable === true || authorization.revocable === true
+      const claims = accessTokenClaims(facts, { behaviour, noneScope, revocable })
+      const key = await keys.active(zone.id)
+      const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
+      const [accessToken] = await Promise.all([
+        format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization)),
+        revocable ? storeToken(authorization, facts, { kind: 'access_token', format, claims }) : undefined,
+      ])
+      const wantsRefresh = authorization.tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token')
+      const wantsId = authorization.tokens.includes('id_token') && scopes.includes('openid') && user !== undefined
+      const [refreshToken, idToken] = await Promise.all([
+        wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
+        wantsId ? signIdToken(facts, { key, accessToken, format }) : undefined,
+      ])
+      audit({
+        type: 'TokenIssuedEvent',
+        zoneId: zone.id,
+        principal: user?.id ?? client.clientId,
+        clientId: client.clientId,
+        data: scopes.join(' '),
+      })
+      return {
+        access_token: accessToken,
+        token_type: 'bearer',
+        ...(idToken !== undefined && { id_token: idToken }),
+        ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+        expires_in: seconds,
+        scope: scopes.join(' '),
+        jti: facts.tokenId,
+      }
+    },
+  }
+}
+
+/** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
+export function leftHalf(value: string, algorithm: SigningAlgorithm): string {
+  const whole = hash(hashOf(algorithm), value, 'buffer')
+  return whole.subarray(0, whole.length / 2).toString('base64url')
+}

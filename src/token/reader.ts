@@ -1,0 +1,207 @@
+// Reads tokens that this server issued: is this one genuine, of this zone, and still worth anything? The one place that
+// decides it, for userinfo, introspection, refresh and every bearer-protected route.
+import { compactVerify, decodeProtectedHeader } from 'jose'
+import type { Clock } from '../base/clock.ts'
+import { digest } from '../base/secrets.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { hasRequiredGroups, scopeMatches } from '../model/scopes.ts'
+import type { UserGroups } from '../model/scopes.ts'
+import type { StoredToken } from '../model/token.ts'
+import type { Urls } from '../model/urls.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { Claims } from './claims.ts'
+import type { KeyRing } from './keys.ts'
+import { isCurrentSignature } from './revocation-signature.ts'
+
+/** A token that was found good. */
+export interface VerifiedToken {
+  readonly claims: Claims
+  readonly client: Client
+  /** Absent for a client's own token. */
+  readonly user?: User
+  readonly scopes: readonly string[]
+  readonly audience: readonly string[]
+  readonly expiresAt: Date
+  /** The row of an opaque or revocable token. */
+  readonly stored?: StoredToken
+}
+
+/** What a token is expected to be. */
+export type Expected = 'access_token' | 'refresh_token'
+
+/** Verifies tokens; every refusal is an `invalid_token` of `tokens-and-oauth.md` §5.9. */
+export interface TokenReader {
+  /** Signature or row, issuer, expiry, revocation, and that client, user and scopes still stand. */
+  read(zone: Zone, token: string, expected?: Expected): Promise<VerifiedToken>
+  /** Signature and issuer of an ID token only: expiry is no concern of a hint (RP-Initiated Logout §4). */
+  readHint(zone: Zone, idToken: string): Promise<Claims>
+}
+
+/** A JWT longer than this is refused before it is parsed. */
+const LONGEST_TOKEN = 32_768
+
+const refuse = (description: string, detail?: string): OAuthError =>
+  new OAuthError('invalid_token', description, detail === undefined ? {} : { detail })
+
+const GONE = 'The token expired, was revoked, or the token ID is incorrect.'
+
+/** `groupsOf` is handed over because groups are no business of tokens. */
+export function createTokenReader(deps: {
+  store: Store
+  keys: KeyRing
+  clock: Clock
+  urls: Urls
+  behaviour: Behaviour
+  groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+}): TokenReader {
+  const { store, keys, clock, urls, behaviour } = deps
+
+  async function verifySignature(zone: Zone, token: string): Promise<{ claims: Claims; type: unknown }> {
+    const header = protectedHeader(token)
+    if (typeof header.kid !== 'string') throw refuse('kid claim not found in JWT token header')
+    const key = await keys.find(zone.id, header.kid)
+    if (!key) throw refuse(`Token header claim [kid] references unknown signing key : [${printable(header.kid)}]`)
+    try {
+      // The key's own algorithm and no other: neither "none" nor HS256 over a public key gets past this line.
+      const { payload } = await compactVerify(token, key.publicKey, { algorithms: [key.algorithm] })
+      return { claims: parseClaims(payload), type: header.typ }
+    } catch (cause) {
+      if (cause instanceof OAuthError) throw cause
+      throw new OAuthError('invalid_token', 'Could not verify token signature.', { cause })
+    }
+  }
+
+  function checkIssuer(zone: Zone, claims: Claims): void {
+    const issuer = urls.issuer(zone)
+    if (claims['iss'] !== issuer) {
+      throw refuse(`Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${issuer}`)
+    }
+  }
+
+  async function readJwt(zone: Zone, token: string, expected: Expected): Promise<[Claims, StoredToken | undefined]> {
+    const { claims, type } = await verifySignature(zone, token)
+    checkIssuer(zone, claims)
+    if (behaviour.refuseIdTokenAsBearer && expected === 'access_token' && type !== 'at+jwt') {
+      throw refuse('Invalid access token', 'the token is no access token') // RFC 8725 §3.11
+    }
+    if (claims['revocable'] !== true) return [claims, undefined]
+    const stored = await store.tokens.find(zone.id, digest(String(claims['jti'])))
+    if (!stored) throw refuse(`The token has been revoked: ${String(claims['jti'])}`)
+    return [claims, stored]
+  }
+
+  async function readOpaque(zone: Zone, token: string): Promise<[Claims, StoredToken]> {
+    const stored = await store.tokens.find(zone.id, digest(token))
+    if (!stored || stored.format !== 'opaque') throw refuse(GONE)
+    return [{ ...stored.claims, jti: token }, stored]
+  }
+
+  async function checkSubject(zone: Zone, claims: Claims, client: Client): Promise<User | undefined> {
+    const userId = claims['user_id']
+    if (userId === undefined) {
+      if (!isCurrentSignature(String(claims['rev_sig']), client, undefined))
+        throw refuse('revocable signature mismatch')
+      return undefined
+    }
+    const user = typeof userId === 'string' ? await store.users.find(zone.id, userId) : undefined
+    if (!user?.active) throw refuse(`Token bears a non-existent user ID: ${String(userId)}`)
+    if (!isCurrentSignature(String(claims['rev_sig']), client, user)) throw refuse('revocable signature mismatch')
+    return user
+  }
+
+  async function checkScopes(
+    zone: Zone,
+    client: Client,
+    user: User | undefined,
+    scopes: readonly string[],
+  ): Promise<void> {
+    if (!user) {
+      const lost = scopes.filter(scope => !client.authorities.includes(scope))
+      if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
+      return
+    }
+    const { groups } = await deps.groupsOf(zone, user)
+    const held = new Set(groups)
+    const lost = scopes.filter(scope => !held.has(scope) || !client.scope.some(own => scopeMatches(own, scope)))
+    if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
+    if (!hasRequiredGroups(client, groups)) throw refuse("User does not meet the client's required group criteria.")
+  }
+
+  return {
+    async read(zone, token, expected = 'access_token') {
+      if (token.length > LONGEST_TOKEN) throw refuse('The token is too long.')
+      const [claims, stored] = isJwt(token) ? await readJwt(zone, token, expected) : await readOpaque(zone, token)
+      const isRefresh = String(claims['jti']).endsWith('-r')
+      if (isRefresh !== (expected === 'refresh_token') || (stored && stored.kind !== expected)) {
+        throw refuse(expected === 'refresh_token' ? 'Invalid refresh token.' : GONE)
+      }
+      const expiresAt = new Date(Number(claims['exp']) * 1000)
+      // Written so that a token without a usable `exp` is refused as well.
+      if (!(expiresAt > clock.now())) {
+        const kind = expected === 'refresh_token' ? 'refresh token expired' : 'access token: expired'
+        throw refuse(
+          `Invalid ${kind} at ${Number.isNaN(expiresAt.getTime()) ? 'an unknown time' : expiresAt.toISOString()}`,
+        )
+      }
+      const client = await store.clients.find(zone.id, String(claims['client_id']))
+      if (!client) throw refuse(`The token refers to a non-existent client: ${printable(String(claims['client_id']))}`)
+      const grantId = claims['grant_id']
+      if (typeof grantId === 'string' && (await store.tokens.isGrantRevoked(zone.id, grantId))) {
+        throw refuse(`The token has been revoked: ${String(claims['jti'])}`)
+      }
+      const user = await checkSubject(zone, claims, client)
+      const scopes = scopesOf(claims, expected)
+      if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
+      return {
+        claims,
+        client,
+        ...(user && { user }),
+        scopes,
+        audience: texts(claims['aud']),
+        expiresAt,
+        ...(stored && { stored }),
+      }
+    },
+
+    async readHint(zone, idToken) {
+      if (idToken.length > LONGEST_TOKEN || !isJwt(idToken)) throw refuse('The hint is no ID token.')
+      const { claims, type } = await verifySignature(zone, idToken)
+      checkIssuer(zone, claims)
+      if (type !== 'JWT' || String(claims['jti']).endsWith('-r')) throw refuse('The hint is no ID token.')
+      return claims
+    },
+  }
+}
+
+const isJwt = (token: string): boolean => token.split('.').length === 3
+
+/** The scopes that stand in the claims: `scope` as a list or one text, or the refresh token's `granted_scopes`. */
+function scopesOf(claims: Claims, kind: Expected): readonly string[] {
+  const value = claims[kind === 'refresh_token' ? 'granted_scopes' : 'scope']
+  if (typeof value === 'string') return value === '' ? [] : value.split(' ')
+  return texts(value)
+}
+
+const texts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
+
+/** What came from outside is repeated in a description only as far as it is harmless there. */
+const printable = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+
+function protectedHeader(token: string): { kid?: unknown; typ?: unknown } {
+  try {
+    return decodeProtectedHeader(token)
+  } catch (cause) {
+    throw new OAuthError('invalid_token', 'The token is malformed.', { cause })
+  }
+}
+
+function parseClaims(payload: Uint8Array): Claims {
+  const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse('The token is malformed.')
+  return value as Claims // a JSON object
+}

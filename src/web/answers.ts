@@ -1,0 +1,138 @@
+// How refusals and faults are answered: JSON for programs, a page for people, one table for everything that can be
+// thrown. Nothing of a fault is told to the caller; the log gets all of it.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { TooManyHashes } from '../base/passwords.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { bearerChallenge } from './bearer.ts'
+import { MalformedForm } from './form.ts'
+import type { PageWriter } from './pages.ts'
+
+/** A refusal that is shown to a person: status and a sentence, with the protocol's code where there is one. */
+export class PageError extends Error {
+  readonly status: number
+  readonly code: string | undefined
+  constructor(status: number, description: string, options: { code?: string; cause?: unknown } = {}) {
+    super(description, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'PageError'
+    this.status = status
+    this.code = options.code
+  }
+}
+
+/** What a person is told whose form carries no genuine anti-forgery value. */
+export const FORGED =
+  'This form was not sent from one of our pages, or it was open for too long. Go back and try again.'
+
+/** What is told about an error. */
+export interface Answer {
+  readonly status: number
+  readonly error: OAuthErrorCode | undefined
+  readonly description: string
+  readonly extra: Readonly<Record<string, string>>
+  /** Whether it is our fault and belongs in the log with its stack. */
+  readonly fault: boolean
+}
+
+const answer = (status: number, error: OAuthErrorCode | undefined, description: string): Answer => ({
+  status,
+  error,
+  description,
+  extra: {},
+  fault: false,
+})
+
+/** The one table from what was thrown to what is told. */
+export function answerFor(thrown: unknown): Answer {
+  if (thrown instanceof OAuthError) {
+    const { status, error, message, extra } = thrown
+    return { status, error, description: message, extra, fault: status >= 500 }
+  }
+  if (thrown instanceof PageError) {
+    return {
+      ...answer(thrown.status, undefined, thrown.message),
+      ...(thrown.code && { error: thrown.code as OAuthErrorCode }),
+    } // shown only
+  }
+  if (thrown instanceof MalformedForm) return answer(400, 'invalid_request', thrown.message)
+  if (thrown instanceof TooManyHashes) {
+    return answer(503, 'temporarily_unavailable', 'Too many sign-ins at the moment. Try again in a few seconds.')
+  }
+  if (thrown instanceof StoreUnavailable) {
+    return { ...answer(503, 'temporarily_unavailable', 'Database unavailable. Retry later.'), fault: true }
+  }
+  return FRAMEWORK_ERRORS[codeOf(thrown)] ?? { ...answer(500, 'server_error', 'Internal Server Error'), fault: true }
+}
+
+/** What Fastify refuses before a handler runs. */
+const FRAMEWORK_ERRORS: Readonly<Record<string, Answer>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: answer(413, 'invalid_request', 'The request body is too large'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: answer(
+    400,
+    'invalid_request',
+    'The content type must be application/x-www-form-urlencoded',
+  ),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: answer(
+    400,
+    'invalid_request',
+    'The request body does not have the announced length',
+  ),
+  FST_ERR_CTP_EMPTY_TYPE: answer(400, 'invalid_request', 'The content type must be application/x-www-form-urlencoded'),
+  FST_ERR_BAD_URL: answer(400, 'invalid_request', 'The URL is not valid'),
+  FST_ERR_MAX_PARAM_LENGTH: answer(414, 'invalid_request', 'The URL is too long'),
+  ECONNRESET: answer(400, 'invalid_request', 'The request ended early'),
+}
+
+function codeOf(thrown: unknown): string {
+  const code: unknown = thrown instanceof Error ? Reflect.get(thrown, 'code') : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+/** RFC 6749 appendix A.8: what an error description may hold, in `standard` (row R8). */
+export const plainDescription = (description: string, behaviour: Behaviour): string =>
+  behaviour.plainDescriptions ? description.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') : description
+
+/** Whether the caller asked for JSON and nothing that a person would read. */
+export const wantsJson = (request: FastifyRequest): boolean =>
+  (request.headers.accept ?? '').split(',').some(type => type.split(';')[0]?.trim() === 'application/json')
+
+/** Whether a refusal is shown as a page: on routes for people, and elsewhere to what asks for HTML. */
+export function prefersPage(request: FastifyRequest): boolean {
+  const { audience } = request.routeOptions.config
+  if (audience === 'api') return false
+  if (audience === 'page') return !wantsJson(request)
+  return (request.headers.accept ?? '').includes('text/html')
+}
+
+/** Answers everything that is thrown; the log gets faults with their stack, and refusals' details. */
+export function createErrorHandler(deps: {
+  pages: PageWriter
+  behaviour: Behaviour
+  log: { fault(message: string, cause: unknown): void; refusal(message: string): void }
+}): (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  const { pages, behaviour, log } = deps
+  return async (thrown, request, reply) => {
+    const { status, error, description, extra, fault } = answerFor(thrown)
+    if (fault) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
+    else if (thrown instanceof OAuthError && thrown.detail) log.refusal(`${thrown.error}: ${thrown.detail}`)
+    if (status === 503) reply.header('retry-after', '2')
+    // RFC 6750 §3: what a bearer or a client could do better; the realm is told where there is one to choose.
+    const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
+    if (challenge !== undefined) reply.header('www-authenticate', challenge)
+    else if (status === 401 || error === 'insufficient_scope') {
+      reply.header('www-authenticate', bearerChallenge(undefined, { error: error ?? 'unauthorized', description }))
+    }
+    reply.status(status)
+    if (prefersPage(request)) {
+      return pages.error(request, reply, { status, description, ...(error !== undefined && { code: error }) })
+    }
+    const body = {
+      error: error ?? (status === 404 ? 'not_found' : 'invalid_request'),
+      error_description: plainDescription(description, behaviour),
+      ...extra,
+    }
+    return reply.type('application/json').send(JSON.stringify(body))
+  }
+}

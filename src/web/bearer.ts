@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import type { TokenReader } from '../token/reader.ts'
+import { bodyForm } from './route.ts'
+
+/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
+export function bearerHeader(request: FastifyRequest): string | undefined {
+  const header = request.headers.authorization
+  if (header === undefined || !/^bearer +/i.test(header)) return undefined
+  return header.replace(/^bearer +/i, '').trim()
+}
+
+/** A challenge of RFC 6750 §3. */
+export function bearerChallenge(realm: string | undefined, error?: { error: string; description: string }): string {
+  const parts = realm === undefined ? [] : [`realm="${realm}"`]
+  if (error) {
+    const description = error.description.replaceAll(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
+    parts.push(`error="${error.error}"`, `error_description="${description}"`)
+  }
+  return `Bearer ${parts.join(', ')}`
+}
+
+/** Verifies the token of requests to routes whose access is by bearer. */
+export interface BearerGate {
+  /** Fills `request.bearer`; throws an `OAuthError` with its challenge. */
+  check(request: FastifyRequest, resource: string): Promise<void>
+}
+
+/** One gate for every bearer-protected route. */
+export function createBearerGate(deps: { reader: TokenReader; service: Service; behaviour: Behaviour }): BearerGate {
+  const realm = deps.service.oauthRealm
+
+  /** RFC 6750 §2: in the header, or in a POSTed form, but not in both and never in the URL. */
+  function tokenOf(request: FastifyRequest): string | undefined {
+    const header = bearerHeader(request)
+    const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
+    if (header !== undefined && inForm !== undefined) {
+      throw new OAuthError('invalid_request', 'The access token must be sent in one place only')
+    }
+    return header ?? inForm
+  }
+
+  return {
+    async check(request, resource) {
+      const token = tokenOf(request)
+      if (token === undefined || token === '') {
+        const description = 'Full authentication is required to access this resource'
+        const error = deps.behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
+        throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(realm, error) })
+      }
+      const verified = await deps.reader.read(request.zone, token).catch((error: unknown) => {
+        throw challenged(error)
+      })
+      if (!verified.audience.includes(resource)) {
+        throw challenged(new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`))
+      }
+      request.bearer = verified
+    },
+  }
+
+  /** The same refusal, with the realm of this service in its challenge. */
+  function challenged(error: unknown): unknown {
+    if (!(error instanceof OAuthError)) return error
+    const challenge = bearerChallenge(realm, { error: error.error, description: error.message })
+    return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
+  }
+}

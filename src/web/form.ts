@@ -1,0 +1,71 @@
+// application/x-www-form-urlencoded, strictly: bytes that are not UTF-8, half percent-codes and NUL are refused instead
+// of being repaired, and a repeated name is remembered, so that nothing means one thing here and another elsewhere.
+
+/** The parameters of a form or a query. */
+export interface Form {
+  /** The first value of a name. */
+  get(name: string): string | undefined
+  /** Every value of a name, in the order sent. */
+  all(name: string): readonly string[]
+  /** Names that were sent more than once. */
+  readonly repeated: readonly string[]
+  /** Every name. */
+  readonly names: readonly string[]
+}
+
+/** Thrown for input that is no form; the message is for the caller. */
+export class MalformedForm extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'MalformedForm'
+  }
+}
+
+const MOST_PARAMETERS = 1000
+
+/** Parses text that is already known to be UTF-8. Throws `MalformedForm`. */
+export function parseForm(text: string): Form {
+  const values = new Map<string, string[]>()
+  const repeated: string[] = []
+  const pairs = text === '' ? [] : text.split('&')
+  if (pairs.length > MOST_PARAMETERS) throw new MalformedForm('Too many parameters')
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals))
+    const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
+    const known = values.get(name)
+    if (known) {
+      if (known.length === 1) repeated.push(name)
+      known.push(value)
+    } else {
+      values.set(name, [value])
+    }
+  }
+  return {
+    get: name => values.get(name)?.[0],
+    all: name => values.get(name) ?? [],
+    repeated,
+    get names() {
+      return [...values.keys()]
+    },
+  }
+}
+
+/** A form without parameters. */
+export const EMPTY_FORM: Form = parseForm('')
+
+function decode(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  const decoded = spaced.includes('%') ? percentDecode(spaced) : spaced
+  if (decoded.includes('\0')) throw new MalformedForm('NUL characters are not allowed in parameters')
+  return decoded
+}
+
+function percentDecode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw new MalformedForm('A parameter is not properly percent-encoded UTF-8', { cause })
+  }
+}

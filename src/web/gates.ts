@@ -1,0 +1,58 @@
+// What stands before every handler: the fixed headers, the zone, and the check of who may call. Attached where a route is
+// registered, from what the route says of itself; a handler cannot run without it.
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Urls } from '../model/urls.ts'
+import { wantsJson } from './answers.ts'
+import type { BearerGate } from './bearer.ts'
+import { securityHeaders } from './headers.ts'
+import type { Access, RouteConfig } from './route.ts'
+import type { Sessions } from './session.ts'
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/** Makes the function that `watchRoutes` calls for every route. */
+export function createGates(deps: {
+  resolveZone: (request: FastifyRequest) => Promise<void>
+  bearerGate: BearerGate
+  sessions: Sessions
+  urls: Urls
+}): (route: RouteOptions, config: RouteConfig) => void {
+  const { resolveZone, bearerGate, sessions, urls } = deps
+
+  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    if (await sessions.visitor(request)) return undefined
+    if (wantsJson(request)) {
+      throw new OAuthError(
+        { error: 'unauthorized', status: 403 },
+        'Full authentication is required to access this resource',
+      )
+    }
+    const path = request.url.slice(urls.basePath.length)
+    if (request.method === 'GET') await sessions.saveRequest(request, reply, { path, reauthenticate: false })
+    return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+  }
+
+  function gateFor(access: Access): Hook | undefined {
+    switch (access.by) {
+      case 'anyone':
+      case 'client': // authenticated by the handler's first step, because it needs the parsed form
+        return undefined
+      case 'bearer':
+        return request => bearerGate.check(request, access.resource)
+      case 'session':
+        return requireSession
+    }
+  }
+
+  return (route, { access, audience, zone }) => {
+    const headers = securityHeaders(audience, urls.isHttps)
+    const setHeaders = (_: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+      reply.headers(headers)
+      done()
+    }
+    route.onRequest = zone === false ? [setHeaders] : [setHeaders, resolveZone]
+    const gate = gateFor(access)
+    if (gate) route.preHandler = [gate]
+  }
+}

@@ -1,0 +1,102 @@
+// Sends pages: the frame of the zone round the content, the headers of a page, the anti-forgery value.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import type { Html } from '../base/html.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Branding, Zone } from '../model/zone.ts'
+import { errorPage } from '../pages/error.ts'
+import type { Chrome } from '../pages/layout.ts'
+import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
+import type { Store } from '../store/store.ts'
+import type { Csrf } from './csrf.ts'
+import { pageHeaders } from './headers.ts'
+
+/** Sends pages in the frame of the request's zone. */
+export interface PageWriter {
+  /** The frame of a page; with `form: true` it carries the anti-forgery value and sets its cookie. */
+  chrome(request: FastifyRequest, reply: FastifyReply, options?: { form?: boolean }): Promise<Chrome>
+  /** Sends a page with the reply's status. */
+  send(reply: FastifyReply, page: Html): FastifyReply
+  /** Sends the page for what cannot go on. */
+  error(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    error: { status: number; description: string; code?: string },
+  ): Promise<FastifyReply>
+}
+
+/** Where the files of `assets/` are served, with a version in the URL. */
+export interface Assets {
+  readonly stylesheet: string
+  readonly icon: string
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  401: 'This did not work',
+  403: 'This is not allowed',
+  404: 'There is nothing here',
+  429: 'Too many requests',
+  503: 'Please try again',
+}
+
+/** One instance serves every zone. */
+export function createPageWriter(deps: {
+  store: Store
+  clock: Clock
+  csrf: Csrf
+  urls: Urls
+  behaviour: Behaviour
+  assets: Assets
+  defaultZoneId: string
+}): PageWriter {
+  const { store, clock, csrf, urls, behaviour, assets, defaultZoneId } = deps
+  const headers = pageHeaders(behaviour)
+
+  /** A zone's branding, with the default zone's where it has none; the product logo is a zone's own affair. */
+  async function brandingOf(zone: Zone): Promise<Branding> {
+    if (zone.id === defaultZoneId) return zone.config.branding ?? {}
+    const { productLogo: _, ...inherited } = (await store.zones.find(defaultZoneId))?.config.branding ?? {}
+    return { ...inherited, ...zone.config.branding }
+  }
+
+  return {
+    async chrome(request, reply, { form = false } = {}) {
+      const { zone, person } = request
+      const branding = await brandingOf(zone)
+      const needsField = form || person !== undefined // the sign-out button in the header is a form too
+      return {
+        zoneName: zone.name,
+        isDefaultZone: zone.id === defaultZoneId,
+        branding,
+        basePath: urls.basePath,
+        assets: {
+          ...assets,
+          ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${urls.basePath}/zone.css` }),
+        },
+        ...(person && { person: { userName: person.userName, signOutAction: `${urls.basePath}/logout.do` } }),
+        ...(needsField && { csrf: csrf.issue(request, reply) }),
+        year: clock.now().getFullYear(),
+      }
+    },
+    send(reply, page) {
+      return reply
+        .headers(headers)
+        .header('content-language', 'en')
+        .type('text/html; charset=utf-8')
+        .send(page.toString())
+    },
+    async error(request, reply, { status, description, code }) {
+      const title = TITLES[status] ?? (status >= 500 ? 'Something broke on our side' : 'This request cannot go on')
+      // A host that belongs to no zone is answered in the default zone's frame.
+      const zone = request.zone ?? (await store.zones.find(defaultZoneId))
+      if (!zone) return reply.type('text/plain; charset=utf-8').send(description)
+      request.zone = zone
+      const chrome = await this.chrome(request, reply)
+      return this.send(reply, errorPage(chrome, { status, title, description, ...(code !== undefined && { code }) }))
+    },
+  }
+}
+
+/** The stylesheet with a zone's own colours, or undefined when it has none. */
+export { zoneStylesheet } from '../pages/zone-stylesheet.ts'

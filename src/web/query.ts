@@ -1,0 +1,35 @@
+import type { FastifyRequest } from 'fastify'
+import type { Form } from './form.ts'
+import { EMPTY_FORM, MalformedForm, parseForm } from './form.ts'
+
+/** Parses a query for Fastify, which must not see a throw: what is malformed is kept and thrown by `queryForm`. */
+export function parseQuery(text: string): Form | MalformedForm {
+  if (text === '') return EMPTY_FORM
+  try {
+    return parseForm(text)
+  } catch (error) {
+    if (error instanceof MalformedForm) return error
+    throw error
+  }
+}
+
+/** The query of a request; throws `MalformedForm` for one that is not properly encoded. */
+export function queryForm(request: FastifyRequest): Form {
+  const query = request.query as Form | MalformedForm // set by `parseQuery` only
+  if (query instanceof MalformedForm) throw query
+  return query
+}
+
+/** The query as it was sent, without its question mark. */
+export function rawQuery(request: FastifyRequest): string {
+  const mark = request.url.indexOf('?')
+  return mark < 0 ? '' : request.url.slice(mark + 1)
+}
+
+/** A query made of a form, each name and value in their order. */
+export function encodeForm(form: Form, omit: readonly string[] = []): string {
+  return form.names
+    .filter(name => !omit.includes(name))
+    .flatMap(name => form.all(name).map(value => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`))
+    .join('&')
+}

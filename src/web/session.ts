@@ -1,0 +1,182 @@
+// Browser sessions: the cookie, and the row that stands behind it. Owns the cookie's name and attributes and when a
+// session ends; refuses to know what people do in it.
+import type {} from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Service } from '../model/service.ts'
+import { SESSION_ABSOLUTE_SECONDS, SESSION_IDLE_SECONDS, formatSavedRequest, isLive } from '../model/session.ts'
+import type { SavedRequest, Session, SignIn } from '../model/session.ts'
+import type { Urls } from '../model/urls.ts'
+import type { User } from '../model/user.ts'
+import type { Store } from '../store/store.ts'
+import type { Csrf } from './csrf.ts'
+
+/** Sessions as the areas use them. */
+export interface Sessions {
+  /** The live session that the cookie names, or undefined; looked up once per request. */
+  of(request: FastifyRequest): Promise<Session | undefined>
+  /** Who is signed in, with the session; the account is read once per request. */
+  visitor(request: FastifyRequest): Promise<Visitor | undefined>
+  /** Remembers the URL to go on with after sign-in, in the session at hand or in a new anonymous one. */
+  saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+  /** Remembers, or with undefined forgets, the authorization request that waits for approval. */
+  setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
+  /** Signs the person in under a new id, so that an id planted before is worth nothing after. */
+  signIn(request: FastifyRequest, reply: FastifyReply, user: User, amr: readonly string[]): Promise<void>
+  /** Ends the session and expires its cookies. */
+  end(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** The readable cookie that lets frames notice a change of user; undefined expires it. */
+  setCurrentUser(reply: FastifyReply, userId: string | undefined): void
+}
+
+/** A person in a signed-in session. */
+export interface Visitor {
+  readonly session: Session & { readonly signIn: SignIn }
+  readonly user: User
+}
+
+const ID_LENGTH = 43
+const TOUCH_SECONDS = 60
+
+/** The name of the session cookie (row P2). */
+export function sessionCookieName(service: Service, urls: Urls, behaviour: Behaviour): string {
+  if (!behaviour.ownSessionCookie) return 'JSESSIONID'
+  const name = `${service.name}-session`
+  if (!urls.isHttps) return name
+  return urls.basePath === '' ? `__Host-${name}` : `__Secure-${name}`
+}
+
+/** One instance serves every zone: the row is found under the zone of the request, so another zone's id finds nothing. */
+export function createSessions(deps: {
+  store: Store
+  clock: Clock
+  random: Random
+  service: Service
+  urls: Urls
+  behaviour: Behaviour
+  sameSite: 'lax' | 'none'
+  csrf: Csrf
+}): Sessions {
+  const { store, clock, random, urls, behaviour, csrf } = deps
+  const cookieName = sessionCookieName(deps.service, urls, behaviour)
+  const sameSite =
+    behaviour.ownSessionCookie && urls.isHttps ? deps.sameSite : behaviour.ownSessionCookie ? 'lax' : 'none'
+  const attributes = {
+    path: urls.basePath === '' ? '/' : `${urls.basePath}/`,
+    httpOnly: true,
+    sameSite,
+    secure: urls.isHttps || !behaviour.ownSessionCookie,
+  } as const
+  const currentUser = {
+    path: '/',
+    sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
+    secure: urls.isHttps,
+  } as const
+
+  async function load(request: FastifyRequest): Promise<Session | undefined> {
+    const id = request.cookies[cookieName]
+    if (id === undefined || id.length !== ID_LENGTH) return undefined
+    const session = await store.sessions.find(request.zone.id, digest(id))
+    const now = clock.now()
+    if (!session || !isLive(session, now)) return undefined
+    if (session.signIn) {
+      const user = await store.users.find(request.zone.id, session.signIn.userId)
+      if (!user || !mayContinue(user, session.signIn)) {
+        await store.sessions.delete(request.zone.id, session.idDigest)
+        return undefined
+      }
+      request.person = user
+    }
+    if (now.getTime() - session.lastSeenAt.getTime() > TOUCH_SECONDS * 1000) {
+      await store.sessions.update(request.zone.id, session.idDigest, { lastSeenAt: now })
+    }
+    return session
+  }
+
+  async function of(request: FastifyRequest): Promise<Session | undefined> {
+    if (!request.visitLoaded) {
+      request.visit = await load(request)
+      request.visitLoaded = true
+    }
+    return request.visit
+  }
+
+  function setCookie(reply: FastifyReply, id: string): void {
+    reply.setCookie(cookieName, id, attributes)
+  }
+
+  function newSession(zoneId: string, lifeSeconds: number): { id: string; session: Session } {
+    const id = random.urlSafe(ID_LENGTH)
+    const now = clock.now()
+    const expiresAt = addSeconds(now, lifeSeconds)
+    return { id, session: { zoneId, idDigest: digest(id), createdAt: now, lastSeenAt: now, expiresAt } }
+  }
+
+  function remember(request: FastifyRequest, session: Session | undefined): void {
+    request.visit = session
+    request.visitLoaded = true
+  }
+
+  return {
+    of,
+    async visitor(request) {
+      const session = await of(request)
+      if (!session?.signIn || !request.person) return undefined
+      return { session: { ...session, signIn: session.signIn }, user: request.person }
+    },
+    async saveRequest(request, reply, saved) {
+      const savedRequest = formatSavedRequest(saved)
+      const session = await of(request)
+      if (session) {
+        await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
+        return remember(request, { ...session, savedRequest })
+      }
+      const anonymous = newSession(request.zone.id, SESSION_IDLE_SECONDS)
+      await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
+      setCookie(reply, anonymous.id)
+      return remember(request, { ...anonymous.session, savedRequest })
+    },
+    async setPendingApproval(request, query) {
+      const session = await of(request)
+      if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: query })
+    },
+    async signIn(request, reply, user, amr) {
+      const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
+      const signIn = {
+        userId: user.id,
+        origin: user.origin,
+        authenticatedAt: session.createdAt,
+        amr,
+        sessionSalt: random.urlSafe(22),
+      }
+      const old = await of(request)
+      await store.sessions.replace(request.zone.id, old?.idDigest, { ...session, signIn })
+      setCookie(reply, id)
+      csrf.renew(reply)
+      this.setCurrentUser(reply, user.id)
+      remember(request, { ...session, signIn })
+      request.person = user
+    },
+    async end(request, reply) {
+      const session = await of(request)
+      if (session) await store.sessions.delete(request.zone.id, session.idDigest)
+      reply.setCookie(cookieName, '', { ...attributes, maxAge: 0 })
+      csrf.clear(reply)
+      this.setCurrentUser(reply, undefined)
+      remember(request, undefined)
+      request.person = undefined
+    },
+    setCurrentUser(reply, userId) {
+      if (userId === undefined) reply.setCookie('Current-User', '', { ...currentUser, maxAge: 0 })
+      else reply.setCookie('Current-User', JSON.stringify({ userId }), { ...currentUser, maxAge: SESSION_IDLE_SECONDS })
+    },
+  }
+}
+
+/** A session ends with its user, and with a change of the password after it began. */
+const mayContinue = (user: User, signIn: SignIn): boolean =>
+  user.active && user.passwordChangedAt <= signIn.authenticatedAt
