@@ -90,7 +90,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       const visitor = await sessions.visitor(request)
       setHeaders(passage)
       const params = readParams(form)
-      if (!behaviour.validateBeforeLogin && !visitor && !/^none/.test(params.get('prompt') ?? '')) {
+      if (!behaviour.validateBeforeLogin && !visitor && !isSilent(form)) {
         return await signIn(passage, undefined)
       }
       const authorization = await readAuthorizationRequest(request.zone, params, deps)
@@ -116,7 +116,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
 
   /** What the specification fixes for this endpoint, redirects included. */
   function setHeaders({ request, reply, form }: Pick<Passage, 'request' | 'reply' | 'form'>): void {
-    if (/^none/.test(form.get('prompt') ?? '')) {
+    if (isSilent(form)) {
       reply.headers(NEVER_CACHED)
       return
     }
@@ -306,7 +306,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
   }
 
   function refuse({ request, reply, form }: Passage, { target, refusal }: RedirectRefusal): FastifyReply {
-    const silent = /^none/.test(form.get('prompt') ?? '')
+    const silent = isSilent(form)
     if (silent && refusal.error === 'login_required') sessions.setCurrentUser(reply, undefined)
     const location = locationFor(target, {
       error: refusal.error,
@@ -337,6 +337,9 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     return reply.redirect(`${urls.ofZone(request.zone)}/login?error=invalid_login_request`, 302)
   }
 }
+
+/** Whether no page may be shown, as far as that can be told before the request is checked. */
+const isSilent = (form: Form): boolean => (form.get('prompt') ?? '').startsWith('none')
 
 /** The request without the demand that a new sign-in has met. */
 function withoutDemand(form: Form): string {

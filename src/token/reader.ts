@@ -107,8 +107,9 @@ export function createTokenReader(deps: {
         throw refuse('revocable signature mismatch')
       return undefined
     }
-    const user = typeof userId === 'string' ? await store.users.find(zone.id, userId) : undefined
-    if (!user?.active) throw refuse(`Token bears a non-existent user ID: ${String(userId)}`)
+    if (typeof userId !== 'string') throw refuse('The token is malformed.')
+    const user = await store.users.find(zone.id, userId)
+    if (!user?.active) throw refuse(`Token bears a non-existent user ID: ${userId}`)
     if (!isCurrentSignature(String(claims['rev_sig']), client, user)) throw refuse('revocable signature mismatch')
     return user
   }

@@ -1,4 +1,4 @@
-import type {} from '@fastify/cookie'
+import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../base/random.ts'
 import { sameSecret } from '../base/secrets.ts'
@@ -30,7 +30,12 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
   const name = service.csrfName
   // Row P3: the specification says `/`; UAA the base path.
   const path = behaviour.mode === 'uaa' ? `${urls.basePath}/` : '/'
-  const attributes = { path, httpOnly: true, sameSite: 'lax', secure: urls.isHttps } as const
+  const attributes = {
+    path,
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: urls.isHttps,
+  } as const satisfies CookieSerializeOptions
 
   const cookieOf = (request: FastifyRequest): string | undefined => {
     const value = request.cookies[name]

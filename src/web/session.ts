@@ -1,6 +1,6 @@
 // Browser sessions: the cookie, and the row that stands behind it. Owns the cookie's name and attributes and when a
 // session ends; refuses to know what people do in it.
-import type {} from '@fastify/cookie'
+import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -70,7 +70,7 @@ export function createSessions(deps: {
     httpOnly: true,
     sameSite,
     secure: urls.isHttps || !behaviour.ownSessionCookie,
-  } as const
+  } as const satisfies CookieSerializeOptions
   const currentUser = {
     path: '/',
     sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',

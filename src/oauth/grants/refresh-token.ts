@@ -47,6 +47,7 @@ export const refreshToken: Grant = {
       iat,
       client_auth_method: method,
     } = token.claims
+    const authMethod = method ?? clientAuthMethod
     return {
       zone,
       client,
@@ -70,7 +71,7 @@ export const refreshToken: Grant = {
       },
       ...(format && { format }),
       ...(typeof grantId === 'string' && { grantId }),
-      ...(typeof (method ?? clientAuthMethod) === 'string' && { clientAuthMethod: String(method ?? clientAuthMethod) }),
+      ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
     }
   },
 }

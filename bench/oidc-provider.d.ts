@@ -1,0 +1,83 @@
+// The package brings no types: these are the parts of it that the peer uses.
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+  import type { JsonWebKey } from 'node:crypto'
+
+  export interface StoredPayload {
+    uid?: string
+    grantId?: string
+    consumed?: number
+  }
+
+  export interface Adapter {
+    upsert(id: string, payload: StoredPayload, seconds?: number): Promise<void>
+    find(id: string): Promise<StoredPayload | undefined>
+    findByUid(uid: string): Promise<StoredPayload | undefined>
+    findByUserCode(code: string): Promise<StoredPayload | undefined>
+    consume(id: string): Promise<void>
+    destroy(id: string): Promise<void>
+    revokeByGrantId(grantId: string): Promise<void>
+  }
+
+  export interface ResourceServer {
+    scope: string
+    audience: string
+    accessTokenTTL: number
+    accessTokenFormat: string
+    jwt?: { sign: { alg: string } }
+  }
+
+  interface Client {
+    readonly clientId: string
+  }
+
+  interface Grant {
+    addOIDCScope(scope: string): void
+    addResourceScope(resource: string, scope: string): void
+    save(seconds: number): Promise<string>
+  }
+
+  interface Context {
+    readonly oidc: {
+      readonly client: Client
+      readonly session: { readonly accountId: string; grantIdFor(clientId: string): string | undefined }
+    }
+  }
+
+  export interface Configuration {
+    adapter: (model: string) => Adapter
+    clients: readonly Record<string, unknown>[]
+    jwks: { keys: readonly JsonWebKey[] }
+    scopes: readonly string[]
+    pkce: { required: () => boolean }
+    features: {
+      devInteractions: { enabled: boolean }
+      clientCredentials: { enabled: boolean }
+      introspection: { enabled: boolean; allowedPolicy: () => boolean }
+      resourceIndicators: {
+        enabled: boolean
+        defaultResource: (context: Context, client: Client) => string | undefined
+        useGrantedResource: () => boolean
+        getResourceServerInfo: (context: Context, identifier: string) => ResourceServer
+      }
+    }
+    findAccount: (context: Context, id: string) => { accountId: string; claims: () => { sub: string } }
+    interactions: { url: (context: Context, interaction: { uid: string }) => string }
+    loadExistingGrant: (context: Context) => Promise<Grant | undefined>
+    ttl: Record<string, number>
+  }
+
+  export class Provider {
+    constructor(issuer: string, configuration: Configuration)
+    readonly Grant: {
+      new (owner: { clientId: string; accountId: string }): Grant
+      find(id: string): Promise<Grant | undefined>
+    }
+    callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: { login: { accountId: string } },
+    ): Promise<void>
+  }
+}

@@ -1,0 +1,99 @@
+// The peer: oidc-provider from the registry, configured for the same work as Latchkey. Usage:
+//   node bench/peers/oidc-provider.ts PORT   (the job as JSON on standard input)
+// Every client authenticates by client_secret_basic. Access tokens are JWTs of the resource's algorithm or opaque, as
+// the client says. Signing in and consenting complete by themselves, once per browser session.
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { Provider } from 'oidc-provider'
+import type { ResourceServer } from 'oidc-provider'
+import type { PeerJob } from '../accounts.ts'
+import { createMemoryStore } from './memory-store.ts'
+
+const TOKEN_SECONDS = 3600
+
+const port = Number(process.argv[2])
+const job: PeerJob = JSON.parse(await text(process.stdin))
+const resourceOfClient = new Map(job.clients.map(client => [client.id, client.resource]))
+
+const resources = new Map<string, ResourceServer>(
+  (['RS256', 'ES256', 'opaque'] as const).map(kind => [
+    `urn:bench:${kind}`,
+    {
+      scope: job.scope,
+      audience: `urn:bench:${kind}`,
+      accessTokenTTL: TOKEN_SECONDS,
+      ...(kind === 'opaque'
+        ? { accessTokenFormat: 'opaque' }
+        : { accessTokenFormat: 'jwt', jwt: { sign: { alg: kind } } }),
+    },
+  ]),
+)
+
+const provider = new Provider(`http://127.0.0.1:${port}`, {
+  adapter: createMemoryStore,
+  clients: job.clients.map(client => ({
+    client_id: client.id,
+    client_secret: client.secret,
+    token_endpoint_auth_method: 'client_secret_basic',
+    grant_types: client.grants,
+    response_types: client.redirectUri ? ['code'] : [],
+    redirect_uris: client.redirectUri ? [client.redirectUri] : [],
+  })),
+  jwks: { keys: job.keys },
+  scopes: ['openid'], // the job's scope belongs to the resources
+  pkce: { required: () => true },
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    introspection: { enabled: true, allowedPolicy: () => true },
+    resourceIndicators: {
+      enabled: true,
+      // Chosen by the client, so that every server of a run is sent the same bytes.
+      defaultResource: (_context, client) => {
+        const kind = resourceOfClient.get(client.clientId)
+        return kind ? `urn:bench:${kind}` : undefined
+      },
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_context, identifier) => {
+        const resource = resources.get(identifier)
+        if (!resource) throw new Error(`no resource ${identifier}`)
+        return resource
+      },
+    },
+  },
+  findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+  // What autoapprove is elsewhere: the grant exists before anybody is asked.
+  async loadExistingGrant(context) {
+    const { client, session } = context.oidc
+    const known = session.grantIdFor(client.clientId)
+    if (known) return provider.Grant.find(known)
+    const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
+    grant.addOIDCScope('openid')
+    for (const identifier of resources.keys()) grant.addResourceScope(identifier, job.scope)
+    await grant.save(TOKEN_SECONDS)
+    return grant
+  },
+  ttl: {
+    AccessToken: TOKEN_SECONDS,
+    ClientCredentials: TOKEN_SECONDS,
+    AuthorizationCode: 60,
+    IdToken: TOKEN_SECONDS,
+    Session: TOKEN_SECONDS,
+    Grant: TOKEN_SECONDS,
+    Interaction: TOKEN_SECONDS,
+  },
+})
+
+const answer = provider.callback()
+
+createServer((request, response) => {
+  if (!request.url?.startsWith('/interaction/')) {
+    void answer(request, response)
+    return
+  }
+  provider.interactionFinished(request, response, { login: { accountId: job.userName } }).catch((error: unknown) => {
+    response.statusCode = 500
+    response.end(String(error))
+  })
+}).listen(port, '127.0.0.1')

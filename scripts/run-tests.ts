@@ -1,0 +1,148 @@
+// Everything that must hold before a change is taken, in the order in which a failure is cheapest to find. Started by
+// test.cjs. Arguments: paths or parts of paths run those test files only and skip the checks; `--checks` runs the checks
+// only; `--update` rewrites recorded answers; any other option is for `node --test`.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, globSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { isatty } from 'node:tty'
+import { type PrivatePostgres, startPrivatePostgres } from './private-postgres.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
+const FILE_TIMEOUT_MS = 300_000
+
+interface Step {
+  readonly title: string
+  /** What to do when it fails. */
+  readonly hint: string
+  readonly run: () => Promise<void>
+}
+
+/** A failure that its own output explains. */
+class Failed extends Error {}
+
+let current: ChildProcess | undefined
+let interruption: NodeJS.Signals | undefined
+let postgres: PrivatePostgres | undefined
+
+const node = (program: string, ...args: readonly string[]): Promise<void> =>
+  run(process.execPath, [join('node_modules', program), ...args])
+
+const checks: readonly Step[] = [
+  {
+    title: 'Types (tsc)',
+    hint: 'the types do not fit',
+    run: () => node('typescript/bin/tsc', '--noEmit'),
+  },
+  {
+    title: `Lint with type information (oxlint: ${LINTED.join(' ')})`,
+    hint: 'the linter has objections; warnings count',
+    run: () => node('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
+  },
+  {
+    title: 'Format (biome)',
+    hint: 'some files are not formatted: npm run format',
+    run: () => node('@biomejs/biome/bin/biome', 'format'),
+  },
+]
+
+function tests(filters: readonly string[], options: readonly string[]): readonly Step[] {
+  const files = globSync('test/**/*.test.ts', { cwd: ROOT })
+    .map(file => file.replaceAll('\\', '/'))
+    .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
+    .toSorted()
+  const args = ['--test', '--test-concurrency=2', `--test-timeout=${FILE_TIMEOUT_MS}`, '--test-reporter=spec']
+  return [
+    {
+      title: 'System packages (PostgreSQL, slapd, Chromium)',
+      hint: 'a program that the tests start is missing',
+      run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
+    },
+    {
+      title: 'A private PostgreSQL',
+      hint: 'PostgreSQL does not start',
+      run: async () => {
+        postgres = await startPrivatePostgres()
+      },
+    },
+    {
+      title: `Tests (${files.length} files)`,
+      hint: 'tests failed: see "failing tests" above',
+      run: async () => {
+        if (files.length === 0) throw new Failed(`no test file fits ${filters.join(' ')}`)
+        await run(process.execPath, [...args, ...options, ...files], testEnvironment(options))
+      },
+    },
+  ]
+}
+
+/** Settings of the person's own servers must not reach the servers that the tests start. */
+function testEnvironment(options: readonly string[]): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$)/.test(name))
+  return {
+    ...Object.fromEntries(inherited),
+    LATCHKEY_TEST_POSTGRES: postgres?.url,
+    ...(options.includes('--test-update-snapshots') && { LATCHKEY_TEST_UPDATE: '1' }),
+  }
+}
+
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<void> {
+  return new Promise((resolve, reject) => {
+    current = spawn(program, args, { cwd: ROOT, env, stdio: 'inherit' })
+    current.once('error', reject)
+    current.once('exit', (code, signal) => {
+      current = undefined
+      if (code === 0) resolve()
+      else reject(new Failed(signal === null ? `exit status ${code}` : `ended by ${signal}`))
+    })
+  })
+}
+
+function onInterruption(signal: NodeJS.Signals): void {
+  interruption ??= signal
+  // Ctrl-C in a terminal reaches the child as well; a second copy from here would look like impatience.
+  if (signal !== 'SIGINT' || !isatty(0)) current?.kill(signal)
+  setTimeout(() => current?.kill('SIGKILL'), 10_000).unref()
+}
+
+const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`
+
+async function runAll(steps: readonly Step[]): Promise<number> {
+  const begin = performance.now()
+  for (const [index, { title, hint, run }] of steps.entries()) {
+    console.log(`\n[${index + 1}/${steps.length}] ${title}`)
+    const start = performance.now()
+    try {
+      await run()
+    } catch (error) {
+      if (interruption) break
+      const reason = error instanceof Error ? error.message : String(error)
+      console.error(`\n✖ Step ${index + 1} of ${steps.length} failed after ${seconds(start)}: ${hint} (${reason}).`)
+      return 1
+    }
+    if (interruption) break
+    console.log(`      ${seconds(start)}`)
+  }
+  if (interruption) {
+    console.error(`\n✖ Interrupted by ${interruption}.`)
+    return 128 + constants.signals[interruption]
+  }
+  console.log(`\n✔ Everything passed in ${seconds(begin)}, on Node.js ${process.versions.node}.`)
+  return 0
+}
+
+const given = process.argv.slice(2)
+const filters = given.filter(argument => !argument.startsWith('-'))
+const options = given
+  .filter(argument => argument.startsWith('-') && argument !== '--checks')
+  .map(argument => (argument === '--update' ? '--test-update-snapshots' : argument))
+const checksOnly = given.includes('--checks')
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onInterruption)
+try {
+  const steps = [...(filters.length === 0 ? checks : []), ...(checksOnly ? [] : tests(filters, options))]
+  process.exitCode = await runAll(steps)
+} finally {
+  await postgres?.stop()
+}

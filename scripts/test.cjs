@@ -1,0 +1,17 @@
+'use strict'
+// `npm test`: hands over to run-tests.ts on a Node.js that can read it, whichever one started this file.
+const { join } = require('path')
+const { findNode, missingNodeMessage, runInstead } = require('../bin/find-node.cjs')
+
+const node = findNode(join(__dirname, '..'))
+if (node === undefined) {
+  process.stderr.write(`${missingNodeMessage()}\n`)
+  process.exitCode = 1
+} else if (node !== process.execPath) {
+  runInstead(node, [__filename].concat(process.argv.slice(2)))
+} else {
+  import('./run-tests.ts').catch(error => {
+    process.stderr.write(`${error.stack}\n`)
+    process.exitCode = 1
+  })
+}

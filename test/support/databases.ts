@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { administer, postgresUrl } from './postgres.ts'
+
+/** The databases that every test of the store, and the HTTP tests that care, run on. */
+export const DATABASE_KINDS = ['sqlite', 'postgres'] as const
+
+/** One of `DATABASE_KINDS`. */
+export type DatabaseKind = (typeof DATABASE_KINDS)[number]
+
+/** An empty database for one test. */
+export interface TestDatabase {
+  /** What `openStore` takes. */
+  readonly url: string
+  /** Removes it, whoever still is connected. */
+  drop(): Promise<void>
+}
+
+/** Makes a database that nobody else uses: a file in a folder of its own, or one on the tests' PostgreSQL. */
+export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
+  if (kind === 'sqlite') {
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-sqlite-'))
+    return {
+      url: `sqlite:${join(folder, 'latchkey.db')}`,
+      drop: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
+    }
+  }
+  const server = await postgresUrl()
+  const name = `latchkey_${randomBytes(8).toString('hex')}`
+  await administer(server, `create database ${name} template template0 encoding 'UTF8'`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => administer(server, `drop database ${name} with (force)`) }
+}
