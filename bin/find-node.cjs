@@ -5,7 +5,7 @@
 const { spawn } = require('child_process')
 const { existsSync } = require('fs')
 const { constants } = require('os')
-const { join } = require('path')
+const path = require('path')
 const { isatty } = require('tty')
 
 /** The oldest version that runs the source; the same as `engines` in package.json. */
@@ -33,8 +33,8 @@ function isSupported(version) {
 function pinnedNode(root) {
   const name = PACKAGES[`${process.platform}-${process.arch}`]
   if (name === undefined) return undefined
-  const path = join(root, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
-  return existsSync(path) ? path : undefined
+  const binary = path.join(root, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  return existsSync(binary) ? binary : undefined
 }
 
 /** The Node.js to use: the one that runs already if it is recent enough, else the pinned one, else undefined. */

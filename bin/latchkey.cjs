@@ -2,15 +2,15 @@
 'use strict'
 // Starts Latchkey. Written for whatever old Node.js happens to run it: when that one is too old, the pinned runtime that
 // `npm ci` brought takes over; otherwise nothing is spawned, because a second process costs start-up time.
-const { cpus, homedir } = require('os')
-const { join } = require('path')
+const os = require('os')
+const path = require('path')
 const { findNode, missingNodeMessage, runInstead } = require('./find-node.cjs')
 
-const root = join(__dirname, '..')
+const root = path.join(__dirname, '..')
 
 // Signing and password hashing share libuv's thread pool, whose four threads are too few. The size is read when the pool
 // is first used, so that it is set before anything else happens.
-if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(Math.max(16, 2 * cpus().length))
+if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(Math.max(16, 2 * os.cpus().length))
 
 const node = findNode(root)
 if (node === undefined) {
@@ -29,10 +29,10 @@ if (node === undefined) {
 /** Keeps compiled code between starts: beside the packages or, where those are read-only, in the user's cache folder. */
 function keepCompiledCode() {
   const { constants, enableCompileCache } = require('module')
-  const userCache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  const userCache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache')
   const folders = process.env.NODE_COMPILE_CACHE
     ? [process.env.NODE_COMPILE_CACHE]
-    : [join(root, 'node_modules', '.cache', 'latchkey'), join(userCache, 'latchkey')]
+    : [path.join(root, 'node_modules', '.cache', 'latchkey'), path.join(userCache, 'latchkey')]
   for (const folder of folders) {
     if (enableCompileCache(folder).status !== constants.compileCacheStatus.FAILED) return
   }

@@ -19,6 +19,7 @@ import { sealProviderSecrets } from './model/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
 import type { Zone } from './model/zone.ts'
 import type { Store } from './store/store.ts'
+import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
 
@@ -178,7 +179,15 @@ function applyProvider(zoneId: string, record: ProviderRecord, { store, vault, c
     )
   return upsert({
     find: () => store.providers.findByOrigin(zoneId, originKey),
-    insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
+    async insert() {
+      try {
+        await store.providers.insert(zoneId, stored(random.uuid(), 0, now))
+      } catch (error) {
+        // Another process that starts with this configuration was faster. The look-up is remembered for the whole zone
+        // and may not show its record for a second.
+        if (!(error instanceof AlreadyExists)) throw error
+      }
+    },
     update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
   })
 }

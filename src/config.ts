@@ -106,6 +106,9 @@ export async function loadConfig({
   if (database === 'sqlite::memory:' && workers > 1) {
     problems.add(workersFrom?.key ?? 'workers', 'a database in memory belongs to one process')
   }
+  if (port === 0 && workers > 1) {
+    problems.add(workersFrom?.key ?? 'workers', 'several processes need a port that is known beforehand')
+  }
   const serviceFrom = pick(sources, undefined, 'LATCHKEY_SERVICE', ['service', file.service])
   const service = String(serviceFrom?.value ?? 'svc')
   if (!/^[a-z][a-z0-9]*$/.test(service)) {

@@ -1,0 +1,536 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { createPasswords } from '../src/base/passwords.ts'
+import type { Passwords } from '../src/base/passwords.ts'
+import { createRandom } from '../src/base/random.ts'
+import { createVault } from '../src/base/secrets.ts'
+import { applyBootstrap } from '../src/bootstrap.ts'
+import { userKey } from '../src/bootstrap/users.ts'
+import { loadConfig } from '../src/config.ts'
+import type { Client } from '../src/model/client.ts'
+import { openProviderSecrets } from '../src/model/provider-secrets.ts'
+import type { User } from '../src/model/user.ts'
+import { openStore } from '../src/store/open.ts'
+import type { Store } from '../src/store/store.ts'
+import { loadText, privatePem, temporaryFolder } from './support/config.ts'
+import { DATABASE_KINDS, freshDatabase } from './support/databases.ts'
+
+const folder = temporaryFolder()
+const random = createRandom()
+const vault = createVault(Buffer.alloc(32, 7), random)
+const hashing = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+
+const stores: Store[] = []
+async function open(url = 'sqlite::memory:'): Promise<Store> {
+  const store = await openStore(url, { clock: { now: () => new Date(1_000) } })
+  if (url === 'sqlite::memory:') stores.push(store)
+  return store
+}
+after(() => Promise.all(stores.map(store => store.close())))
+
+/** Counts what costs time at a start. */
+function countingPasswords(): Passwords & { hashes: number; verifications: number } {
+  const counting = {
+    ...hashing,
+    hashes: 0,
+    verifications: 0,
+    hash(plain: string) {
+      counting.hashes += 1
+      return hashing.hash(plain)
+    },
+    verify(stored: string, plain: string) {
+      counting.verifications += 1
+      return hashing.verify(stored, plain)
+    },
+  }
+  return counting
+}
+
+interface Start {
+  readonly now?: number
+  readonly passwords?: Passwords
+  readonly vaultKey?: number
+}
+
+/** One start of the server with a configuration file that holds `file`; undefined is the playground. */
+async function start(
+  store: Store,
+  file: object | undefined,
+  { now = 1_000, passwords = hashing, vaultKey = 7 }: Start = {},
+) {
+  const config =
+    file === undefined ? await loadConfig({ env: {}, cwd: folder }) : await loadText(folder, JSON.stringify(file))
+  const lines: string[] = []
+  await applyBootstrap({
+    store,
+    passwords,
+    vault: vaultKey === 7 ? vault : createVault(Buffer.alloc(32, vaultKey), random),
+    clock: { now: () => new Date(now) },
+    random,
+    config,
+    log: line => lines.push(line),
+  })
+  return lines
+}
+
+async function clientOf(store: Store, clientId: string, zoneId = 'svc'): Promise<Client> {
+  const client = await store.clients.find(zoneId, clientId)
+  assert.ok(client !== undefined, `there is no client ${clientId}`)
+  return client
+}
+
+async function userOf(store: Store, userName: string, origin = 'svc', zoneId = 'svc'): Promise<User> {
+  const user = await store.users.findByName(zoneId, origin, userName)
+  assert.ok(user !== undefined, `there is no user ${userName}`)
+  return user
+}
+
+const app = { client_id: 'app', client_secret: 's3cret', authorized_grant_types: ['client_credentials'] }
+const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
+
+describe('a first start', () => {
+  it('makes the default zone with its provider and default groups', async () => {
+    const store = await open()
+    await start(store, { service: 'uaa', zone_config: { tokenPolicy: { accessTokenValidity: 600 } } })
+    const zone = await store.zones.findBySubdomain('')
+    assert.equal(zone?.id, 'uaa')
+    assert.equal(zone.name, 'uaa')
+    assert.equal(zone.active, true)
+    assert.deepEqual(zone.config.tokenPolicy, { accessTokenValidity: 600 })
+    assert.deepEqual(zone.config.userConfig?.defaultGroups, [
+      'openid',
+      'scim.me',
+      'password.write',
+      'uaa.user',
+      'approvals.me',
+      'oauth.approvals',
+      'profile',
+      'roles',
+      'user_attributes',
+      'uaa.offline_token',
+    ])
+    const provider = await store.providers.findByOrigin('uaa', 'uaa')
+    assert.deepEqual([provider?.type, provider?.name, provider?.active], ['uaa', 'uaa', true])
+    assert.ok(await store.groups.findByName('uaa', 'uaa.offline_token'))
+  })
+
+  it('takes default groups literally', async () => {
+    const store = await open()
+    await start(store, { service: 'uaa', bootstrap: { default_groups: ['openid', 'svc.user'] } })
+    const zone = await store.zones.find('uaa')
+    assert.deepEqual(zone?.config.userConfig, { defaultGroups: ['openid', 'svc.user'] })
+    assert.equal(await store.groups.findByName('uaa', 'uaa.user'), undefined)
+  })
+
+  it('makes the accounts of the playground', async () => {
+    const store = await open()
+    await start(store, undefined)
+    const client = await clientOf(store, 'app')
+    assert.deepEqual(client.authorizedGrantTypes, [
+      'authorization_code',
+      'refresh_token',
+      'password',
+      'client_credentials',
+    ])
+    assert.deepEqual(client.scope, ['openid', 'profile', 'email', 'cloud.read'])
+    assert.deepEqual(client.redirectUris, ['http://localhost/callback', 'http://127.0.0.1/callback'])
+    assert.equal(await hashing.verify(client.secrets[0]?.hash ?? '', 'appclientsecret'), true)
+    const admin = await clientOf(store, 'admin')
+    assert.deepEqual(admin.authorities.slice(0, 3), ['svc.admin', 'clients.admin', 'clients.read'])
+    const user = await userOf(store, 'marissa')
+    assert.equal(await hashing.verify(user.passwordHash ?? '', 'koala'), true)
+    assert.deepEqual(await store.groups.namesOfUser('svc', user.id), ['cloud.read'])
+  })
+
+  it('writes clients as the client API would', async () => {
+    const store = await open()
+    const client = {
+      client_id: 'shop',
+      client_secret: 'one',
+      secondary_client_secret: 'two',
+      authorized_grant_types: 'authorization_code,password',
+      redirect_uri: 'https://shop.example/cb https://shop.example/other',
+      scope: 'openid,cloud.read profile',
+      autoapprove: ['openid', 'elsewhere'],
+      access_token_validity: 60,
+      refresh_token_validity: 600,
+      allowpublic: 'true',
+      name: 'Shop',
+      allowedproviders: ['svc'],
+      required_user_groups: ['cloud.read'],
+      token_salt: 'salt',
+      jwks: { kty: 'RSA', n: 'AA', e: 'AQAB', d: 'private', kid: 'k' },
+      post_logout_redirect_uris: ['https://shop.example/'],
+      resource_ids: ['ignored'],
+      lastModified: 5,
+    }
+    await start(store, { bootstrap: { clients: [client, app] } }, { now: 5_000 })
+    const { secrets, ...rest } = await clientOf(store, 'shop')
+    assert.deepEqual(rest, {
+      zoneId: 'svc',
+      clientId: 'shop',
+      authorizedGrantTypes: ['authorization_code', 'password', 'refresh_token'],
+      redirectUris: ['https://shop.example/cb', 'https://shop.example/other'],
+      scope: ['openid', 'cloud.read', 'profile'],
+      authorities: ['svc.none'],
+      autoapprove: ['openid'],
+      accessTokenSeconds: 60,
+      refreshTokenSeconds: 600,
+      allowPublic: true,
+      name: 'Shop',
+      allowedProviders: ['svc'],
+      requiredUserGroups: ['cloud.read'],
+      tokenSalt: 'salt',
+      jwks: '{"keys":[{"kty":"RSA","n":"AA","e":"AQAB","kid":"k"}]}',
+      additional: { post_logout_redirect_uris: ['https://shop.example/'] },
+      createdAt: new Date(5_000),
+      updatedAt: new Date(5_000),
+    })
+    assert.equal(secrets.length, 2)
+    assert.equal(await hashing.verify(secrets[1]?.hash ?? '', 'two'), true)
+    assert.notEqual(secrets[0]?.revision, secrets[1]?.revision)
+    const plain = await clientOf(store, 'app')
+    assert.deepEqual([plain.scope, plain.autoapprove, plain.additional], [['svc.none'], [], {}])
+    assert.equal(Object.hasOwn(plain, 'allowPublic'), false)
+  })
+
+  it('writes users with their groups, and makes the groups that are missing', async () => {
+    const store = await open()
+    const bootstrap = {
+      groups: [{ displayName: 'cloud.read', description: 'Read the cloud' }],
+      users: [
+        {
+          ...marissa,
+          name: { givenName: 'Marissa', familyName: 'Bloggs' },
+          phoneNumbers: [{ value: ' ' }, { value: '+1 555 0100' }],
+          externalId: '',
+          groups: ['Cloud.Read', 'cloud.write', 'openid'],
+        },
+        { userName: 'Jo', origin: 'ldap', emails: [{ value: 'jo@example.org' }], password: 'unused', active: false },
+      ],
+    }
+    await start(store, { bootstrap })
+    const user = await userOf(store, 'MARISSA')
+    const { givenName, familyName, phoneNumber, email, active, verified, passwordChangeRequired, version } = user
+    assert.deepEqual(
+      { givenName, familyName, phoneNumber, email, active, verified, passwordChangeRequired, version },
+      {
+        givenName: 'Marissa',
+        familyName: 'Bloggs',
+        phoneNumber: '+1 555 0100',
+        email: 'marissa@example.org',
+        active: true,
+        verified: true,
+        passwordChangeRequired: false,
+        version: 0,
+      },
+    )
+    assert.match(user.passwordRevision, /^[\w-]{22}$/)
+    assert.equal(user.externalId, undefined)
+    assert.deepEqual([...(await store.groups.namesOfUser('svc', user.id))].toSorted(), ['cloud.read', 'cloud.write'])
+    assert.equal((await store.groups.findByName('svc', 'cloud.read'))?.description, 'Read the cloud')
+    const shadow = await userOf(store, 'jo', 'ldap')
+    assert.deepEqual([shadow.passwordHash, shadow.active], [undefined, false])
+  })
+
+  it('keeps the secrets of providers encrypted', async () => {
+    const store = await open()
+    const config = {
+      relyingPartyId: 'me',
+      relyingPartySecret: 'hush',
+      jwtClientAuthentication: { kid: 'k', key: 'private' },
+    }
+    await start(store, {
+      bootstrap: {
+        identity_providers: [
+          { originKey: 'corp', type: 'oidc1.0', name: 'Corp', config: JSON.stringify(config) },
+          { originKey: 'svc', type: 'svc', name: 'Internal', config: { disableInternalUserManagement: true } },
+        ],
+      },
+    })
+    const provider = await store.providers.findByOrigin('svc', 'corp')
+    assert.ok(provider)
+    assert.doesNotMatch(JSON.stringify(provider), /hush|private/)
+    assert.deepEqual(openProviderSecrets(provider, vault).config, config)
+    const internal = await store.providers.findByOrigin('svc', 'svc')
+    assert.deepEqual([internal?.name, internal?.config], ['Internal', { disableInternalUserManagement: true }])
+  })
+
+  it('keeps signing keys encrypted, apart from the settings', async () => {
+    const store = await open()
+    const pem = privatePem('ec', 'P-256')
+    const keys = { one: { alg: 'EdDSA', pem: privatePem('ed25519') }, two: { alg: 'ES256', pem } }
+    await start(store, { signing_keys: { active: 'two', keys } })
+    const stored = await store.keys.list('svc')
+    const states = stored.map(({ keyId, algorithm, active }) => `${keyId} ${algorithm} ${active}`)
+    assert.deepEqual(states.toSorted(), ['one EdDSA false', 'two ES256 true'])
+    const two = stored.find(({ keyId }) => keyId === 'two')
+    assert.match(two?.publicKey ?? '', /^-----BEGIN PUBLIC KEY-----/)
+    assert.equal(vault.open(two?.sealedPrivateKey ?? '', 'signing-key svc two'), pem)
+  })
+
+  it('makes other zones with everything in them', async () => {
+    const store = await open()
+    const pem = privatePem('ec', 'P-256')
+    await start(store, {
+      bootstrap: {
+        clients: [app],
+        identity_zones: [
+          {
+            id: 'z1',
+            subdomain: 'Z1',
+            name: 'Zone 1',
+            description: 'The first',
+            config: { tokenPolicy: { accessTokenValidity: 5, keys: { k: { signingKey: pem } } } },
+            bootstrap: { clients: [{ ...app, client_secret: 'other' }], users: [{ ...marissa, groups: ['g'] }] },
+          },
+          { id: 'z2', subdomain: 'z2', name: 'Zone 2', active: false },
+        ],
+      },
+    })
+    const zone = await store.zones.findBySubdomain('z1')
+    assert.deepEqual([zone?.id, zone?.name, zone?.description], ['z1', 'Zone 1', 'The first'])
+    assert.deepEqual(zone?.config, { tokenPolicy: { accessTokenValidity: 5 } })
+    assert.equal((await store.zones.find('z2'))?.active, false)
+    assert.ok(await store.providers.findByOrigin('z1', 'svc'))
+    assert.ok(await store.groups.findByName('z1', 'svc.user'))
+    assert.equal(await store.groups.findByName('z1', 'scim.me'), undefined) // only the default zone has that one
+    const [ours, theirs] = [await clientOf(store, 'app'), await clientOf(store, 'app', 'z1')]
+    assert.equal(await hashing.verify(ours.secrets[0]?.hash ?? '', 's3cret'), true)
+    assert.equal(await hashing.verify(theirs.secrets[0]?.hash ?? '', 'other'), true)
+    const user = await userOf(store, 'marissa', 'svc', 'z1')
+    assert.deepEqual(await store.groups.namesOfUser('z1', user.id), ['g'])
+    assert.deepEqual(
+      (await store.keys.list('z1')).map(({ keyId, active }) => [keyId, active]),
+      [['k', true]],
+    )
+    assert.deepEqual(await store.keys.list('svc'), [])
+  })
+})
+
+describe('a second start', () => {
+  const file = (client: object = {}, user: object = {}): object => ({
+    bootstrap: { clients: [{ ...app, ...client }], users: [{ ...marissa, ...user }] },
+  })
+
+  it('hashes, verifies and writes nothing when nothing changed', async () => {
+    const store = await open()
+    const first = await start(store, file())
+    assert.match(first.join('\n'), /records written/)
+    const before = [await clientOf(store, 'app'), await userOf(store, 'marissa')]
+    const passwords = countingPasswords()
+    assert.deepEqual(await start(store, file(), { now: 9_000, passwords }), [])
+    assert.deepEqual([passwords.hashes, passwords.verifications], [0, 0])
+    assert.deepEqual([await clientOf(store, 'app'), await userOf(store, 'marissa')], before)
+  })
+
+  it('sees no change in the order of members', async () => {
+    const store = await open()
+    await start(store, file())
+    const { client_id, ...rest } = app
+    assert.deepEqual(await start(store, { bootstrap: { clients: [{ ...rest, client_id }], users: [marissa] } }), [])
+  })
+
+  it('leaves alone what an API changed', async () => {
+    const store = await open()
+    await start(store, file())
+    const changed = { ...(await clientOf(store, 'app')), name: 'Renamed', scope: ['openid'] }
+    await store.clients.update('svc', changed)
+    await start(store, file())
+    assert.equal((await clientOf(store, 'app')).name, 'Renamed')
+  })
+
+  it('makes the record what the file says once the definition changed, and keeps its secret and age', async () => {
+    const store = await open()
+    await start(store, file())
+    const first = await clientOf(store, 'app')
+    await store.clients.update('svc', { ...first, name: 'Renamed', authorities: ['svc.admin'] })
+    await start(store, file({ scope: ['openid'] }), { now: 9_000 })
+    const second = await clientOf(store, 'app')
+    assert.deepEqual([second.name, second.authorities, second.scope], [undefined, ['svc.none'], ['openid']])
+    assert.deepEqual(second.secrets, first.secrets) // a new revision would make issued tokens invalid
+    assert.deepEqual([second.createdAt, second.updatedAt], [new Date(1_000), new Date(9_000)])
+  })
+
+  it('replaces a secret that changed in the file', async () => {
+    const store = await open()
+    await start(store, file())
+    const before = await clientOf(store, 'app')
+    await start(store, file({ client_secret: 'new' }))
+    const { secrets } = await clientOf(store, 'app')
+    assert.equal(secrets.length, 1)
+    assert.equal(await hashing.verify(secrets[0]?.hash ?? '', 'new'), true)
+    assert.notEqual(secrets[0]?.revision, before.secrets[0]?.revision)
+  })
+
+  it('takes a secret away that left the file', async () => {
+    const store = await open()
+    const grants = { authorized_grant_types: ['password'] }
+    await start(store, file(grants))
+    await start(store, { bootstrap: { clients: [{ client_id: 'app', ...grants }], users: [marissa] } })
+    assert.deepEqual((await clientOf(store, 'app')).secrets, [])
+  })
+
+  it('keeps a secret that the file never gave', async () => {
+    const store = await open()
+    const bare = { client_id: 'bare', authorized_grant_types: ['password'] }
+    await start(store, { bootstrap: { clients: [bare] } })
+    const secret = { hash: await hashing.hash('from the API'), revision: 'r' }
+    await store.clients.update('svc', { ...(await clientOf(store, 'bare')), secrets: [secret] })
+    await start(store, { bootstrap: { clients: [{ ...bare, name: 'Named' }] } })
+    const client = await clientOf(store, 'bare')
+    assert.deepEqual([client.name, client.secrets], ['Named', [secret]])
+  })
+
+  it('keeps the password of a user whose name changed', async () => {
+    const store = await open()
+    await start(store, file())
+    const before = await userOf(store, 'marissa')
+    await store.users.recordLogon('svc', before.id, new Date(2_000))
+    await start(store, file({}, { name: { givenName: 'Marissa' } }), { now: 9_000 })
+    const after = await userOf(store, 'marissa')
+    assert.equal(after.givenName, 'Marissa')
+    assert.equal(after.id, before.id)
+    assert.equal(after.version, before.version + 1)
+    assert.deepEqual(
+      [after.passwordHash, after.passwordRevision, after.lastLogonAt],
+      [before.passwordHash, before.passwordRevision, new Date(2_000)],
+    )
+  })
+
+  it('replaces a password that changed in the file', async () => {
+    const store = await open()
+    await start(store, file())
+    const before = await userOf(store, 'marissa')
+    await start(store, file({}, { password: 'wombat' }), { now: 9_000 })
+    const after = await userOf(store, 'marissa')
+    assert.equal(await hashing.verify(after.passwordHash ?? '', 'wombat'), true)
+    assert.notEqual(after.passwordRevision, before.passwordRevision)
+    assert.deepEqual(after.passwordChangedAt, new Date(9_000))
+  })
+
+  it('replaces the settings of a zone whose definition changed', async () => {
+    const store = await open()
+    const zone = { id: 'z1', subdomain: 'z1', name: 'Zone 1' }
+    await start(store, { bootstrap: { identity_zones: [{ ...zone, config: { idpDiscoveryEnabled: true } }] } })
+    await start(store, { bootstrap: { identity_zones: [{ ...zone, name: 'Renamed' }] } })
+    const stored = await store.zones.find('z1')
+    assert.deepEqual([stored?.name, stored?.config, stored?.version], ['Renamed', {}, 1])
+  })
+
+  it('moves the active signing key', async () => {
+    const store = await open()
+    const keys = { a: { alg: 'EdDSA', pem: privatePem('ed25519') }, b: { alg: 'EdDSA', pem: privatePem('ed25519') } }
+    await start(store, { signing_keys: { active: 'a', keys } })
+    await start(store, { signing_keys: { active: 'b', keys } }, { now: 9_000 })
+    const stored = await store.keys.list('svc')
+    const states = stored.map(({ keyId, active, createdAt }) => `${keyId} ${active} ${createdAt.getTime()}`)
+    assert.deepEqual(states.toSorted(), ['a false 1000', 'b true 1000'])
+  })
+
+  it('seals a signing key once', async () => {
+    const store = await open()
+    const signing_keys = { active: 'a', keys: { a: { alg: 'EdDSA', pem: privatePem('ed25519') } } }
+    await start(store, { signing_keys })
+    const [before] = await store.keys.list('svc')
+    await start(store, { signing_keys })
+    assert.deepEqual(await store.keys.list('svc'), [before])
+  })
+
+  it('maps a provider group once, in lower case', async () => {
+    const store = await open()
+    const external_groups = [{ displayName: 'cloud.read', externalGroup: ' CN=Readers,DC=Example ' }]
+    await start(store, { bootstrap: { external_groups } })
+    assert.ok(await store.groups.findByName('svc', 'cloud.read'))
+    assert.deepEqual(await start(store, { bootstrap: { external_groups } }), [])
+  })
+})
+
+describe('starts at once', () => {
+  for (const kind of DATABASE_KINDS) {
+    it(`of two processes on one ${kind} database agree`, async t => {
+      const file = {
+        bootstrap: {
+          groups: [{ displayName: 'cloud.read' }],
+          clients: [app, { ...app, client_id: 'other' }],
+          users: [{ ...marissa, groups: ['cloud.read', 'cloud.write'] }],
+          identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap: { clients: [app] } }],
+        },
+      }
+      const database = await freshDatabase(kind)
+      t.after(() => database.drop())
+      const [left, right] = [await open(database.url), await open(database.url)]
+      await Promise.all([start(left, file), start(right, file)])
+      const user = await userOf(left, 'marissa')
+      assert.equal(await hashing.verify(user.passwordHash ?? '', 'koala'), true)
+      assert.deepEqual([...(await right.groups.namesOfUser('svc', user.id))].toSorted(), ['cloud.read', 'cloud.write'])
+      const again = countingPasswords()
+      assert.deepEqual(await start(right, file, { passwords: again }), [])
+      assert.equal(again.hashes, 0)
+      await Promise.all([left.close(), right.close()])
+    })
+  }
+})
+
+describe('a database of somebody else', () => {
+  it('is refused when the master key is another one', async () => {
+    const store = await open()
+    await start(store, {})
+    await assert.rejects(start(store, {}, { vaultKey: 8 }), {
+      name: 'BootstrapError',
+      message: /the master key is not the one/,
+    })
+  })
+
+  it('is refused when it was made for another service name', async () => {
+    const store = await open()
+    await start(store, {})
+    await assert.rejects(start(store, { service: 'uaa' }), {
+      name: 'BootstrapError',
+      message: /made for the service name svc/,
+    })
+  })
+})
+
+describe('a start with a file on the database of a playground', () => {
+  const isKnown = async (store: Store): Promise<readonly boolean[]> => {
+    const user = await userOf(store, 'marissa')
+    const clients = [await clientOf(store, 'app'), await clientOf(store, 'admin')]
+    const works = async (hash: string | undefined, plain: string): Promise<boolean> =>
+      hash !== undefined && (await hashing.verify(hash, plain))
+    return [
+      user.active && (await works(user.passwordHash, 'koala')),
+      await works(clients[0]?.secrets[0]?.hash, 'appclientsecret'),
+      await works(clients[1]?.secrets[0]?.hash, 'adminsecret'),
+    ]
+  }
+
+  it('takes the public secrets away, once, and the playground gives them back', async () => {
+    const store = await open()
+    await start(store, undefined)
+    assert.deepEqual(await isKnown(store), [true, true, true])
+    assert.match((await start(store, {})).join('\n'), /public secrets .* removed/)
+    assert.deepEqual(await isKnown(store), [false, false, false])
+    assert.deepEqual(await start(store, {}), [])
+    await start(store, undefined)
+    assert.deepEqual(await isKnown(store), [true, true, true])
+  })
+
+  it('leaves accounts alone that the file defines, and secrets that somebody changed', async () => {
+    const store = await open()
+    await start(store, undefined)
+    const secret = { hash: await hashing.hash('own'), revision: 'r' }
+    await store.clients.update('svc', { ...(await clientOf(store, 'admin')), secrets: [secret] })
+    await start(store, { bootstrap: { clients: [app], users: [marissa] } })
+    assert.deepEqual((await clientOf(store, 'admin')).secrets, [secret])
+    assert.equal(await hashing.verify((await clientOf(store, 'app')).secrets[0]?.hash ?? '', 's3cret'), true)
+    assert.equal((await userOf(store, 'marissa')).active, true)
+  })
+})
+
+describe('userKey', () => {
+  it('tells the same name of two origins apart, but not two spellings of it', () => {
+    assert.notEqual(userKey({ ...marissa, origin: 'ldap' }, 'svc'), userKey(marissa, 'svc'))
+    assert.equal(userKey({ ...marissa, userName: 'MARISSA' }, 'svc'), userKey({ ...marissa, origin: 'svc' }, 'svc'))
+  })
+})

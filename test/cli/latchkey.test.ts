@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../support/config.ts'
+
+const launcher = fileURLToPath(new URL('../../bin/latchkey.cjs', import.meta.url))
+const folder = temporaryFolder()
+writeFileSync(join(folder, 'good.yml'), 'service: svc\n')
+writeFileSync(join(folder, 'warned.yml'), 'base_url: http://id.example\n')
+writeFileSync(join(folder, 'bad.yml'), 'servise: svc\nbootstrap: { clients: [ { client_id: a } ] }\n')
+
+/** Runs the command to its end; none of these starts a server. */
+function latchkey(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...env },
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+describe('latchkey', () => {
+  const cases = [
+    {
+      name: 'explains itself',
+      args: ['--help'],
+      status: 0,
+      stdout: /Usage: latchkey \[command\][^]*serve[^]*check-config/,
+      stderr: /^$/,
+    },
+    { name: 'explains itself after a command too', args: ['serve', '-h'], status: 0, stdout: /Usage/, stderr: /^$/ },
+    {
+      name: 'refuses an unknown command in one line',
+      args: ['frob'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: frob is not a command \(see latchkey --help\)\n$/,
+    },
+    {
+      name: 'refuses an unknown option in one line',
+      args: ['--prot', '1'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: Unknown option '--prot' \(see latchkey --help\)\n$/,
+    },
+    {
+      name: 'refuses an option without its value',
+      args: ['serve', '--port'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: Option '--port <value>' argument missing[^\n]*\n$/,
+    },
+    {
+      name: 'refuses an option that is there twice',
+      args: ['--port=1', '--port=2'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: Option '--port' is there twice[^\n]*\n$/,
+    },
+    {
+      name: 'refuses a word that belongs nowhere',
+      args: ['serve', 'now'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: Unexpected argument 'now'[^\n]*\n$/,
+    },
+    {
+      name: 'does not start with a configuration that is wrong',
+      args: ['--config', 'bad.yml'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: servise: is not a known key\nlatchkey: bootstrap\.clients\[0\]\.authorized_grant_types: /,
+    },
+    {
+      name: 'does not start the playground for others',
+      args: ['--host', '0.0.0.0'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: --host: /,
+    },
+    { name: 'check-config says ok without a file', args: ['check-config'], status: 0, stdout: /^ok\n$/, stderr: /^$/ },
+    {
+      name: 'check-config says ok',
+      args: ['check-config', '--config', 'good.yml'],
+      status: 0,
+      stdout: /^ok\n$/,
+      stderr: /^$/,
+    },
+    {
+      name: 'check-config tells warnings apart',
+      args: ['check-config', '--config', 'warned.yml'],
+      status: 0,
+      stdout: /^ok\n$/,
+      stderr: /^latchkey: warning: base_url /,
+    },
+    {
+      name: 'check-config lists every problem',
+      args: ['check-config', '--config', 'bad.yml'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: servise: .*\nlatchkey: bootstrap\.clients\[0\].*\n$/,
+    },
+    {
+      name: 'check-config prints the schema',
+      args: ['check-config', '--schema'],
+      status: 0,
+      stdout: /"title": "Latchkey configuration"/,
+      stderr: /^$/,
+    },
+    {
+      name: 'check-config has no options of serve',
+      args: ['check-config', '--port', '1'],
+      status: 2,
+      stdout: /^$/,
+      stderr: /^latchkey: Unknown option '--port'/,
+    },
+  ]
+  for (const { name, args, status, stdout, stderr } of cases) {
+    it(name, () => {
+      const got = latchkey(args)
+      assert.match(got.stderr, stderr)
+      assert.match(got.stdout, stdout)
+      assert.equal(got.status, status)
+    })
+  }
+
+  it('takes the file from the environment', () => {
+    const { status, stderr } = latchkey(['check-config'], { LATCHKEY_CONFIG: 'bad.yml' })
+    assert.equal(status, 2)
+    assert.match(stderr, /servise/)
+  })
+
+  it('says in one line that the port is taken, with status 1', async () => {
+    const other = createServer()
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    const address = other.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    const { status, stderr } = latchkey(['--port', String(address.port), '--database', 'sqlite::memory:'])
+    other.close()
+    assert.match(stderr, /^latchkey: [^\n]*EADDRINUSE[^\n]*\n$/)
+    assert.equal(status, 1)
+  })
+
+  it('says in one line that the database cannot be reached, with status 1, and not its password', () => {
+    const { status, stderr } = latchkey(['--port', '0', '--database', 'postgres://u:hush@127.0.0.1:1/db'])
+    assert.match(stderr, /^latchkey: [^\n]+\n$/)
+    assert.doesNotMatch(stderr, /hush/)
+    assert.equal(status, 1)
+  })
+})

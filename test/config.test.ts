@@ -1,0 +1,400 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { CONFIG_SCHEMA } from '../src/config/schema.ts'
+import type { CommandOptions, Config } from '../src/config.ts'
+import { loadConfig } from '../src/config.ts'
+import type { Env } from './support/config.ts'
+import { loadText, privatePem, problemsOf, temporaryFolder } from './support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string, from: { env?: Env; options?: CommandOptions } = {}): Promise<Config> =>
+  loadText(folder, text, from)
+
+describe('the configuration without a file', () => {
+  it('is the playground on loopback, with the defaults', async () => {
+    const config = await loadConfig({ env: {}, cwd: folder })
+    assert.equal(config.playground, true)
+    assert.equal(config.baseUrl, 'http://localhost:8080')
+    assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
+    assert.equal(config.database, 'sqlite:./data/latchkey.db')
+    assert.equal(config.workers, 1)
+    assert.equal(config.service, 'svc')
+    assert.equal(config.compatibility, 'standard')
+    assert.equal(config.sessionSameSite, 'lax')
+    assert.equal(config.saml.entityId, 'latchkey')
+    assert.deepEqual(config.warnings, [])
+    assert.deepEqual(
+      config.bootstrap.clients.map(client => client.client_id),
+      ['app', 'admin'],
+    )
+    assert.deepEqual(config.bootstrap.users[0]?.groups, ['cloud.read'])
+  })
+
+  it('names its scopes after the service', async () => {
+    const { bootstrap } = await loadConfig({ env: { LATCHKEY_SERVICE: 'uaa' }, cwd: folder })
+    assert.ok(JSON.stringify(bootstrap.clients[1]).includes('"uaa.admin"'))
+  })
+
+  const refused = [
+    { name: 'every address', host: '0.0.0.0' },
+    { name: 'every IPv6 address', host: '::' },
+    { name: 'a name of another machine', host: 'id.example' },
+    { name: 'a name that only begins like loopback', host: '127.0.0.1.example' },
+  ]
+  for (const { name, host } of refused) {
+    it(`refuses to listen on ${name}`, async () => {
+      const [problem = ''] = await problemsOf(loadConfig({ options: { host }, env: {}, cwd: folder }))
+      assert.match(problem, /^--host: .*only loopback/)
+    })
+  }
+
+  for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1']) {
+    it(`may listen on ${host}`, async () => {
+      const config = await loadConfig({ options: { host }, env: {}, cwd: folder })
+      assert.equal(config.listen.host, host)
+    })
+  }
+})
+
+describe('the order of sources', () => {
+  const file =
+    'listen: { host: 127.0.0.4, port: 4 }\nworkers: 4\ndatabase: sqlite:file.db\nbase_url: http://localhost:4\n'
+  const env = {
+    LATCHKEY_HOST: '127.0.0.3',
+    LATCHKEY_PORT: '3',
+    LATCHKEY_WORKERS: '3',
+    LATCHKEY_DATABASE: 'sqlite:env.db',
+    LATCHKEY_BASE_URL: 'http://localhost:3/env/',
+  }
+  const options = {
+    host: '127.0.0.2',
+    port: '2',
+    workers: '2',
+    database: 'sqlite:option.db',
+    baseUrl: 'http://localhost:2',
+  }
+  const cases = [
+    {
+      name: 'an option wins over everything',
+      text: file,
+      env,
+      options,
+      want: ['127.0.0.2', 2, 2, 'sqlite:option.db', 'http://localhost:2'],
+    },
+    {
+      name: 'the environment wins over the file',
+      text: file,
+      env,
+      options: {},
+      want: ['127.0.0.3', 3, 3, 'sqlite:env.db', 'http://localhost:3/env'],
+    },
+    {
+      name: 'the file wins over the defaults',
+      text: file,
+      env: {},
+      options: {},
+      want: ['127.0.0.4', 4, 4, 'sqlite:file.db', 'http://localhost:4'],
+    },
+    {
+      name: 'an empty variable counts as absent',
+      text: '',
+      env: { LATCHKEY_PORT: '' },
+      options: {},
+      want: ['127.0.0.1', 8080, 1, 'sqlite:./data/latchkey.db', 'http://localhost:8080'],
+    },
+    {
+      name: 'the base URL follows the port',
+      text: 'listen: { port: 9000 }',
+      env: {},
+      options: {},
+      want: ['127.0.0.1', 9000, 1, 'sqlite:./data/latchkey.db', 'http://localhost:9000'],
+    },
+  ]
+  for (const { name, text, env, options, want } of cases) {
+    it(name, async () => {
+      const { listen, workers, database, baseUrl } = await load(text, { env, options })
+      assert.deepEqual([listen.host, listen.port, workers, database, baseUrl], want)
+    })
+  }
+
+  it('takes the file that LATCHKEY_CONFIG names', async () => {
+    writeFileSync(join(folder, 'named.json'), '{"service":"named"}')
+    const config = await loadConfig({ env: { LATCHKEY_CONFIG: join(folder, 'named.json') } })
+    assert.equal(config.service, 'named')
+    assert.equal(config.playground, false)
+  })
+
+  it('has no accounts when there is a file, even an empty one', async () => {
+    const { bootstrap } = await load('')
+    assert.deepEqual([bootstrap.clients, bootstrap.users, bootstrap.groups], [[], [], []])
+  })
+})
+
+describe('a single value', () => {
+  const cases: readonly {
+    name: string
+    text?: string
+    env?: Env
+    options?: CommandOptions
+    want: readonly string[]
+  }[] = [
+    { name: 'an unknown key', text: 'listne: { port: 1 }', want: ['listne: is not a known key'] },
+    { name: 'an unknown key further down', text: 'listen: { prot: 1 }', want: ['listen.prot: is not a known key'] },
+    { name: 'a wrong type', text: 'listen: { port: "many" }', want: ['listen.port: must be of type integer'] },
+    { name: 'a number in quotes', text: 'workers: "2"', want: ['workers: must be of type integer'] },
+    { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be of type object'] },
+    { name: 'a file that is no mapping', text: '- 1', want: ['config: must be of type object'] },
+    {
+      name: 'a port that does not exist',
+      text: 'listen: { port: 65536 }',
+      want: ['listen.port: must be at most 65535'],
+    },
+    {
+      name: 'a port with something behind it',
+      options: { port: '80a' },
+      want: ['--port: must be a whole number from 0 to 65535'],
+    },
+    { name: 'an empty option', options: { host: '' }, want: ['--host: must not be empty'] },
+    {
+      name: 'no workers',
+      env: { LATCHKEY_WORKERS: '0' },
+      want: ['LATCHKEY_WORKERS: must be a whole number from 1 to 64'],
+    },
+    { name: 'more workers than there is sense in', text: 'workers: 65', want: ['workers: must be at most 64'] },
+    {
+      name: 'a service name in capitals',
+      text: 'service: UAA',
+      want: ['service: must match ^[a-z][a-z0-9]*$'],
+    },
+    {
+      name: 'a service name with a dot from the environment',
+      env: { LATCHKEY_SERVICE: 'a.b' },
+      want: ['LATCHKEY_SERVICE: must be a lower-case letter and then lower-case letters and digits'],
+    },
+    {
+      name: 'an unknown compatibility',
+      text: 'compatibility: uaa77',
+      want: ['compatibility: must be one of standard, uaa'],
+    },
+    {
+      name: 'an unknown compatibility from the environment',
+      env: { LATCHKEY_COMPATIBILITY: 'x' },
+      want: ['LATCHKEY_COMPATIBILITY: must be one of standard, uaa'],
+    },
+    {
+      name: 'a base URL that is none',
+      text: 'base_url: localhost:8080',
+      want: ['base_url: must be an http or https URL'],
+    },
+    {
+      name: 'a base URL of another scheme',
+      text: 'base_url: ftp://id.example',
+      want: ['base_url: must be an http or https URL'],
+    },
+    {
+      name: 'a base URL with a query',
+      text: 'base_url: "https://id.example/?x"',
+      want: ['base_url: must have neither a query nor a fragment'],
+    },
+    {
+      name: 'a base URL with an empty fragment',
+      text: 'base_url: "https://id.example/#"',
+      want: ['base_url: must have neither a query nor a fragment'],
+    },
+    {
+      name: 'a base URL with a password',
+      text: 'base_url: https://a:b@id.example',
+      want: ['base_url: must not hold a user name or password'],
+    },
+    {
+      name: 'a base URL with an empty path segment',
+      text: 'base_url: https://id.example/a//b',
+      want: ['base_url: has two slashes in a row in its path'],
+    },
+    {
+      name: 'another database',
+      text: 'database: mysql://root:secret@host/db',
+      want: ['database: must be sqlite:<path>, sqlite::memory: or postgres://user:password@host/database'],
+    },
+    {
+      name: 'a port that nobody knows yet for several processes',
+      text: 'listen: { port: 0 }\nworkers: 2',
+      want: ['workers: several processes need a port that is known beforehand'],
+    },
+    {
+      name: 'a database in memory for several processes',
+      text: 'database: "sqlite::memory:"\nworkers: 2',
+      want: ['workers: a database in memory belongs to one process'],
+    },
+    {
+      name: 'a short master key',
+      text: 'master_key: abcd',
+      want: ['master_key: must be 32 bytes as 64 hexadecimal characters or as base64'],
+    },
+    {
+      name: 'a key that stands there twice',
+      text: 'service: a\nservice: b',
+      want: ['PATH: Map keys must be unique at line 2, column 1'],
+    },
+    {
+      name: 'a file that is not there',
+      options: { config: 'nowhere.yml' },
+      want: ['NOWHERE: cannot be read: no such file'],
+    },
+    { name: 'an SMTP server without a host', text: 'smtp: { port: 25 }', want: ['smtp.host: is missing'] },
+    {
+      name: 'a typo in the settings of the zone',
+      text: 'zone_config: { tokenPolicy: { accesTokenValidity: 1 } }',
+      want: ['zone_config.tokenPolicy.accesTokenValidity: is not a known key'],
+    },
+  ]
+  for (const { name, text = '', env = {}, options = {}, want } of cases) {
+    it(`refuses ${name}`, async () => {
+      const got = await problemsOf(load(text, { env, options }))
+      const known = got.map(line =>
+        line.replace(join(folder, 'latchkey.yml'), 'PATH').replace(join(folder, 'nowhere.yml'), 'NOWHERE'),
+      )
+      assert.deepEqual(known, want)
+    })
+  }
+
+  it('has every problem told at once, whatever the source', async () => {
+    const text =
+      'nonsense: 1\nbase_url: x\nbootstrap: { clients: [ { client_id: a, scope: 5 }, { client_id: b } ], users: 7 }'
+    const got = await problemsOf(load(text, { options: { port: 'x' }, env: { LATCHKEY_WORKERS: '99' } }))
+    const keys = got.map(line => line.slice(0, line.indexOf(': '))).toSorted()
+    assert.deepEqual(keys, [
+      '--port',
+      'LATCHKEY_WORKERS',
+      'base_url',
+      'bootstrap.clients[0].scope',
+      'bootstrap.clients[1].authorized_grant_types',
+      'bootstrap.users',
+      'nonsense',
+    ])
+  })
+
+  const bases = [
+    { given: 'https://id.example/', want: 'https://id.example' },
+    { given: 'https://ID.example:443/uaa//', want: 'https://id.example/uaa' },
+    { given: 'http://localhost:8080/uaa/', want: 'http://localhost:8080/uaa' },
+  ]
+  for (const { given, want } of bases) {
+    it(`writes the base URL ${given} as ${want}`, async () => {
+      assert.equal((await load(`base_url: ${given}`)).baseUrl, want)
+    })
+  }
+
+  const warned = [
+    { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
+    { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
+    { name: 'the lenient redirects of uaa', text: 'compatibility: uaa', warning: /redirect URIs leniently/ },
+  ]
+  for (const { name, text, warning } of warned) {
+    it(`warns of ${name}`, async () => {
+      assert.match((await load(text)).warnings.join('\n'), warning)
+    })
+  }
+
+  it('has no warning for http on a name below localhost', async () => {
+    assert.deepEqual((await load('base_url: http://id.localhost:8080')).warnings, [])
+  })
+
+  it('gives mail a sender at the host of the base URL', async () => {
+    const { smtp } = await load('base_url: https://id.example\nsmtp: { host: mail }')
+    assert.deepEqual(smtp, { host: 'mail', port: 25, from: 'admin@id.example', secure: false, starttls: false })
+  })
+})
+
+describe('texts filled from elsewhere', () => {
+  const cases = [
+    { name: 'a variable', text: 'database: "sqlite:${DB}"', want: 'sqlite:x.db' },
+    { name: 'a default for a variable that is missing', text: 'database: "sqlite:${NO:-y.db}"', want: 'sqlite:y.db' },
+    { name: 'a default for a variable that is empty', text: 'database: "sqlite:${EMPTY:-y.db}"', want: 'sqlite:y.db' },
+    { name: 'a dollar that is meant', text: 'database: "sqlite:$${DB}$5"', want: 'sqlite:${DB}$5' },
+  ]
+  for (const { name, text, want } of cases) {
+    it(`takes ${name}`, async () => {
+      assert.equal((await load(text, { env: { DB: 'x.db', EMPTY: '' } })).database, want)
+    })
+  }
+
+  it('turns a variable into the number that belongs there', async () => {
+    const config = await load('listen: { port: "${PORT}" }\nsmtp: { host: h, secure: "${TLS}" }', {
+      env: { PORT: '81', TLS: 'true' },
+    })
+    assert.deepEqual([config.listen.port, config.smtp?.secure], [81, true])
+  })
+
+  it('leaves a secret that looks like a number a text', async () => {
+    const client = '{ client_id: a, client_secret: "${S}", authorized_grant_types: [client_credentials] }'
+    const { bootstrap } = await load(`bootstrap: { clients: [ ${client} ] }`, { env: { S: '12345' } })
+    assert.equal(bootstrap.clients[0]?.['client_secret'], '12345')
+  })
+
+  it('reads secrets from files beside the configuration', async () => {
+    writeFileSync(join(folder, 'secret.txt'), 's3cret\r\n')
+    writeFileSync(join(folder, 'lines.txt'), 'two\nlines\n\n')
+    const { bootstrap } = await load(`
+bootstrap:
+  clients: [ { client_id: a, client_secret_file: secret.txt, authorized_grant_types: client_credentials } ]
+  users: [ { userName: u, password_file: ./lines.txt, emails: [ { value: u@example.org } ] } ]`)
+    assert.equal(bootstrap.clients[0]?.['client_secret'], 's3cret')
+    assert.equal(Object.hasOwn(bootstrap.clients[0], 'client_secret_file'), false)
+    assert.equal(bootstrap.users[0]?.password, 'two\nlines\n') // one line break belongs to the file, not to the secret
+  })
+
+  const refused = [
+    {
+      name: 'a variable that is not set',
+      text: 'database: "sqlite:${NO}"',
+      want: /^database: the environment variable NO is not set$/,
+    },
+    {
+      name: 'what names no variable',
+      text: 'database: "sqlite:${a.b}"',
+      want: /^database: \$\{a\.b\} names no variable/,
+    },
+    {
+      name: 'a brace that is not closed',
+      text: 'database: "sqlite:${DB"',
+      want: /^database: \$\{DB names no variable/,
+    },
+    {
+      name: 'a secret file that is not there',
+      text: 'master_key_file: gone',
+      want: /^master_key_file: gone cannot be read: no such file$/,
+    },
+    {
+      name: 'a secret and its file together',
+      text: 'database: "sqlite:a"\ndatabase_file: b',
+      want: /^database_file: cannot be given together with database$/,
+    },
+  ]
+  for (const { name, text, want } of refused) {
+    it(`refuses ${name}, and tells nothing else`, async () => {
+      const got = await problemsOf(load(text, { env: { DB: 'x' } }))
+      assert.equal(got.length, 1)
+      assert.match(got[0] ?? '', want)
+    })
+  }
+})
+
+describe('the example of the operating manual', () => {
+  it('is accepted as it stands', async () => {
+    const manual = readFileSync(new URL('../docs/operate.md', import.meta.url), 'utf8')
+    const [, example = ''] = /```yaml\n([^]*?)```/.exec(manual) ?? []
+    assert.notEqual(example, '')
+    writeFileSync(join(folder, 'key-1.pem'), privatePem('rsa', 2048))
+    assert.deepEqual(await problemsOf(load(example)), [])
+  })
+})
+
+describe('docs/config.schema.json', () => {
+  it('is what latchkey check-config --schema prints', () => {
+    const file: unknown = JSON.parse(readFileSync(new URL('../docs/config.schema.json', import.meta.url), 'utf8'))
+    assert.deepEqual(file, JSON.parse(JSON.stringify(CONFIG_SCHEMA)))
+  })
+})

@@ -1,0 +1,300 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Config } from '../../src/config.ts'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string): Promise<Config> => loadText(folder, text)
+
+describe('bootstrap records', () => {
+  const client = (members: object): object => ({
+    clients: [{ client_id: 'a', client_secret: 's', authorized_grant_types: ['client_credentials'], ...members }],
+  })
+  const code = { authorized_grant_types: 'authorization_code' }
+  const user = (members: object): object => ({
+    users: [{ userName: 'u', password: 'p', emails: [{ value: 'u@example.org' }], ...members }],
+  })
+  const zone = (members: object): object => ({ identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', ...members }] })
+  const policy = { type: 'svc', originKey: 'svc', name: 'Internal' }
+
+  const cases: readonly { name: string; bootstrap: object; compatibility?: string; want: readonly string[] }[] = [
+    {
+      name: 'a code client without a redirect URI',
+      bootstrap: client(code),
+      want: ['clients[0].redirect_uri: authorization_code grant type requires at least one redirect URL.'],
+    },
+    {
+      name: 'an implicit client without a redirect URI',
+      bootstrap: client({ authorized_grant_types: ['implicit'] }),
+      want: ['clients[0].redirect_uri: implicit grant type requires at least one redirect URL.'],
+    },
+    {
+      name: 'a grant type that does not exist',
+      bootstrap: client({ authorized_grant_types: ['client_credentials', 'magic'] }),
+      want: ['clients[0].authorized_grant_types: magic is not an allowed grant type.'],
+    },
+    {
+      name: 'a client without grant types',
+      bootstrap: client({ authorized_grant_types: [] }),
+      want: ['clients[0].authorized_grant_types: An authorized grant type must be provided.'],
+    },
+    {
+      name: 'client_credentials without a credential',
+      bootstrap: client({ client_secret: null, jwks: null }),
+      want: ['clients[0].client_secret: must be of type string', 'clients[0].jwks: must be of type string or object'],
+    },
+    {
+      name: 'client_credentials with an empty secret',
+      bootstrap: client({ client_secret: '' }),
+      want: ['clients[0].client_secret: Client secret is required for client_credentials grant type'],
+    },
+    {
+      name: 'a wildcard redirect',
+      bootstrap: client({ ...code, redirect_uri: ['https://*.example/cb'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.example/cb'],
+    },
+    {
+      name: 'a redirect with a fragment',
+      bootstrap: client({ ...code, redirect_uri: ['https://a.example/#x'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: https://a.example/#x'],
+    },
+    {
+      name: 'a redirect that runs a script',
+      bootstrap: client({ ...code, redirect_uri: ['JavaScript:alert(1)'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: JavaScript:alert(1)'],
+    },
+    {
+      name: 'a redirect that is a document',
+      bootstrap: client({ ...code, redirect_uri: ['data:text/html,x'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: data:text/html,x'],
+    },
+    {
+      name: 'a relative redirect',
+      bootstrap: client({ ...code, redirect_uri: ['/cb'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: /cb'],
+    },
+    {
+      name: 'a wildcard for a whole domain, in uaa too',
+      compatibility: 'uaa',
+      bootstrap: client({ ...code, redirect_uri: ['https://*.com/cb'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.com/cb'],
+    },
+    {
+      name: 'a redirect that runs a script, in uaa too',
+      compatibility: 'uaa',
+      bootstrap: client({ ...code, redirect_uri: ['javascript://a.example/%0aalert(1)'] }),
+      want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: javascript://a.example/%0aalert(1)'],
+    },
+    {
+      name: 'the service name as client id',
+      bootstrap: client({ client_id: 'svc' }),
+      want: ['clients[0].client_id: Not allowed: svc is a reserved client_id'],
+    },
+    {
+      name: 'a lifetime that is no number',
+      bootstrap: client({ access_token_validity: '60' }),
+      want: ['clients[0].access_token_validity: must be of type integer'],
+    },
+    {
+      name: 'a lifetime of nothing',
+      bootstrap: client({ refresh_token_validity: 0 }),
+      want: ['clients[0].refresh_token_validity: must be at least 1'],
+    },
+    {
+      name: 'the spelling of another system',
+      bootstrap: client({ secret: 'readable' }),
+      want: ['clients[0].secret: is called client_secret here'],
+    },
+    {
+      name: 'a symmetric client key',
+      bootstrap: client({ jwks: { kty: 'oct', k: 'AAAA' } }),
+      want: ['clients[0].jwks: Client jwt configuration cannot be parsed'],
+    },
+    {
+      name: 'two client keys of one name',
+      bootstrap: client({
+        jwks: {
+          keys: [
+            { kty: 'RSA', kid: 'a' },
+            { kty: 'RSA', kid: 'a' },
+          ],
+        },
+      }),
+      want: ['clients[0].jwks: Invalid private_key_jwt: duplicate kid in JWKSet not allowed'],
+    },
+    {
+      name: 'client keys over http',
+      bootstrap: client({ jwks_uri: 'http://app.example/jwks' }),
+      want: ['clients[0].jwks_uri: Invalid private_key_jwt: jwks_uri with http is not on localhost'],
+    },
+    {
+      name: 'client keys on a name that only looks like loopback',
+      bootstrap: client({ jwks_uri: 'http://127.0.0.1.example/jwks' }),
+      want: ['clients[0].jwks_uri: Invalid private_key_jwt: jwks_uri with http is not on localhost'],
+    },
+    {
+      name: 'a client twice',
+      bootstrap: {
+        clients: [
+          { client_id: 'a', authorized_grant_types: 'password' },
+          { client_id: 'a', authorized_grant_types: 'password' },
+        ],
+      },
+      want: ['clients[1].client_id: is there twice'],
+    },
+    {
+      name: 'an internal user without a password',
+      bootstrap: { users: [{ userName: 'u', emails: [{ value: 'u@example.org' }] }] },
+      want: ['users[0].password: an internal user needs password or password_file'],
+    },
+    {
+      name: 'a user name with a blank',
+      bootstrap: user({ userName: 'a b' }),
+      want: [String.raw`users[0].userName: Username must match pattern: [\p{L}+0-9+\-_.@'!]+`],
+    },
+    {
+      name: 'a user without an address',
+      bootstrap: user({ emails: [] }),
+      want: ['users[0].emails: must have at least 1 entries'],
+    },
+    {
+      name: 'a user with two addresses',
+      bootstrap: user({ emails: [{ value: 'a@example.org' }, { value: 'b@example.org' }] }),
+      want: ['users[0].emails: must have at most 1 entries'],
+    },
+    { name: 'an unknown field of a user', bootstrap: user({ mail: 'x' }), want: ['users[0].mail: is not a known key'] },
+    {
+      name: 'a user twice, whatever the case',
+      bootstrap: {
+        users: ['u', 'U'].map(userName => ({ userName, password: 'p', emails: [{ value: 'x@example.org' }] })),
+      },
+      want: ['users[1].userName: is there twice'],
+    },
+    {
+      name: 'a group twice, whatever the case',
+      bootstrap: { groups: [{ displayName: 'a.b' }, { displayName: 'A.B' }] },
+      want: ['groups[1].displayName: is there twice'],
+    },
+    {
+      name: 'a mapping twice',
+      bootstrap: {
+        external_groups: [
+          { displayName: 'a', externalGroup: 'CN=x' },
+          { displayName: 'a', externalGroup: 'cn=x', origin: 'ldap' },
+        ],
+      },
+      want: ['external_groups[1].externalGroup: is there twice'],
+    },
+    {
+      name: 'an unknown provider type',
+      bootstrap: { identity_providers: [{ originKey: 'o', type: 'oidc', name: 'O' }] },
+      want: ['identity_providers[0].type: must be one of svc, ldap, saml, oauth2.0, oidc1.0, keystone'],
+    },
+    {
+      name: 'the origin ldap for something else',
+      bootstrap: { identity_providers: [{ originKey: 'ldap', type: 'saml', name: 'O' }] },
+      want: ['identity_providers[0].originKey: ldap is the origin of type ldap and of no other'],
+    },
+    {
+      name: 'half a lockout policy',
+      bootstrap: { identity_providers: [{ ...policy, config: { lockoutPolicy: { lockoutAfterFailures: 3 } } }] },
+      want: [
+        'identity_providers[0].config.lockoutPolicy.countFailuresWithin: must be a whole number that is not negative',
+        'identity_providers[0].config.lockoutPolicy.lockoutPeriodSeconds: must be a whole number that is not negative',
+      ],
+    },
+    {
+      name: 'provider settings that are no JSON',
+      bootstrap: { identity_providers: [{ ...policy, config: '{' }] },
+      want: ['identity_providers[0].config: is not JSON text of an object'],
+    },
+    {
+      name: 'the default zone once more',
+      bootstrap: zone({ id: 'svc' }),
+      want: ['identity_zones[0].id: svc is the id of the default zone'],
+    },
+    {
+      name: 'a subdomain that is no host name',
+      bootstrap: zone({ subdomain: 'a/b' }),
+      want: ['identity_zones[0].subdomain: must be a name that can stand in front of a host name'],
+    },
+    {
+      name: 'zones inside a zone',
+      bootstrap: zone({ bootstrap: { identity_zones: [] } }),
+      want: ['identity_zones[0].bootstrap.identity_zones: is not a known key'],
+    },
+    {
+      name: 'a bad record inside a zone',
+      bootstrap: zone({ bootstrap: client(code) }),
+      want: [
+        'identity_zones[0].bootstrap.clients[0].redirect_uri: authorization_code grant type requires at least one redirect URL.',
+      ],
+    },
+    {
+      name: 'a subdomain twice',
+      bootstrap: {
+        identity_zones: [
+          { id: 'a', subdomain: 'x', name: 'A' },
+          { id: 'b', subdomain: 'X', name: 'B' },
+        ],
+      },
+      want: ['identity_zones[1].subdomain: is there twice'],
+    },
+  ]
+  for (const { name, bootstrap, compatibility = 'standard', want } of cases) {
+    it(`refuse ${name}`, async () => {
+      const got = await problemsOf(load(JSON.stringify({ compatibility, bootstrap })))
+      const short = got.map(line => line.replace(/^bootstrap\./, '').replace(/ Must be one of: \[.*\]$/, ''))
+      assert.deepEqual(short, want)
+    })
+  }
+
+  it('refuse default groups in two places', async () => {
+    const text = JSON.stringify({
+      zone_config: { userConfig: { defaultGroups: ['a'] } },
+      bootstrap: { default_groups: ['b'] },
+    })
+    const got = await problemsOf(load(text))
+    assert.deepEqual(got, [
+      'bootstrap.default_groups: cannot be given together with userConfig.defaultGroups of the zone',
+    ])
+  })
+
+  it('accept what the APIs accept', async () => {
+    const { bootstrap } = await load(
+      JSON.stringify({
+        bootstrap: {
+          clients: [
+            {
+              client_id: 'a',
+              authorized_grant_types: 'authorization_code,implicit',
+              redirect_uri: 'https://a.example/cb com.example.app:/cb',
+              post_logout_redirect_uris: ['https://a.example/'],
+            },
+            {
+              client_id: 'k',
+              authorized_grant_types: ['client_credentials'],
+              jwks: { keys: [{ kty: 'RSA', n: 'AA', e: 'AQAB' }] },
+            },
+            { client_id: 'u', authorized_grant_types: ['client_credentials'], jwks_uri: 'http://127.0.0.1:9000/jwks' },
+          ],
+          users: [{ userName: 'someone from ldap', origin: 'ldap', emails: [{ value: 'x@example.org' }] }],
+          default_groups: ['openid', 'openid'],
+          identity_zones: [
+            { id: ' z1 ', subdomain: 'Z1', name: 'Zone 1', bootstrap: { groups: [{ displayName: 'g' }] } },
+          ],
+        },
+      }),
+    )
+    assert.equal(bootstrap.clients.length, 3)
+    assert.deepEqual(bootstrap.defaultGroups, ['openid'])
+    assert.equal(bootstrap.identityZones[0]?.id, 'z1')
+    assert.equal(bootstrap.identityZones[0]?.subdomain, 'z1')
+    assert.deepEqual(bootstrap.identityZones[0]?.bootstrap.groups, [{ displayName: 'g' }])
+  })
+
+  it('accept wildcard redirects in uaa', async () => {
+    const bootstrap = client({ ...code, redirect_uri: ['http*://*.apps.example.org:*/**', 'http://localhost:8080/*'] })
+    assert.deepEqual(await problemsOf(load(JSON.stringify({ compatibility: 'uaa', bootstrap }))), [])
+  })
+})
