@@ -12,18 +12,31 @@ const root = path.join(__dirname, '..')
 // is first used, so that it is set before anything else happens.
 if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(Math.max(16, 2 * os.cpus().length))
 
+// V8 lets the space for young objects grow to three times 16 MB (and more on large machines); a server whose requests
+// leave next to nothing behind is as fast with less. The flag only counts when it is there from the beginning.
+const FLAGS = ['--max-semi-space-size=8']
+
 const node = findNode(root)
+const isTuned = process.execArgv.concat((process.env.NODE_OPTIONS || '').split(' ')).some(isHeapFlag)
+const ownArguments = FLAGS.concat(__filename, process.argv.slice(2))
 if (node === undefined) {
   process.stderr.write(`latchkey: ${missingNodeMessage()}\n`)
   process.exitCode = 1
 } else if (node !== process.execPath) {
-  runInstead(node, [__filename].concat(process.argv.slice(2)))
+  runInstead(node, ownArguments)
+} else if (!isTuned && process.platform !== 'win32' && process.execve) {
+  process.execve(node, [node].concat(process.execArgv, ownArguments)) // the same process begins anew
 } else {
   keepCompiledCode()
   import('../src/cli/latchkey.ts').catch(error => {
     process.stderr.write(`latchkey: ${error.stack}\n`)
     process.exitCode = 1
   })
+}
+
+/** Whether the operator, or this file, has already said how large the space may be. */
+function isHeapFlag(flag) {
+  return /^--max[-_]semi[-_]space[-_]size/.test(flag)
 }
 
 /** Keeps compiled code between starts: beside the packages or, where those are read-only, in the user's cache folder. */

@@ -1,11 +1,13 @@
 // The one description of the configuration file: the loader checks against it, and docs/config.schema.json is a copy of
 // it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
+import { LONGEST_SECONDS } from '../model/zone.ts'
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { zoneConfigSchema } from './zone-config-schema.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
-const seconds = (description: string) => ({ type: 'integer', minimum: 1, description }) as const
+const seconds = (description: string) =>
+  ({ type: 'integer', minimum: 1, maximum: LONGEST_SECONDS, description }) as const
 const fileOf = (what: string) =>
   text(`A file, relative to this one, that holds ${what}; a final line break is dropped.`)
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const

@@ -1,5 +1,7 @@
 // The zone's settings as the zone API has them (`clients-zones-providers.md` §5.2). Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
+import { LONGEST_SECONDS } from '../model/zone.ts'
+
 const text = { type: ['string', 'null'] } as const
 const flag = { type: 'boolean' } as const
 const texts = { type: 'array', items: { type: 'string' } } as const
@@ -19,6 +21,8 @@ const cors = closed({
   maxAge: { type: 'integer' },
 })
 
+const lifetime = { type: 'integer', minimum: -1, maximum: LONGEST_SECONDS } as const
+
 /** JSON Schema of `config` of a zone. */
 export const zoneConfigSchema = {
   ...closed({
@@ -33,8 +37,8 @@ export const zoneConfigSchema = {
     }),
     tokenPolicy: {
       ...closed({
-        accessTokenValidity: { ...number, description: 'Seconds; -1 is the default of the server.' },
-        refreshTokenValidity: { ...number, description: 'Seconds; -1 is the default of the server.' },
+        accessTokenValidity: { ...lifetime, description: 'Seconds; -1 is the default of the server.' },
+        refreshTokenValidity: { ...lifetime, description: 'Seconds; -1 is the default of the server.' },
         jwtRevocable: { ...flag, description: 'Whether JWT access tokens are stored and can be revoked.' },
         refreshTokenUnique: { ...flag, description: 'One refresh token per client and user.' },
         refreshTokenRotate: { ...flag, description: 'A new refresh token at each refresh.' },

@@ -4,6 +4,7 @@ import type { Client } from './client.ts'
 import { GRANT_TYPES } from './client.ts'
 import { keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
 import type { Service } from './service.ts'
+import { LONGEST_SECONDS } from './zone.ts'
 
 /** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
 export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'createdAt' | 'updatedAt'>
@@ -179,7 +180,9 @@ function readerOf(json: Readonly<Record<string, unknown>>, refuse: (key: string,
   function seconds(key: string): number | undefined {
     const found = value(key)
     if (found === undefined) return undefined
-    if (typeof found === 'number' && Number.isSafeInteger(found) && found > 0) return found
+    if (typeof found === 'number' && Number.isInteger(found) && found > 0 && found <= LONGEST_SECONDS) {
+      return found
+    }
     refuse(key, `${key} must be a positive number of seconds`)
     return undefined
   }
@@ -214,7 +217,7 @@ function isExactRedirectUri(uri: string): boolean {
 }
 
 /** UAA: `scheme://[user:pw@]host[:port][/path]`; `*` anywhere but in the last two labels of the host, or as whole port. */
-function isRedirectPattern(uri: string): boolean {
+export function isRedirectPattern(uri: string): boolean {
   const parts =
     /^[a-z*][a-z0-9+.*-]*:\/\/(?:[^\s,@/]+@)?(\[[0-9a-f:.]+\]|[a-z0-9_.*-]+)(?::(?:\d+|\*))?(?:\/[^\s,]*)?$/i
   const host = parts.exec(uri)?.[1]

@@ -99,9 +99,25 @@ export function defaultGroups(zone: Zone, serviceName: string): readonly string[
   )
 }
 
-/** The zone's own value when it is set, that is present and not -1. */
+/** The longest lifetime that can be set, 68 years: what is added to the present moment must stay a date. */
+export const LONGEST_SECONDS = 2 ** 31 - 1
+
+/** The zone's own lifetime when it is set, that is present and not -1 (nor anything else that is no lifetime). */
 export function setting(value: number | undefined): number | undefined {
-  return value === undefined || value < 0 ? undefined : value
+  return value !== undefined && value >= 1 && value <= LONGEST_SECONDS ? value : undefined
+}
+
+/** A link of the zone with its variables filled in: `{zone.id}` and `{zone.subdomain}`. */
+export const linkOf = (zone: Zone, link: string): string =>
+  link
+    .replaceAll('{zone.id}', encodeURIComponent(zone.id))
+    .replaceAll('{zone.subdomain}', encodeURIComponent(zone.subdomain))
+
+/** The zone's pages for who has no account or forgot the password; none where the zone switched them off. */
+export function selfServiceLinks(zone: Zone): { readonly signup?: string; readonly passwd?: string } {
+  const { selfServiceLinksEnabled, signup, passwd } = zone.config.links?.selfService ?? {}
+  if (selfServiceLinksEnabled === false) return {}
+  return { ...(signup && { signup: linkOf(zone, signup) }), ...(passwd && { passwd: linkOf(zone, passwd) }) }
 }
 
 const DEFAULT_PROMPTS: readonly Prompt[] = [
