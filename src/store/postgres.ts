@@ -49,6 +49,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   // A connection may be lost between two statements of a transaction, when nobody else listens: the next one fails.
   pool.on('connect', client => client.on('error', () => {}))
   const textOf = createTexts()
+  const underWay = new Set<Promise<unknown>>()
   let closed = false
 
   async function run<Args extends object, Row>(
@@ -67,8 +68,19 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     }
   }
 
+  /** Remembered until it ends, because a pool that is being closed leaves those alone who wait for a connection. */
   async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     if (closed) throw new StoreUnavailable('the store is closed')
+    const working = withOwnClient(work)
+    underWay.add(working)
+    try {
+      return await working
+    } finally {
+      underWay.delete(working)
+    }
+  }
+
+  async function withOwnClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
       throw translate(error)
     })
@@ -144,6 +156,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     async close() {
       if (closed) return
       closed = true
+      await Promise.allSettled(underWay)
       await Promise.all([feed.stop(), pool.end()])
     },
   }

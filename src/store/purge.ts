@@ -30,7 +30,8 @@ const RULES: readonly Rule[] = [
   rule('revoked_grants', 'zone_id, grant_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at'),
-  rule('sign_in_failures', 'id', 'failed_at', 24 * HOUR),
+  // A lock may last for weeks, and holds only while its failures are known.
+  rule('sign_in_failures', 'id', 'failed_at', 31 * 24 * HOUR),
   // Every process has read them within a second; one that slept for longer notices that they are gone.
   rule('changes', 'id', 'changed_at', 5 * MINUTE),
 ]

@@ -140,7 +140,7 @@ export interface TokenStore {
   use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
   /** Deletes one token; whether there was one. */
   delete(zoneId: string, idDigest: string): Promise<boolean>
-  /** Deletes every stored refresh token of the client and user (`refreshTokenUnique`). */
+  /** Deletes the client's and user's refresh tokens that were not used (`refreshTokenUnique`); a used one tells of theft. */
   deleteRefreshTokens(zoneId: string, clientId: string, userId: string): Promise<void>
   /** Revokes everything of one grant: deletes its stored tokens and remembers the grant until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>

@@ -55,9 +55,11 @@ const USE = statement<TokenKey & { used_at: number }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at is null`,
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
+// A used one stays: its second use has to be noticed.
 const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; user_id: string }>(
   `delete from tokens
-   where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'`,
+   where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
+   and used_at is null`,
 )
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 // Whoever revokes again may shorten nothing.

@@ -63,6 +63,15 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     }
   }
 
+  /** After a broken disk even this can fail; the next `begin` then says so to whoever comes. */
+  function undo(): void {
+    try {
+      connection.rollback()
+    } catch {
+      // nothing was acknowledged, so nothing is lost
+    }
+  }
+
   async function runBatch(jobs: readonly Job[]): Promise<void> {
     const settles: Settle[] = []
     try {
@@ -73,8 +82,8 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
       }
       connection.commit()
     } catch (error) {
-      connection.rollback()
       for (const job of jobs) job.reject(error)
+      undo()
       return
     }
     for (const settle of settles) settle()

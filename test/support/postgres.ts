@@ -79,7 +79,19 @@ async function start(): Promise<string> {
   try {
     execFileSync(
       join(bin, 'initdb'),
-      ['-D', data, '-U', 'latchkey', '-E', 'UTF8', '--locale=C', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`, '-N'],
+      [
+        '-D',
+        data,
+        '-U',
+        'latchkey',
+        '-E',
+        'UTF8',
+        '--locale=C',
+        '-A',
+        'scram-sha-256',
+        `--pwfile=${passwordFile}`,
+        '-N',
+      ],
       { ...asUser, stdio: ['ignore', 'ignore', 'pipe'] },
     )
   } catch (error) {

@@ -1,0 +1,959 @@
+// What every database must do, written once and run for each.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { stopwatch, systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { AlreadyExists, type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
+import { propertyCases } from './properties.ts'
+import {
+  approval,
+  at,
+  client,
+  code,
+  fullClient,
+  fullCode,
+  fullToken,
+  fullUser,
+  fullZone,
+  group,
+  key,
+  provider,
+  session,
+  signedIn,
+  token,
+  user,
+  zone,
+} from './records.ts'
+
+const OTHER_PROCESS = fileURLToPath(new URL('other-process.ts', import.meta.url))
+
+/** Lets another process do a task of `other-process.ts`, and answers what it printed. */
+export async function inOtherProcess(url: string, task: string, argument = ''): Promise<unknown> {
+  const { stdout } = await promisify(execFile)(process.execPath, [OTHER_PROCESS, url, task, argument])
+  return JSON.parse(stdout)
+}
+
+/** Asks again until the answer is the expected one, and fails after the second that a change may take to arrive. */
+export async function withinOneSecond(expected: unknown, ask: () => Promise<unknown>): Promise<void> {
+  const elapsed = stopwatch()
+  for (;;) {
+    const answer = await ask()
+    const late = elapsed() > 1000
+    if (late || answer === expected) {
+      assert.equal(answer, expected)
+      return
+    }
+    await pause(20)
+  }
+}
+
+/** A zone id that no other test uses, so that all can share one database. */
+const newZone = (() => {
+  let count = 0
+  return () => `zone-${(count += 1)}`
+})()
+
+/** The whole suite for one database. */
+export function storeCases(kind: DatabaseKind): void {
+  let database: TestDatabase
+  let store: Store
+  const open = (): Promise<Store> => openStore(database.url, { clock: systemClock })
+
+  before(async () => {
+    database = await freshDatabase(kind)
+    store = await open()
+  })
+  after(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  describe('keeps records as they were', () => {
+    const z = newZone()
+    const cases: { name: string; want: object; keep: () => Promise<unknown>; find: () => Promise<unknown> }[] = [
+      ...[zone({ id: 'za', subdomain: 'za' }), zone({ ...fullZone, id: 'zb', subdomain: 'zb' })].map(want => ({
+        name: `zone ${want.id}`,
+        want,
+        keep: () => store.zones.insert(want),
+        find: () => store.zones.find(want.id),
+      })),
+      ...[client({ zoneId: z }), client({ ...fullClient, zoneId: z, clientId: 'full' })].map(want => ({
+        name: `client ${want.clientId}`,
+        want,
+        keep: () => store.clients.insert(z, want),
+        find: () => store.clients.find(z, want.clientId),
+      })),
+      ...[user({ zoneId: z }), user({ ...fullUser, zoneId: z, id: 'u2', userName: 'full' })].map(want => ({
+        name: `user ${want.id}`,
+        want,
+        keep: () => store.users.insert(z, want),
+        find: () => store.users.find(z, want.id),
+      })),
+      ...[group({ zoneId: z }), group({ zoneId: z, id: 'g2', displayName: 'Full', description: '', version: 2 })].map(
+        want => ({
+          name: `group ${want.id}`,
+          want,
+          keep: () => store.groups.insert(z, want),
+          find: () => store.groups.findByName(z, want.displayName),
+        }),
+      ),
+      ...[provider({ zoneId: z }), provider({ zoneId: z, id: 'i2', originKey: 'off', active: false })].map(want => ({
+        name: `identity provider ${want.originKey}`,
+        want,
+        keep: () => store.providers.insert(z, want),
+        find: () => store.providers.findByOrigin(z, want.originKey),
+      })),
+      ...[
+        key({ zoneId: z }),
+        key({ zoneId: z, keyId: 'k2', sealedPrivateKey: 'v1.x', active: true, algorithm: 'EdDSA' }),
+      ].map(want => ({
+        name: `signing key ${want.keyId}`,
+        want,
+        keep: () => store.keys.save(z, want),
+        find: async () => (await store.keys.list(z)).find(({ keyId }) => keyId === want.keyId),
+      })),
+      ...[approval({ zoneId: z }), approval({ zoneId: z, scope: 'roles', status: 'DENIED' })].map(want => ({
+        name: `approval of ${want.scope}`,
+        want,
+        keep: () => store.approvals.save(z, [want]),
+        find: async () => (await store.approvals.list(z, 'u1', 'app', at(0))).find(({ scope }) => scope === want.scope),
+      })),
+      ...[
+        code({ zoneId: z }),
+        code({ ...fullCode, zoneId: z, codeDigest: 'c2' }),
+        code({ zoneId: z, codeDigest: 'c3', codeChallengeMethod: 'plain', amr: [], scopes: [], tokenFormat: 'jwt' }),
+      ].map(want => ({
+        name: `code ${want.codeDigest}`,
+        want: { outcome: 'redeemed', code: want },
+        keep: () => store.codes.insert(z, want),
+        find: () => store.codes.redeem(z, want.codeDigest, at(1)),
+      })),
+      ...[token({ zoneId: z }), token({ ...fullToken, zoneId: z, idDigest: 't2' })].map(want => ({
+        name: `token ${want.idDigest}`,
+        want,
+        keep: () => store.tokens.insert(z, want),
+        find: () => store.tokens.find(z, want.idDigest),
+      })),
+      ...[
+        session({ zoneId: z }),
+        session({ zoneId: z, idDigest: 's2', savedRequest: '/oauth/authorize?x=1', pendingApproval: '' }),
+        signedIn({ zoneId: z, idDigest: 's3', savedRequest: '' }),
+      ].map(want => ({
+        name: `session ${want.idDigest}`,
+        want,
+        keep: () => store.sessions.insert(z, want),
+        find: () => store.sessions.find(z, want.idDigest),
+      })),
+    ]
+    for (const { name, want, keep, find } of cases) {
+      it(name, async () => {
+        await keep()
+        assert.deepEqual(await find(), want)
+      })
+    }
+
+    it('replaces every member of a record, and clears those that are absent', async () => {
+      const z = newZone()
+      await store.zones.insert(zone({ ...fullZone, id: z, subdomain: z }))
+      await store.zones.update(zone({ id: z, subdomain: z }))
+      assert.deepEqual(await store.zones.find(z), zone({ id: z, subdomain: z }))
+      await store.clients.insert(z, client({ ...fullClient, zoneId: z }))
+      await store.clients.update(z, client({ zoneId: z }))
+      assert.deepEqual(await store.clients.find(z, 'app'), client({ zoneId: z }))
+      await store.users.insert(z, user({ ...fullUser, zoneId: z }))
+      await store.users.update(z, user({ zoneId: z }))
+      assert.deepEqual(await store.users.find(z, 'u1'), user({ zoneId: z }))
+      await store.groups.insert(z, group({ zoneId: z, description: 'x' }))
+      await store.groups.update(z, group({ zoneId: z, displayName: 'renamed' }))
+      assert.deepEqual(await store.groups.findByName(z, 'renamed'), group({ zoneId: z, displayName: 'renamed' }))
+      assert.equal(await store.groups.findByName(z, 'cloud.read'), undefined)
+      await store.providers.insert(z, provider({ zoneId: z }))
+      await store.providers.update(z, provider({ zoneId: z, originKey: 'moved', config: {} }))
+      assert.deepEqual(
+        await store.providers.findByOrigin(z, 'moved'),
+        provider({ zoneId: z, originKey: 'moved', config: {} }),
+      )
+      assert.equal(await store.providers.findByOrigin(z, 'ldap'), undefined)
+    })
+
+    propertyCases(() => store)
+  })
+
+  describe('refuses a second record with the same natural key', () => {
+    const z = newZone()
+    const cases: { name: string; insert: () => Promise<void>; message: string }[] = [
+      { name: 'zone id', insert: () => store.zones.insert(zone({ id: z, subdomain: `${z}-b` })), message: 'zone' },
+      { name: 'subdomain', insert: () => store.zones.insert(zone({ id: `${z}-b`, subdomain: z })), message: 'zone' },
+      { name: 'client id', insert: () => store.clients.insert(z, client({ name: 'x' })), message: 'client' },
+      { name: 'user id', insert: () => store.users.insert(z, user({ userName: 'x' })), message: 'user' },
+      {
+        name: 'user name, whatever the case',
+        insert: () => store.users.insert(z, user({ id: 'u9', userName: 'MARISSA' })),
+        message: 'user',
+      },
+      { name: 'group id', insert: () => store.groups.insert(z, group({ displayName: 'x' })), message: 'group' },
+      {
+        name: 'group name, whatever the case',
+        insert: () => store.groups.insert(z, group({ id: 'g9', displayName: 'Cloud.READ' })),
+        message: 'group',
+      },
+      {
+        name: 'origin key',
+        insert: () => store.providers.insert(z, provider({ id: 'i9' })),
+        message: 'identity provider',
+      },
+      {
+        name: 'code',
+        insert: () => store.codes.insert(z, code()),
+        message: 'authorization code',
+      },
+      { name: 'token', insert: () => store.tokens.insert(z, token()), message: 'token' },
+      { name: 'session', insert: () => store.sessions.insert(z, session()), message: 'session' },
+    ]
+    before(async () => {
+      await store.zones.insert(zone({ id: z, subdomain: z }))
+      await store.clients.insert(z, client())
+      await store.users.insert(z, user())
+      await store.groups.insert(z, group())
+      await store.providers.insert(z, provider())
+      await store.codes.insert(z, code())
+      await store.tokens.insert(z, token())
+      await store.sessions.insert(z, session())
+    })
+    for (const { name, insert, message } of cases) {
+      it(name, async () => {
+        await assert.rejects(insert(), (error: unknown) => {
+          assert.ok(error instanceof AlreadyExists)
+          assert.equal(error.message, `${message} already exists`)
+          return true
+        })
+      })
+    }
+
+    it('also when an update takes the name of another', async () => {
+      await store.users.insert(z, user({ id: 'u2', userName: 'other' }))
+      await assert.rejects(store.users.update(z, user({ id: 'u2', userName: 'Marissa' })), AlreadyExists)
+      assert.equal((await store.users.find(z, 'u2'))?.userName, 'other')
+    })
+
+    it('but allows it in another zone, and a user name at another origin', async () => {
+      const other = newZone()
+      await store.users.insert(other, user())
+      await store.users.insert(z, user({ id: 'u3', origin: 'ldap' }))
+      assert.equal((await store.users.findByName(z, 'ldap', 'marissa'))?.id, 'u3')
+    })
+  })
+
+  describe('compares names without case', () => {
+    const names: { name: string; asked: string }[] = [
+      { name: 'Marissa', asked: 'mARISSA' },
+      { name: 'ÄÖÜ-Ñandú', asked: 'äöü-ñANDÚ' },
+      { name: 'Дмитрий', asked: 'дМИТРИЙ' },
+      { name: 'ΑΒΓ', asked: 'αβγ' },
+    ]
+    for (const { name, asked } of names) {
+      it(`${name} as ${asked}`, async () => {
+        const z = newZone()
+        await store.users.insert(z, user({ zoneId: z, userName: name }))
+        await store.groups.insert(z, group({ zoneId: z, displayName: name }))
+        assert.equal((await store.users.findByName(z, 'svc', asked))?.userName, name)
+        assert.equal((await store.groups.findByName(z, asked))?.displayName, name)
+        assert.deepEqual(
+          (await store.groups.findByNames(z, [asked])).map(({ displayName }) => displayName),
+          [name],
+        )
+        await assert.rejects(store.users.insert(z, user({ id: 'u2', userName: asked })), AlreadyExists)
+      })
+    }
+  })
+
+  describe('takes any text', () => {
+    const texts = [
+      `'; drop table users; --`,
+      `" or 1=1`,
+      '%_\\',
+      ':zone_id $1 ? ?1 {}',
+      '😀 e\u0301 \u202e \u0001 \ufffd',
+      ' ',
+      '',
+    ]
+    for (const text of texts) {
+      it(JSON.stringify(text), async () => {
+        const z = newZone()
+        const want = user({ zoneId: z, userName: text, email: text, givenName: text, origin: text })
+        await store.users.insert(z, want)
+        assert.deepEqual(await store.users.findByName(z, text, text), want)
+        await store.clients.insert(z, client({ zoneId: z, clientId: text, name: text }))
+        assert.equal((await store.clients.find(z, text))?.name, text)
+        assert.equal(await store.clients.find(z, `${text}x`), undefined)
+      })
+    }
+
+    const impossible = ['a\0b', '\0', 'lone \ud800 surrogate']
+    for (const text of impossible) {
+      it(`finds nothing under ${JSON.stringify(text)}, which no row can hold`, async () => {
+        assert.equal(await store.zones.find(text), undefined)
+        assert.equal(await store.zones.findBySubdomain(text), undefined)
+        assert.equal(await store.clients.find('z1', text), undefined)
+        assert.equal(await store.clients.find(text, 'app'), undefined)
+        assert.equal(await store.users.find('z1', text), undefined)
+        assert.equal(await store.users.findByName('z1', 'svc', text), undefined)
+        assert.equal(await store.groups.findByName('z1', text), undefined)
+        assert.deepEqual(await store.groups.findByNames('z1', [text]), [])
+        assert.deepEqual(await store.groups.namesOfUser('z1', text), [])
+        assert.equal(await store.providers.findByOrigin('z1', text), undefined)
+        assert.deepEqual(await store.providers.listActive(text), [])
+        assert.deepEqual(await store.keys.list(text), [])
+        assert.deepEqual(await store.codes.redeem('z1', text, at(0)), { outcome: 'unknown' })
+        assert.equal(await store.tokens.find('z1', text), undefined)
+        assert.equal(await store.tokens.use('z1', text, at(0)), false)
+        assert.equal(await store.tokens.delete('z1', text), false)
+        assert.equal(await store.tokens.isGrantRevoked('z1', text), false)
+        assert.equal(await store.sessions.find('z1', text), undefined)
+        assert.deepEqual(await store.events.failures('z1', text, at(0)), [])
+        assert.equal(await store.bootstrap.applied('z1', 'client', text), undefined)
+      })
+
+      it(`keeps nothing that says ${JSON.stringify(text)} instead of changing it`, async () => {
+        const z = newZone()
+        await assert.rejects(store.users.insert(z, user({ givenName: text })), TypeError)
+        assert.equal(await store.users.find(z, 'u1'), undefined)
+      })
+    }
+
+    it('does not take a zone and a key for others that read the same when joined', async () => {
+      await store.clients.insert('joined', client({ zoneId: 'joined', clientId: 'app' }))
+      assert.notEqual(await store.clients.find('joined', 'app'), undefined)
+      assert.equal(await store.clients.find('joined\0app', ''), undefined)
+      assert.equal(await store.clients.find('', 'joined\0app'), undefined)
+    })
+  })
+
+  describe('keeps zones apart', () => {
+    const mine = newZone()
+    const theirs = newZone()
+    before(async () => {
+      await store.clients.insert(mine, client({ zoneId: mine, secrets: [{ hash: 'h', revision: 'r' }] }))
+      await store.users.insert(mine, user({ zoneId: mine, passwordHash: 'h' }))
+      await store.groups.insert(mine, group({ zoneId: mine }))
+      await store.groups.addMember(mine, { groupId: 'g1', memberId: 'u1', memberType: 'USER', origin: 'svc' })
+      await store.providers.insert(mine, provider({ zoneId: mine }))
+      await store.keys.save(mine, key({ zoneId: mine, active: true }))
+      await store.approvals.save(mine, [approval({ zoneId: mine })])
+      await store.codes.insert(mine, code({ zoneId: mine }))
+      await store.tokens.insert(mine, token({ ...fullToken, zoneId: mine, idDigest: 't1' }))
+      await store.sessions.insert(mine, session({ zoneId: mine }))
+      await store.events.recordFailure(mine, 'u1', at(5))
+      await store.bootstrap.remember(mine, 'client', 'app', 'digest')
+      await store.tokens.revokeGrant(mine, 'revoked', at(100))
+    })
+
+    const reads: { name: string; read: () => Promise<unknown>; want: unknown }[] = [
+      { name: 'a client', read: () => store.clients.find(theirs, 'app'), want: undefined },
+      { name: 'a user by id', read: () => store.users.find(theirs, 'u1'), want: undefined },
+      { name: 'a user by name', read: () => store.users.findByName(theirs, 'svc', 'marissa'), want: undefined },
+      { name: 'a group', read: () => store.groups.findByName(theirs, 'cloud.read'), want: undefined },
+      { name: 'groups', read: () => store.groups.findByNames(theirs, ['cloud.read']), want: [] },
+      { name: 'memberships', read: () => store.groups.namesOfUser(theirs, 'u1'), want: [] },
+      { name: 'a provider', read: () => store.providers.findByOrigin(theirs, 'ldap'), want: undefined },
+      { name: 'providers', read: () => store.providers.listActive(theirs), want: [] },
+      { name: 'keys', read: () => store.keys.list(theirs), want: [] },
+      { name: 'approvals', read: () => store.approvals.list(theirs, 'u1', 'app', at(0)), want: [] },
+      { name: 'a token', read: () => store.tokens.find(theirs, 't1'), want: undefined },
+      { name: 'a revoked grant', read: () => store.tokens.isGrantRevoked(theirs, 'revoked'), want: false },
+      { name: 'a session', read: () => store.sessions.find(theirs, 's1'), want: undefined },
+      { name: 'failures', read: () => store.events.failures(theirs, 'u1', at(0)), want: [] },
+      {
+        name: 'what the bootstrap applied',
+        read: () => store.bootstrap.applied(theirs, 'client', 'app'),
+        want: undefined,
+      },
+      { name: 'a code', read: () => store.codes.redeem(theirs, 'c1', at(0)), want: { outcome: 'unknown' } },
+      { name: 'the use of a token', read: () => store.tokens.use(theirs, 't1', at(0)), want: false },
+      { name: 'the deletion of a token', read: () => store.tokens.delete(theirs, 't1'), want: false },
+    ]
+    for (const { name, read, want } of reads) {
+      it(`answers nothing of another zone for ${name}`, async () => assert.deepEqual(await read(), want))
+    }
+
+    it('changes nothing of another zone', async () => {
+      const everything = async (): Promise<unknown> => [
+        await store.clients.find(mine, 'app'),
+        await store.users.find(mine, 'u1'),
+        await store.groups.findByName(mine, 'cloud.read'),
+        await store.groups.namesOfUser(mine, 'u1'),
+        await store.providers.listActive(mine),
+        await store.keys.list(mine),
+        await store.approvals.list(mine, 'u1', 'app', at(0)),
+        await store.tokens.find(mine, 't1'),
+        await store.sessions.find(mine, 's1'),
+        await store.events.failures(mine, 'u1', at(0)),
+        await store.bootstrap.applied(mine, 'client', 'app'),
+      ]
+      const had = await everything()
+      await store.clients.update(theirs, client({ zoneId: mine, name: 'x' }))
+      await store.clients.renewSecretHash(theirs, 'app', { hash: 'x', revision: 'r' })
+      await store.users.update(theirs, user({ zoneId: mine, email: 'x' }))
+      await store.users.renewPasswordHash(theirs, 'u1', 'p1', 'x')
+      await store.users.recordLogon(theirs, 'u1', at(50))
+      await store.groups.update(theirs, group({ zoneId: mine, description: 'x' }))
+      const member = { memberId: 'u7', memberType: 'USER', origin: 'svc' } as const
+      await assert.rejects(store.groups.addMember(theirs, { ...member, groupId: 'g1' }))
+      await assert.rejects(store.groups.addExternal(theirs, { groupId: 'g1', externalGroup: 'x', origin: 'ldap' }))
+      await store.providers.update(theirs, provider({ zoneId: mine, name: 'x' }))
+      await store.keys.save(theirs, key({ zoneId: mine, active: true }))
+      await store.approvals.save(theirs, [approval({ zoneId: mine, status: 'DENIED' })])
+      await store.tokens.deleteRefreshTokens(theirs, 'app', 'u1')
+      await store.tokens.revokeGrant(theirs, 'grant', at(100))
+      await store.sessions.update(theirs, 's1', { savedRequest: 'x', lastSeenAt: at(99) })
+      await store.sessions.replace(theirs, 's1', signedIn({ zoneId: mine, idDigest: 's9' }))
+      await store.sessions.delete(theirs, 's1')
+      await store.events.clearFailures(theirs, 'u1')
+      await store.bootstrap.remember(theirs, 'client', 'app', 'x')
+      assert.deepEqual(await everything(), had)
+      assert.equal(await store.sessions.find(mine, 's9'), undefined)
+      assert.equal(await store.tokens.isGrantRevoked(mine, 'grant'), false)
+      assert.equal((await store.codes.redeem(mine, 'c1', at(0))).outcome, 'redeemed')
+    })
+  })
+
+  describe('zones', () => {
+    it('are found by subdomain, inactive ones too, and no longer by one that they gave up', async () => {
+      const [a, b] = [newZone(), newZone()]
+      await store.zones.insert(zone({ id: a, subdomain: a, active: false }))
+      await store.zones.insert(zone({ id: b, subdomain: b }))
+      assert.equal((await store.zones.findBySubdomain(a))?.id, a)
+      await store.zones.update(zone({ id: a, subdomain: `${a}-new` }))
+      assert.equal(await store.zones.findBySubdomain(a), undefined)
+      assert.equal((await store.zones.findBySubdomain(`${a}-new`))?.id, a)
+      await store.zones.update(zone({ id: b, subdomain: a }))
+      assert.equal((await store.zones.findBySubdomain(a))?.id, b)
+    })
+
+    it('have the default one under the empty subdomain', async () => {
+      await store.zones.insert(zone({ id: 'default', subdomain: '' }))
+      assert.equal((await store.zones.findBySubdomain(''))?.id, 'default')
+    })
+  })
+
+  describe('renewed hashes', () => {
+    it('replace that of the secret with the same revision only', async () => {
+      const z = newZone()
+      const secrets = [
+        { hash: 'old', revision: 'r1' },
+        { hash: 'kept', revision: 'r2' },
+      ]
+      await store.clients.insert(z, client({ zoneId: z, secrets }))
+      await store.clients.find(z, 'app')
+      await store.clients.renewSecretHash(z, 'app', { hash: 'new', revision: 'r1' })
+      await store.clients.renewSecretHash(z, 'app', { hash: 'late', revision: 'gone' })
+      await store.clients.renewSecretHash(z, 'nobody', { hash: 'late', revision: 'r1' })
+      assert.deepEqual((await store.clients.find(z, 'app'))?.secrets, [
+        { hash: 'new', revision: 'r1' },
+        { hash: 'kept', revision: 'r2' },
+      ])
+    })
+
+    it('leave a password that was changed meanwhile', async () => {
+      const z = newZone()
+      await store.users.insert(z, user({ zoneId: z, passwordHash: 'old' }))
+      await store.users.renewPasswordHash(z, 'u1', 'another', 'late')
+      assert.equal((await store.users.find(z, 'u1'))?.passwordHash, 'old')
+      await store.users.renewPasswordHash(z, 'u1', 'p1', 'new')
+      assert.deepEqual(await store.users.find(z, 'u1'), user({ zoneId: z, passwordHash: 'new' }))
+    })
+  })
+
+  describe('sign-ins', () => {
+    it('move the last logon to previous and forget the failures', async () => {
+      const z = newZone()
+      await store.users.insert(z, user({ zoneId: z }))
+      await store.events.recordFailure(z, 'u1', at(1))
+      await store.events.recordFailure(z, 'u2', at(1))
+      await store.users.recordLogon(z, 'u1', at(2))
+      assert.deepEqual(await store.users.find(z, 'u1'), user({ zoneId: z, lastLogonAt: at(2) }))
+      await store.users.recordLogon(z, 'u1', at(3))
+      assert.deepEqual(await store.users.find(z, 'u1'), user({ zoneId: z, lastLogonAt: at(3), previousLogonAt: at(2) }))
+      assert.deepEqual(await store.events.failures(z, 'u1', at(0)), [])
+      assert.deepEqual(await store.events.failures(z, 'u2', at(0)), [at(1)])
+    })
+
+    it('count each failure, also those of one moment, after the given one and in order', async () => {
+      const z = newZone()
+      for (const seconds of [3, 1, 2, 2]) await store.events.recordFailure(z, 'u1', at(seconds))
+      assert.deepEqual(await store.events.failures(z, 'u1', at(1)), [at(2), at(2), at(3)])
+      await store.events.clearFailures(z, 'u1')
+      assert.deepEqual(await store.events.failures(z, 'u1', at(0)), [])
+    })
+  })
+
+  describe('groups', () => {
+    it('reach through nested ones, and cycles are harmless', async () => {
+      const z = newZone()
+      for (const id of ['a', 'b', 'c', 'd', 'away'])
+        await store.groups.insert(z, group({ zoneId: z, id, displayName: id }))
+      const put = (memberId: string, memberType: 'USER' | 'GROUP', groupId: string): Promise<void> =>
+        store.groups.addMember(z, { groupId, memberId, memberType, origin: 'svc' })
+      await put('u1', 'USER', 'a')
+      await put('u1', 'USER', 'd')
+      await put('a', 'GROUP', 'b')
+      await put('b', 'GROUP', 'c')
+      await put('c', 'GROUP', 'a')
+      await put('u2', 'USER', 'away')
+      await put('u1', 'USER', 'a') // once more: nothing happens
+      assert.deepEqual(await store.groups.namesOfUser(z, 'u1'), ['a', 'b', 'c', 'd'])
+      assert.deepEqual(await store.groups.namesOfUser(z, 'a'), [], 'a group is no user')
+      assert.deepEqual(await store.groups.namesOfUser(z, 'nobody'), [])
+    })
+
+    it('are found many at a time, each once, unknown ones left out', async () => {
+      const z = newZone()
+      const names = Array.from({ length: 70 }, (_, number) => `scope.${String(number).padStart(2, '0')}`)
+      await Promise.all(names.map(name => store.groups.insert(z, group({ zoneId: z, id: name, displayName: name }))))
+      const found = await store.groups.findByNames(z, [...names, 'Scope.00', 'unknown'])
+      assert.deepEqual(
+        found.map(({ displayName }) => displayName),
+        names,
+      )
+      assert.deepEqual(await store.groups.findByNames(z, []), [])
+    })
+
+    it('take a mapping twice without complaint', async () => {
+      const z = newZone()
+      await store.groups.insert(z, group({ zoneId: z }))
+      const mapping = { groupId: 'g1', externalGroup: 'cn=readers', origin: 'ldap' }
+      await store.groups.addExternal(z, mapping)
+      await store.groups.addExternal(z, mapping)
+    })
+  })
+
+  describe('providers', () => {
+    it('are listed by origin key, active ones only, and anew after each change', async () => {
+      const z = newZone()
+      const listed = async (): Promise<string[]> =>
+        (await store.providers.listActive(z)).map(({ originKey }) => originKey)
+      assert.deepEqual(await listed(), [])
+      for (const originKey of ['saml', 'Zeta', 'ldap']) {
+        await store.providers.insert(z, provider({ zoneId: z, id: originKey, originKey }))
+      }
+      assert.deepEqual(await listed(), ['Zeta', 'ldap', 'saml'])
+      await store.providers.update(z, provider({ zoneId: z, id: 'ldap', originKey: 'ldap', active: false }))
+      assert.deepEqual(await listed(), ['Zeta', 'saml'])
+      assert.equal((await store.providers.findByOrigin(z, 'ldap'))?.active, false)
+    })
+  })
+
+  describe('signing keys', () => {
+    it('have one active among them, oldest first', async () => {
+      const z = newZone()
+      const listed = async (): Promise<unknown> =>
+        (await store.keys.list(z)).map(({ keyId, active }) => `${keyId}${active ? '*' : ''}`)
+      await store.keys.save(z, key({ zoneId: z, keyId: 'b', active: true, createdAt: at(2) }))
+      await store.keys.save(z, key({ zoneId: z, keyId: 'a', active: true, createdAt: at(1) }))
+      assert.deepEqual(await listed(), ['a*', 'b'])
+      await store.keys.save(z, key({ zoneId: z, keyId: 'b', active: true, createdAt: at(2) }))
+      assert.deepEqual(await listed(), ['a', 'b*'])
+      await store.keys.save(z, key({ zoneId: z, keyId: 'b', active: false, createdAt: at(2) }))
+      assert.deepEqual(await listed(), ['a', 'b'])
+      assert.equal((await store.keys.saveFirst(z, key({ zoneId: z, keyId: 'c', createdAt: at(3) }))).length, 3)
+      assert.deepEqual(await listed(), ['a', 'b', 'c*'])
+      await assert.rejects(async () => {
+        await store.keys.save(z, key({ zoneId: z, keyId: 'c', createdAt: at(3) }))
+        await store.keys.saveFirst(z, key({ zoneId: z, keyId: 'a' }))
+      }, AlreadyExists)
+    })
+
+    it('end with one active when several are saved at once', async () => {
+      const z = newZone()
+      const ids = Array.from({ length: 8 }, (_, number) => `k${number}`)
+      await Promise.all(ids.map(keyId => store.keys.save(z, key({ zoneId: z, keyId, active: true }))))
+      assert.equal((await store.keys.list(z)).filter(({ active }) => active).length, 1)
+    })
+  })
+
+  describe('approvals', () => {
+    it('are replaced, and left out once they expired', async () => {
+      const z = newZone()
+      await store.approvals.save(z, [
+        approval({ zoneId: z }),
+        approval({ zoneId: z, scope: 'roles', expiresAt: at(10) }),
+      ])
+      await store.approvals.save(z, [approval({ zoneId: z, status: 'DENIED', expiresAt: at(200) })])
+      const listed = await store.approvals.list(z, 'u1', 'app', at(10))
+      assert.deepEqual(listed, [approval({ zoneId: z, status: 'DENIED', expiresAt: at(200) })])
+    })
+
+    it('are stored all or none', async () => {
+      const z = newZone()
+      await assert.rejects(store.approvals.save(z, [approval({ zoneId: z }), approval({ zoneId: z, scope: '\0' })]))
+      assert.deepEqual(await store.approvals.list(z, 'u1', 'app', at(0)), [])
+    })
+  })
+
+  describe('tokens', () => {
+    it('are deleted with their grant, which stays revoked', async () => {
+      const z = newZone()
+      await store.tokens.insert(z, token({ zoneId: z, grantId: 'grant' }))
+      await store.tokens.insert(z, token({ zoneId: z, idDigest: 't2', grantId: 'other' }))
+      await store.tokens.insert(z, token({ zoneId: z, idDigest: 't3' }))
+      await store.tokens.revokeGrant(z, 'grant', at(100))
+      await store.tokens.revokeGrant(z, 'grant', at(50))
+      assert.equal(await store.tokens.find(z, 't1'), undefined)
+      assert.notEqual(await store.tokens.find(z, 't2'), undefined)
+      assert.notEqual(await store.tokens.find(z, 't3'), undefined)
+      assert.equal(await store.tokens.isGrantRevoked(z, 'grant'), true)
+      assert.equal(await store.tokens.isGrantRevoked(z, 'other'), false)
+    })
+
+    it('that refresh are deleted for one client and user, and no others', async () => {
+      const z = newZone()
+      const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
+      await store.tokens.insert(z, token({ ...refresh, idDigest: 'gone' }))
+      await store.tokens.insert(z, token({ ...refresh, idDigest: 'user', userId: 'u2' }))
+      await store.tokens.insert(z, token({ ...refresh, idDigest: 'client', clientId: 'other' }))
+      await store.tokens.insert(z, token({ ...refresh, idDigest: 'access', kind: 'access_token' }))
+      await store.tokens.deleteRefreshTokens(z, 'app', 'u1')
+      const left = await Promise.all(['gone', 'user', 'client', 'access'].map(id => store.tokens.find(z, id)))
+      assert.deepEqual(
+        left.map(found => found?.idDigest),
+        [undefined, 'user', 'client', 'access'],
+      )
+      assert.equal(await store.tokens.delete(z, 'user'), true)
+      assert.equal(await store.tokens.delete(z, 'user'), false)
+    })
+
+    it('remember when they were used', async () => {
+      const z = newZone()
+      await store.tokens.insert(z, token({ zoneId: z }))
+      assert.equal(await store.tokens.use(z, 't1', at(7)), true)
+      assert.equal(await store.tokens.use(z, 't1', at(8)), false)
+      assert.equal(await store.tokens.use(z, 'gone', at(8)), false)
+      assert.deepEqual(await store.tokens.find(z, 't1'), token({ zoneId: z, usedAt: at(7) }))
+    })
+  })
+
+  describe('sessions', () => {
+    it('change only in the members given, and undefined clears one', async () => {
+      const z = newZone()
+      const begun = session({ zoneId: z, savedRequest: '/a', pendingApproval: 'b' })
+      await store.sessions.insert(z, begun)
+      await store.sessions.update(z, 's1', {})
+      assert.deepEqual(await store.sessions.find(z, 's1'), begun)
+      await store.sessions.update(z, 's1', { lastSeenAt: at(9) })
+      assert.deepEqual(await store.sessions.find(z, 's1'), { ...begun, lastSeenAt: at(9) })
+      await store.sessions.update(z, 's1', { savedRequest: undefined, pendingApproval: 'c' })
+      assert.deepEqual(
+        await store.sessions.find(z, 's1'),
+        session({ zoneId: z, pendingApproval: 'c', lastSeenAt: at(9) }),
+      )
+      await store.sessions.update(z, 'gone', { lastSeenAt: at(9) })
+      await store.sessions.delete(z, 's1')
+      assert.equal(await store.sessions.find(z, 's1'), undefined)
+    })
+
+    it('are replaced together: when the new one cannot be, the old one stays', async () => {
+      const z = newZone()
+      await store.sessions.insert(z, session({ zoneId: z }))
+      await store.sessions.insert(z, session({ zoneId: z, idDigest: 'taken' }))
+      await assert.rejects(store.sessions.replace(z, 's1', signedIn({ zoneId: z, idDigest: 'taken' })), AlreadyExists)
+      assert.notEqual(await store.sessions.find(z, 's1'), undefined)
+      await store.sessions.replace(z, 's1', signedIn({ zoneId: z, idDigest: 'new' }))
+      assert.equal(await store.sessions.find(z, 's1'), undefined)
+      assert.deepEqual(await store.sessions.find(z, 'new'), signedIn({ zoneId: z, idDigest: 'new' }))
+      await store.sessions.replace(z, undefined, signedIn({ zoneId: z, idDigest: 'first' }))
+      assert.notEqual(await store.sessions.find(z, 'first'), undefined)
+    })
+  })
+
+  describe('the bootstrap', () => {
+    it('remembers the last definition of each record', async () => {
+      const z = newZone()
+      await store.bootstrap.remember(z, 'client', 'app', 'one')
+      await store.bootstrap.remember(z, 'client', 'app', 'two')
+      await store.bootstrap.remember(z, 'user', 'app', 'three')
+      assert.equal(await store.bootstrap.applied(z, 'client', 'app'), 'two')
+      assert.equal(await store.bootstrap.applied(z, 'user', 'app'), 'three')
+      assert.equal(await store.bootstrap.applied(z, 'group', 'app'), undefined)
+    })
+  })
+
+  describe('writes of one turn', () => {
+    it('fail alone: the others are kept', async () => {
+      const z = newZone()
+      await store.tokens.insert(z, token({ zoneId: z, idDigest: 'taken' }))
+      await store.sessions.insert(z, session({ zoneId: z, idDigest: 'taken' }))
+      const results = await Promise.allSettled([
+        store.tokens.insert(z, token({ zoneId: z, idDigest: 'a' })),
+        store.tokens.insert(z, token({ zoneId: z, idDigest: 'taken' })),
+        store.approvals.save(z, [approval({ zoneId: z }), approval({ zoneId: z, scope: '\0' })]),
+        store.sessions.replace(z, undefined, signedIn({ zoneId: z, idDigest: 'taken' })),
+        store.sessions.replace(z, undefined, signedIn({ zoneId: z, idDigest: 'b' })),
+        store.groups.addMember(z, { groupId: 'none', memberId: 'u', memberType: 'USER', origin: 'svc' }),
+        store.events.recordFailure(z, 'u1', at(1)),
+      ])
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'rejected', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+      )
+      assert.notEqual(await store.tokens.find(z, 'a'), undefined)
+      assert.deepEqual(await store.approvals.list(z, 'u1', 'app', at(0)), [])
+      assert.notEqual(await store.sessions.find(z, 'b'), undefined)
+      assert.equal((await store.sessions.find(z, 'taken'))?.signIn, undefined)
+      assert.deepEqual(await store.events.failures(z, 'u1', at(0)), [at(1)])
+    })
+
+    it('are found by whoever reads after them', async () => {
+      const z = newZone()
+      const digests = Array.from({ length: 1000 }, (_, number) => `t${number}`)
+      const found = await Promise.all(
+        digests.map(async idDigest => {
+          await store.tokens.insert(z, token({ zoneId: z, idDigest }))
+          return store.tokens.find(z, idDigest)
+        }),
+      )
+      assert.deepEqual(
+        found.map(row => row?.idDigest),
+        digests,
+      )
+    })
+  })
+
+  describe('under concurrency', () => {
+    it('a code is redeemed once, by whichever process and connection', async () => {
+      await store.codes.insert('z1', code({ codeDigest: 'raced' }))
+      const other = await open()
+      const here = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store : other))
+      const [own, ...others] = await Promise.all([
+        Promise.all(here.map(one => one.codes.redeem('z1', 'raced', at(0)))),
+        inOtherProcess(database.url, 'redeem', 'raced'),
+        inOtherProcess(database.url, 'redeem', 'raced'),
+      ])
+      await other.close()
+      const outcomes = [...own.map(({ outcome }) => outcome), ...others.flat()]
+      assert.equal(outcomes.filter(outcome => outcome === 'redeemed').length, 1)
+      assert.equal(outcomes.filter(outcome => outcome === 'used').length, 59)
+    })
+
+    it('an expired code is redeemed too, for the caller to judge', async () => {
+      const z = newZone()
+      await store.codes.insert(z, code({ zoneId: z, expiresAt: at(1) }))
+      assert.equal((await store.codes.redeem(z, 'c1', at(500))).outcome, 'redeemed')
+      const again = await store.codes.redeem(z, 'c1', at(501))
+      assert.deepEqual(again, { outcome: 'used', code: code({ zoneId: z, expiresAt: at(1) }) })
+    })
+
+    it('a refresh token is used once', async () => {
+      await store.tokens.insert('z1', token({ idDigest: 'raced' }))
+      const [own, others] = await Promise.all([
+        Promise.all(Array.from({ length: 20 }, () => store.tokens.use('z1', 'raced', at(0)))),
+        inOtherProcess(database.url, 'use', 'raced'),
+      ])
+      const outcomes = [...own, ...[others].flat()]
+      assert.equal(outcomes.length, 40)
+      assert.equal(outcomes.filter(used => used === true).length, 1)
+    })
+
+    it('processes that find an empty zone agree on one key', async () => {
+      const lists = await Promise.all([
+        ...['a', 'b', 'c'].map(async keyId => {
+          const keys = await store.keys.saveFirst('z1', key({ keyId, active: true }))
+          return keys.map(({ keyId }) => keyId)
+        }),
+        inOtherProcess(database.url, 'save-first', 'd'),
+        inOtherProcess(database.url, 'save-first', 'e'),
+      ])
+      assert.equal(new Set(lists.map(keys => JSON.stringify(keys))).size, 1)
+      assert.equal((await store.keys.list('z1')).length, 1)
+    })
+
+    it('two replacements by the same session leave one', async () => {
+      const z = newZone()
+      await store.sessions.insert(z, session({ zoneId: z }))
+      const next = signedIn({ zoneId: z, idDigest: 'next' })
+      const results = await Promise.allSettled([1, 2, 3].map(() => store.sessions.replace(z, 's1', next)))
+      assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+      assert.equal(await store.sessions.find(z, 's1'), undefined)
+    })
+
+    it('processes that write at the same time lose nothing', async () => {
+      await Promise.all(['p', 'q'].map(name => inOtherProcess(database.url, 'insert-tokens', name)))
+      for (const digest of ['p-0-0', 'p-9-19', 'q-0-0', 'q-9-19']) {
+        assert.notEqual(await store.tokens.find('z1', digest), undefined)
+      }
+    })
+
+    it('an empty database is made ready by whoever comes first', async () => {
+      const fresh = await freshDatabase(kind)
+      const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(fresh.url, { clock: systemClock })))
+      await stores[0]?.zones.insert(zone())
+      assert.deepEqual(await stores[3]?.zones.find('z1'), zone())
+      for (const one of stores) await one.close()
+      await fresh.drop()
+    })
+  })
+
+  describe('what is remembered', () => {
+    let other: Store
+    before(async () => {
+      other = await open()
+    })
+    after(() => other.close())
+
+    it('is the same object until it changes, then at once another', async () => {
+      const z = newZone()
+      await store.clients.insert(z, client({ zoneId: z }))
+      const first = await store.clients.find(z, 'app')
+      assert.equal(await store.clients.find(z, 'app'), first)
+      await store.clients.update(z, client({ zoneId: z, name: 'new' }))
+      assert.equal((await store.clients.find(z, 'app'))?.name, 'new')
+    })
+
+    it('is never older than a write that was awaited, whatever was being loaded', async () => {
+      const z = newZone()
+      await store.clients.insert(z, client({ zoneId: z }))
+      for (let round = 0; round < 30; round += 1) {
+        const name = `round ${round}`
+        const loads = Array.from({ length: 5 }, () => store.clients.find(z, 'app'))
+        await store.clients.update(z, client({ zoneId: z, name }))
+        assert.equal((await store.clients.find(z, 'app'))?.name, name)
+        await Promise.all(loads)
+        assert.equal((await store.clients.find(z, 'app'))?.name, name)
+      }
+    })
+
+    const z = newZone()
+    const cases: {
+      name: string
+      prepare: () => Promise<void>
+      change: () => Promise<void>
+      ask: () => Promise<unknown>
+    }[] = [
+      {
+        name: 'a zone',
+        prepare: () => store.zones.insert(zone({ id: z, subdomain: z, name: 'old' })),
+        change: () => store.zones.update(zone({ id: z, subdomain: z, name: 'new' })),
+        ask: async () => (await other.zones.findBySubdomain(z))?.name,
+      },
+      {
+        name: 'a client',
+        prepare: () => store.clients.insert(z, client({ zoneId: z, name: 'old' })),
+        change: () => store.clients.update(z, client({ zoneId: z, name: 'new' })),
+        ask: async () => (await other.clients.find(z, 'app'))?.name,
+      },
+      {
+        name: 'a client with a very long id',
+        prepare: () => store.clients.insert(z, client({ zoneId: z, clientId: 'x'.repeat(2000), name: 'old' })),
+        change: () => store.clients.update(z, client({ zoneId: z, clientId: 'x'.repeat(2000), name: 'new' })),
+        ask: async () => (await other.clients.find(z, 'x'.repeat(2000)))?.name,
+      },
+      {
+        name: 'the providers of a zone',
+        prepare: () => store.providers.insert(z, provider({ zoneId: z, name: 'old' })),
+        change: () => store.providers.update(z, provider({ zoneId: z, name: 'new' })),
+        ask: async () => (await other.providers.listActive(z))[0]?.name,
+      },
+      {
+        name: 'the keys of a zone',
+        prepare: () => store.keys.save(z, key({ zoneId: z, publicKey: 'old' })),
+        change: () => store.keys.save(z, key({ zoneId: z, publicKey: 'new' })),
+        ask: async () => (await other.keys.list(z))[0]?.publicKey,
+      },
+    ]
+    for (const { name, prepare, change, ask } of cases) {
+      it(`is forgotten within a second when another process changes ${name}`, async () => {
+        await prepare()
+        await withinOneSecond('old', ask)
+        await change()
+        await withinOneSecond('new', ask)
+      })
+    }
+
+    it('is forgotten within a second also for another program', async () => {
+      await store.clients.insert('z1', client({ clientId: 'app', name: 'old' }))
+      assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
+      await inOtherProcess(database.url, 'rename-client', 'new')
+      await withinOneSecond('new', async () => (await store.clients.find('z1', 'app'))?.name)
+    })
+  })
+
+  describe('the purge', () => {
+    const hours = (count: number): Date => at(count * 3600)
+    let fresh: TestDatabase
+    let purged: Store
+    before(async () => {
+      fresh = await freshDatabase(kind)
+      purged = await openStore(fresh.url, { clock: { now: () => at(0) } })
+    })
+    after(async () => {
+      await purged.close()
+      await fresh.drop()
+    })
+
+    it('deletes what expired and nothing else', async () => {
+      for (const expiresAt of [hours(1), hours(48)]) {
+        const id = `${expiresAt.getTime()}`
+        await purged.tokens.insert('z1', token({ idDigest: id, expiresAt }))
+        await purged.sessions.insert('z1', session({ idDigest: id, expiresAt }))
+        await purged.tokens.revokeGrant('z1', id, expiresAt)
+        await purged.approvals.save('z1', [approval({ scope: id, expiresAt })])
+      }
+      await purged.events.recordFailure('z1', 'u1', hours(1))
+      await purged.events.recordFailure('z1', 'u1', hours(2))
+      assert.equal(await purged.purge(hours(26)), 4)
+      assert.equal(await purged.purge(hours(26)), 0)
+      assert.equal(await purged.tokens.find('z1', `${hours(1).getTime()}`), undefined)
+      assert.notEqual(await purged.tokens.find('z1', `${hours(48).getTime()}`), undefined)
+      assert.notEqual(await purged.sessions.find('z1', `${hours(48).getTime()}`), undefined)
+      assert.equal(await purged.tokens.isGrantRevoked('z1', `${hours(48).getTime()}`), true)
+      assert.equal(await purged.tokens.isGrantRevoked('z1', `${hours(1).getTime()}`), false)
+      assert.equal((await purged.approvals.list('z1', 'u1', 'app', at(0))).length, 1)
+      assert.deepEqual(await purged.events.failures('z1', 'u1', at(0)), [hours(1), hours(2)])
+      await purged.purge(hours(31 * 24 + 2))
+      assert.deepEqual(await purged.events.failures('z1', 'u1', at(0)), [hours(2)])
+    })
+
+    it('keeps a used code for twelve hours after it expired, an unused one for ten minutes', async () => {
+      for (const codeDigest of ['used', 'unused']) {
+        await purged.codes.insert('z2', code({ codeDigest, expiresAt: at(0) }))
+      }
+      await purged.codes.redeem('z2', 'used', at(0))
+      assert.equal(await purged.purge(at(600)), 0)
+      assert.equal(await purged.purge(at(601)), 1)
+      assert.equal((await purged.codes.redeem('z2', 'unused', at(601))).outcome, 'unknown')
+      assert.equal(await purged.purge(hours(12)), 0)
+      assert.equal((await purged.codes.redeem('z2', 'used', hours(12))).outcome, 'used')
+      assert.ok((await purged.purge(new Date(hours(12).getTime() + 1))) > 0)
+      assert.equal((await purged.codes.redeem('z2', 'used', hours(12))).outcome, 'unknown')
+    })
+
+    it('takes at most 500 rows of a table at a time', async () => {
+      await Promise.all(
+        Array.from({ length: 1100 }, (_, number) =>
+          purged.tokens.insert('z3', token({ zoneId: 'z3', idDigest: `t${number}`, expiresAt: at(1) })),
+        ),
+      )
+      const gone = [await purged.purge(at(2)), await purged.purge(at(2)), await purged.purge(at(2))]
+      assert.deepEqual(gone, [500, 500, 100])
+    })
+  })
+
+  describe('a store', () => {
+    it('answers a ping, and refuses everything once it is closed', async () => {
+      const closed = await open()
+      await closed.ping()
+      const last = closed.tokens.insert('z1', token({ idDigest: 'last' }))
+      await closed.close()
+      await closed.close()
+      await last
+      assert.notEqual(await store.tokens.find('z1', 'last'), undefined)
+      await assert.rejects(closed.ping(), StoreUnavailable)
+      await assert.rejects(closed.tokens.insert('z1', token({ idDigest: 'later' })), StoreUnavailable)
+      await assert.rejects(closed.approvals.save('z1', []), StoreUnavailable)
+    })
+  })
+}

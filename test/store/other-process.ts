@@ -1,0 +1,39 @@
+// Another process of the same database: takes a URL, a task and its argument, and prints what came of it as JSON.
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { at, client, key, token } from './records.ts'
+
+const [url = '', task, argument = ''] = process.argv.slice(2)
+const store = await openStore(url, { clock: systemClock })
+const numbers = Array.from({ length: 20 }, (_, number) => number)
+
+async function perform(): Promise<unknown> {
+  switch (task) {
+    case 'redeem': {
+      const found = await Promise.all(numbers.map(() => store.codes.redeem('z1', argument, at(0))))
+      return found.map(({ outcome }) => outcome)
+    }
+    case 'use':
+      return Promise.all(numbers.map(() => store.tokens.use('z1', argument, at(0))))
+    case 'save-first': {
+      const keys = await store.keys.saveFirst('z1', key({ keyId: argument, active: true }))
+      return keys.map(({ keyId }) => keyId)
+    }
+    case 'insert-tokens':
+      for (let round = 0; round < 10; round += 1) {
+        const digests = numbers.map(number => `${argument}-${round}-${number}`)
+        await Promise.all(digests.map(idDigest => store.tokens.insert('z1', token({ idDigest }))))
+      }
+      return 'done'
+    case 'rename-client':
+      return store.clients.update('z1', client({ name: argument })).then(() => 'done')
+    default:
+      throw new Error(`unknown task ${task}`)
+  }
+}
+
+try {
+  process.stdout.write(JSON.stringify(await perform()))
+} finally {
+  await store.close()
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { freshDatabase } from '../support/databases.ts'
+import { administer } from '../support/postgres.ts'
+import { storeCases, withinOneSecond } from './cases.ts'
+import { client, token } from './records.ts'
+
+describe('the store on PostgreSQL', () => storeCases('postgres'))
+
+async function withDatabase(test: (store: Store, url: string, errors: unknown[]) => Promise<void>): Promise<void> {
+  const database = await freshDatabase('postgres')
+  const errors: unknown[] = []
+  const store = await openStore(database.url, { clock: systemClock, onError: error => errors.push(error) })
+  try {
+    await test(store, database.url, errors)
+  } finally {
+    await store.close()
+    await database.drop()
+  }
+}
+
+const DISCONNECT = `select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and application_name = 'latchkey'`
+
+/** A way to the database on which the connection that listens for changes can fall silent without ending. */
+async function silencingProxy(target: URL): Promise<{ url: string; silence(): void; resume(): void; close(): void }> {
+  const sockets = new Set<Socket>()
+  let listening: Socket | undefined
+  const server = createServer(near => {
+    const far = connect(Number(target.port), target.hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => [near, far].forEach(end => end.destroy()))
+    }
+    near.on('data', chunk => {
+      if (chunk.includes('listen latchkey_changes')) listening = far
+      far.write(chunk)
+    })
+    far.on('data', chunk => near.write(chunk))
+  })
+  const port = await freePort(server)
+  const url = new URL(target)
+  url.host = `127.0.0.1:${port}`
+  return {
+    url: url.href,
+    silence: () => listening?.pause(),
+    resume: () => listening?.resume(),
+    close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+function freePort(server: ReturnType<typeof createServer>): Promise<number> {
+  return new Promise(resolve => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : 0)
+    })
+  })
+}
+
+describe('a PostgreSQL store', () => {
+  it('remembers nothing while no news come, and takes it up again when they do', async t => {
+    const database = await freshDatabase('postgres')
+    t.after(() => database.drop())
+    const first = await openStore(database.url, { clock: systemClock })
+    await first.clients.insert('z1', client({ name: 'old' }))
+    await first.close()
+    const proxy = await silencingProxy(new URL(database.url))
+    t.after(() => proxy.close())
+    const store = await openStore(proxy.url, { clock: systemClock })
+    t.after(() => store.close())
+    const ask = async (): Promise<unknown> => (await store.clients.find('z1', 'app'))?.name
+    const isRemembered = async (): Promise<boolean> =>
+      (await store.clients.find('z1', 'app')) === (await store.clients.find('z1', 'app'))
+    await withinOneSecond(true, isRemembered)
+    assert.equal(await ask(), 'old')
+    proxy.silence()
+    await administer(database.url, `update clients set name = 'new'`)
+    await withinOneSecond('new', ask)
+    assert.equal(await isRemembered(), false)
+    await administer(database.url, `update clients set name = 'newer'`)
+    assert.equal(await ask(), 'newer')
+    proxy.resume()
+    await withinOneSecond(true, isRemembered)
+  })
+
+  it('remembers nothing of before a break of its connections, and goes on', () =>
+    withDatabase(async (store, url, errors) => {
+      await store.clients.insert('z1', client({ name: 'old' }))
+      assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
+      // No news of this change can arrive.
+      await administer(url, DISCONNECT, `update clients set name = 'new'`)
+      await withinOneSecond('new', async () => {
+        try {
+          return (await store.clients.find('z1', 'app'))?.name
+        } catch (error) {
+          assert.ok(error instanceof StoreUnavailable)
+          return 'unavailable'
+        }
+      })
+      assert.ok(errors.length > 0)
+      await store.tokens.insert('z1', token())
+      await administer(
+        url,
+        `update clients set name = 'newer'; select pg_notify('latchkey_changes', '["clients","z1","app"]')`,
+      )
+      await withinOneSecond('newer', async () => (await store.clients.find('z1', 'app'))?.name)
+    }))
+
+  it('forgets everything at news that it cannot read', () =>
+    withDatabase(async (store, url) => {
+      for (const [index, news] of ['', 'x', '[]', '["later","z1","app"]'].entries()) {
+        const clientId = `app-${index}`
+        await store.clients.insert('z1', client({ clientId, name: 'old' }))
+        await store.clients.find('z1', clientId)
+        await administer(url, `update clients set name = 'new'; select pg_notify('latchkey_changes', '${news}')`)
+        await withinOneSecond('new', async () => (await store.clients.find('z1', clientId))?.name)
+      }
+    }))
+
+  it('tells what refuses as unavailable: a database that does not exist, a wrong password', async () => {
+    const database = await freshDatabase('postgres')
+    const missing = new URL(database.url)
+    missing.pathname = '/there_is_none'
+    await assert.rejects(openStore(missing.href, { clock: systemClock }), StoreUnavailable)
+    const wrong = new URL(database.url)
+    if (process.env['LATCHKEY_TEST_POSTGRES'] === undefined) {
+      wrong.password = 'wrong'
+      await assert.rejects(openStore(wrong.href, { clock: systemClock }), StoreUnavailable)
+    }
+    await database.drop()
+  })
+
+  it('that nothing listens for is unavailable, in one line without the password', async () => {
+    const server = createServer()
+    const port = await freePort(server)
+    await new Promise(resolve => server.close(resolve))
+    const url = `postgres://latchkey:hidden@127.0.0.1:${port}/latchkey`
+    await assert.rejects(openStore(url, { clock: systemClock }), (error: unknown) => {
+      assert.ok(error instanceof StoreUnavailable)
+      assert.match(error.message, /^the database cannot be reached: [^\n]+$/)
+      assert.ok(!error.message.includes('hidden'))
+      return true
+    })
+  })
+
+  it('takes transactions that wait for each other again', () =>
+    withDatabase(async store => {
+      const digests = Array.from({ length: 40 }, (_, number) => `t${number}`)
+      for (let round = 0; round < 5; round += 1) {
+        await Promise.all(digests.map(idDigest => store.tokens.insert('z1', token({ idDigest, grantId: idDigest }))))
+        await Promise.all([
+          ...digests.map(grantId => store.tokens.revokeGrant('z1', grantId, new Date(0))),
+          ...[1, 2, 3].map(() => store.purge(new Date(Date.UTC(2040, 0)))),
+        ])
+      }
+      assert.equal(await store.tokens.find('z1', 't0'), undefined)
+    }))
+})

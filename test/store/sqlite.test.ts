@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { createWriteQueue } from '../../src/store/write-queue.ts'
+import { freshDatabase } from '../support/databases.ts'
+import { storeCases, withinOneSecond } from './cases.ts'
+import { approval, at, client, token } from './records.ts'
+
+describe('the store on SQLite', () => storeCases('sqlite'))
+
+const pathOf = (url: string): string => url.slice('sqlite:'.length)
+
+async function withFile(test: (store: Store, path: string) => Promise<void>): Promise<void> {
+  const database = await freshDatabase('sqlite')
+  const store = await openStore(database.url, { clock: systemClock })
+  try {
+    await test(store, pathOf(database.url))
+  } finally {
+    await store.close()
+    await database.drop()
+  }
+}
+
+// At once, because one of them waits for as long as the store has patience.
+describe('a SQLite file', { concurrency: true }, () => {
+  it('is made for its owner only, and so are its folder and its log', async () => {
+    const database = await freshDatabase('sqlite')
+    const path = join(dirname(pathOf(database.url)), 'new', 'folder', 'latchkey.db')
+    const store = await openStore(`sqlite:${path}`, { clock: systemClock })
+    await store.tokens.insert('z1', token())
+    const mode = (of: string): string => (statSync(of).mode & 0o777).toString(8)
+    assert.deepEqual([dirname(dirname(path)), dirname(path), path, `${path}-wal`].map(mode), [
+      '700',
+      '700',
+      '600',
+      '600',
+    ])
+    await store.close()
+    assert.equal(existsSync(`${path}-wal`), false, 'the log is folded in when the last connection closes')
+    await database.drop()
+  })
+
+  it('holds what was written as soon as the promise resolves, for any reader', () =>
+    withFile(async (store, path) => {
+      const reader = new DatabaseSync(path, { readOnly: true })
+      const count = reader.prepare('select count(*) as count from tokens')
+      const writing = Array.from({ length: 10 }, (_, number) =>
+        store.tokens.insert('z1', token({ idDigest: `t${number}` })),
+      )
+      assert.equal(count.get()?.['count'], 0)
+      await writing[0]
+      assert.equal(count.get()?.['count'], 10)
+      reader.close()
+    }))
+
+  it('waits for another writer without stopping the process', () =>
+    withFile(async (store, path) => {
+      const holder = new DatabaseSync(path)
+      holder.exec('begin immediate')
+      let written = false
+      const writing = store.tokens.insert('z1', token()).then(() => (written = true))
+      for (let turn = 0; turn < 5; turn += 1) await store.tokens.find('z1', 't1') // reads go on
+      assert.equal(written, false)
+      holder.exec('commit')
+      await writing
+      assert.notEqual(await store.tokens.find('z1', 't1'), undefined)
+      holder.close()
+    }))
+
+  it('gives up on a writer that never ends, and works again afterwards', () =>
+    withFile(async (store, path) => {
+      const holder = new DatabaseSync(path)
+      holder.exec('begin immediate')
+      await assert.rejects(store.tokens.insert('z1', token()), StoreUnavailable)
+      holder.exec('commit')
+      holder.close()
+      await store.tokens.insert('z1', token())
+    }))
+
+  it('forgets everything when changes were purged before they were seen', () =>
+    withFile(async (store, path) => {
+      await store.clients.insert('z1', client({ name: 'old' }))
+      assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
+      const other = new DatabaseSync(path, { timeout: 5000 })
+      other.exec(`begin immediate; update clients set name = 'new';
+        insert into changes (change, changed_at) values ('["zones","x",""]', 0); delete from changes; commit`)
+      other.close()
+      await withinOneSecond('new', async () => (await store.clients.find('z1', 'app'))?.name)
+    }))
+
+  it('is refused when a newer version has changed it', async () => {
+    const database = await freshDatabase('sqlite')
+    await (await openStore(database.url, { clock: systemClock })).close()
+    const raw = new DatabaseSync(pathOf(database.url))
+    raw.exec(`insert into migrations (id, applied_at) values ('9999-later', 0)`)
+    raw.close()
+    await assert.rejects(openStore(database.url, { clock: systemClock }), StoreUnavailable)
+    await database.drop()
+  })
+
+  it('that is none is refused in one line', async () => {
+    await assert.rejects(openStore('sqlite:/dev/null/x.db', { clock: systemClock }), (error: unknown) => {
+      assert.ok(error instanceof StoreUnavailable)
+      assert.match(error.message, /^cannot open the database \/dev\/null\/x\.db: [^\n]+$/)
+      return true
+    })
+  })
+})
+
+describe('a database in memory', () => {
+  it('is private to its store', async () => {
+    const [one, two] = await Promise.all([1, 2].map(() => openStore('sqlite::memory:', { clock: systemClock })))
+    await one?.clients.insert('z1', client())
+    assert.notEqual(await one?.clients.find('z1', 'app'), undefined)
+    assert.equal(await two?.clients.find('z1', 'app'), undefined)
+    await one?.close()
+    await two?.close()
+  })
+
+  it('shows no reader what is not committed', async () => {
+    const store = await openStore('sqlite::memory:', { clock: systemClock })
+    const failing = store.approvals.save('z1', [approval(), approval({ scope: '\0' })])
+    const reads: Promise<readonly unknown[]>[] = []
+    const reading = (async () => {
+      for (let turn = 0; turn < 50; turn += 1) {
+        reads.push(store.approvals.list('z1', 'u1', 'app', at(0)))
+        await (turn % 2 === 0 ? Promise.resolve() : new Promise(resolve => setImmediate(resolve)))
+      }
+    })()
+    await assert.rejects(failing)
+    await reading
+    assert.deepEqual((await Promise.all(reads)).flat(), [])
+    await store.close()
+  })
+})
+
+describe('a database URL', () => {
+  for (const url of ['', 'sqlite:', 'sqlite:///x.db', 'mysql://root:secret@host/db']) {
+    it(`like ${JSON.stringify(url)} is refused, and not repeated`, async () => {
+      await assert.rejects(openStore(url, { clock: systemClock }), (error: unknown) => {
+        assert.ok(error instanceof Error)
+        assert.ok(!error.message.includes('secret'))
+        return true
+      })
+    })
+  }
+})
+
+describe('the write queue', () => {
+  function recorded() {
+    const database = new DatabaseSync(':memory:')
+    database.exec('create table t (a text primary key)')
+    const insert = database.prepare('insert into t values (?)')
+    const commands: string[] = []
+    const exec = (command: string): void => {
+      commands.push(command)
+      database.exec(command)
+    }
+    const queue = createWriteQueue({
+      begin: () => Promise.resolve(exec('begin')),
+      commit: () => exec('commit'),
+      rollback() {
+        if (database.isTransaction) exec('rollback')
+      },
+      isOpen: () => database.isTransaction,
+      setSavepoint: () => exec('savepoint job'),
+      releaseSavepoint: () => exec('release job'),
+      returnToSavepoint: () => exec('rollback to job; release job'),
+    })
+    const rows = (): unknown[] =>
+      database
+        .prepare('select a from t order by a')
+        .all()
+        .map(row => row['a'])
+    return { database, queue, commands, rows, insert: (value: string) => insert.run(value) }
+  }
+
+  it('shares one transaction among the writes of a turn, and takes no savepoint for a single statement', async () => {
+    const { queue, commands, rows, insert } = recorded()
+    await Promise.all(['a', 'b', 'c'].map(value => queue.addStatement(() => insert(value))))
+    assert.deepEqual(commands, ['begin', 'commit'])
+    assert.deepEqual(rows(), ['a', 'b', 'c'])
+  })
+
+  it('undoes a job that fails half-way, and nothing else', async () => {
+    const { queue, commands, rows, insert } = recorded()
+    const twoSteps = async (first: string, second: string): Promise<void> => {
+      insert(first)
+      await Promise.resolve()
+      insert(second)
+    }
+    const results = await Promise.allSettled([
+      queue.addTransaction(() => twoSteps('a', 'b')),
+      queue.addTransaction(() => twoSteps('c', 'a')),
+      queue.addStatement(() => insert('d')),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(rows(), ['a', 'b', 'd'])
+    assert.equal(commands.filter(command => command === 'commit').length, 1)
+  })
+
+  it('rejects the whole batch when the database ended the transaction by itself', async () => {
+    const { queue, rows, database, insert } = recorded()
+    const results = await Promise.allSettled([
+      queue.addStatement(() => insert('a')),
+      queue.addStatement(() => database.exec(`insert or rollback into t values ('a')`)),
+      queue.addStatement(() => insert('b')),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    )
+    assert.deepEqual(rows(), [])
+    await queue.addStatement(() => insert('later'))
+    assert.deepEqual(rows(), ['later'])
+  })
+
+  it('takes what is added while a batch is open into the next one', async () => {
+    const { queue, commands, rows, insert } = recorded()
+    let second: Promise<unknown> | undefined
+    await queue.addTransaction(async () => {
+      insert('a')
+      second = queue.addStatement(() => insert('b'))
+      await Promise.resolve()
+    })
+    assert.deepEqual(rows(), ['a'])
+    await second
+    assert.deepEqual(rows(), ['a', 'b'])
+    assert.deepEqual(commands, ['begin', 'savepoint job', 'release job', 'commit', 'begin', 'commit'])
+  })
+
+  it('is drained when everything that was added is settled', async () => {
+    const { queue, rows, insert } = recorded()
+    const added = Array.from({ length: 1200 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
+    await queue.drain()
+    assert.equal(rows().length, 1200)
+    await Promise.all(added)
+    await queue.drain()
+  })
+})
