@@ -6,11 +6,11 @@ import { existsSync, globSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
-import { type PrivatePostgres, startPrivatePostgres } from './private-postgres.ts'
+import { postgresUrl } from '../test/support/postgres.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
-const FILE_TIMEOUT_MS = 300_000
+const TEST_TIMEOUT_MS = 120_000
 
 interface Step {
   readonly title: string
@@ -19,12 +19,9 @@ interface Step {
   readonly run: () => Promise<void>
 }
 
-/** A failure that its own output explains. */
-class Failed extends Error {}
-
 let current: ChildProcess | undefined
 let interruption: NodeJS.Signals | undefined
-let postgres: PrivatePostgres | undefined
+let postgres: string | undefined
 
 const node = (program: string, ...args: readonly string[]): Promise<void> =>
   run(process.execPath, [join('node_modules', program), ...args])
@@ -52,7 +49,17 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     .map(file => file.replaceAll('\\', '/'))
     .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
     .toSorted()
-  const args = ['--test', '--test-concurrency=2', `--test-timeout=${FILE_TIMEOUT_MS}`, '--test-reporter=spec']
+  if (files.length === 0) {
+    console.error(`No test file fits ${filters.join(' ')}.`)
+    process.exit(2)
+  }
+  const args = [
+    `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
+    '--test',
+    '--test-concurrency=2',
+    `--test-timeout=${TEST_TIMEOUT_MS}`,
+    '--test-reporter=spec',
+  ]
   return [
     {
       title: 'System packages (PostgreSQL, slapd, Chromium)',
@@ -63,14 +70,13 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       title: 'A private PostgreSQL',
       hint: 'PostgreSQL does not start',
       run: async () => {
-        postgres = await startPrivatePostgres()
+        postgres = await postgresUrl() // it goes when this process does
       },
     },
     {
       title: `Tests (${files.length} files)`,
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
-        if (files.length === 0) throw new Failed(`no test file fits ${filters.join(' ')}`)
         await run(process.execPath, [...args, ...options, ...files], testEnvironment(options))
       },
     },
@@ -82,7 +88,7 @@ function testEnvironment(options: readonly string[]): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$)/.test(name))
   return {
     ...Object.fromEntries(inherited),
-    LATCHKEY_TEST_POSTGRES: postgres?.url,
+    LATCHKEY_TEST_POSTGRES: postgres,
     ...(options.includes('--test-update-snapshots') && { LATCHKEY_TEST_UPDATE: '1' }),
   }
 }
@@ -94,7 +100,7 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = 
     current.once('exit', (code, signal) => {
       current = undefined
       if (code === 0) resolve()
-      else reject(new Failed(signal === null ? `exit status ${code}` : `ended by ${signal}`))
+      else reject(new Error(signal === null ? `exit status ${code}` : `ended by ${signal}`))
     })
   })
 }
@@ -140,9 +146,7 @@ const options = given
 const checksOnly = given.includes('--checks')
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onInterruption)
-try {
-  const steps = [...(filters.length === 0 ? checks : []), ...(checksOnly ? [] : tests(filters, options))]
-  process.exitCode = await runAll(steps)
-} finally {
-  await postgres?.stop()
-}
+process.exitCode = await runAll([
+  ...(filters.length === 0 ? checks : []),
+  ...(checksOnly ? [] : tests(filters, options)),
+])

@@ -1,9 +1,9 @@
 'use strict'
 // `npm test`: hands over to run-tests.ts on a Node.js that can read it, whichever one started this file.
-const { join } = require('path')
+const path = require('path')
 const { findNode, missingNodeMessage, runInstead } = require('../bin/find-node.cjs')
 
-const node = findNode(join(__dirname, '..'))
+const node = findNode(path.join(__dirname, '..'))
 if (node === undefined) {
   process.stderr.write(`${missingNodeMessage()}\n`)
   process.exitCode = 1

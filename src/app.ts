@@ -35,6 +35,7 @@ import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
 import { serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { createCsrf } from './web/csrf.ts'
+import { createDenial } from './web/denial.ts'
 import { MalformedForm, parseForm } from './web/form.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
@@ -51,6 +52,8 @@ export interface AppDeps {
   readonly store: Store
   readonly vault: Vault
   readonly passwords: Passwords
+  /** A queue of their own for clients' secrets, so that a flood of wrong ones keeps no person from signing in. */
+  readonly clientSecrets: Passwords
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -83,16 +86,22 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const reader = createTokenReader({ ...shared, keys, groupsOf })
   const issuer = createTokenIssuer({ ...shared, keys })
   const identity = createIdentity({ ...shared, serviceName: service.name })
-  const authenticator = createClientAuthenticator({ ...shared, memory: createSecretMemory(random) })
+  const authenticator = createClientAuthenticator({
+    ...shared,
+    passwords: deps.clientSecrets,
+    memory: createSecretMemory(random),
+  })
 
   const http = fastify({
     bodyLimit: BODY_LIMIT,
     requestTimeout: 30_000,
+    // Whoever dribbles a request is noticed soon: Node's own limits are a minute, and a look every half a minute.
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
     frameworkErrors: (error, request, reply) =>
-      void handleError(error, request as FastifyRequest, reply as FastifyReply),
+      void answerFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   })
   http.decorateRequest('zone').decorateRequest('bearer').decorateRequest('visit').decorateRequest('person')
@@ -104,7 +113,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
   const resolveZone = createZoneResolver(shared)
   const bearerGate = createBearerGate({ reader, service, behaviour })
-  const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, urls }))
+  const denial = createDenial({ sessions, urls })
+  const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, denial, urls }))
 
   let assetUrls: ReadonlyMap<string, string> = new Map()
   const assets = {
@@ -118,17 +128,36 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const pages = createPageWriter({ ...shared, csrf, assets })
   const handleError = createErrorHandler({ pages, behaviour, log })
   http.setErrorHandler(handleError)
-  http.setNotFoundHandler({ preHandler: resolveZone }, async (request, reply) => {
+  /** For a URL that is none; nobody awaits this, so nothing may escape from it. */
+  async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    try {
+      setSecurityHeaders(request, reply, () => {})
+      await handleError(error, request, reply)
+    } catch (cause) {
+      log.fault('an error could not be answered', cause)
+      reply.raw.destroy()
+    }
+  }
+  /** For what no route answers: the route's own headers are set by its gates. */
+  function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
     reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    done()
+  }
+  http.setNotFoundHandler({ preHandler: [setSecurityHeaders, resolveZone] }, async (request, reply) => {
     // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
     if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
-      return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+      return denial.askToSignIn(request, reply)
     }
     throw new PageError(404, 'There is nothing at this address.')
   })
 
-  const serverInfo = createServerInfo({ urls, version: deps.version, samlEntityId: config.saml.entityId })
-  const web = { ...shared, sessions, csrf, pages }
+  const serverInfo = createServerInfo({
+    urls,
+    version: deps.version,
+    samlEntityId: config.saml.entityId,
+    takesPasswords: async zone => (await identity.passwordProviders(zone)).length > 0,
+  })
+  const web = { ...shared, sessions, denial, csrf, pages }
   const register = (app: FastifyInstance): void => {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
     healthEndpoint(app)
@@ -136,7 +165,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataEndpoints(app, { keys, urls, behaviour })
     tokenEndpoint(app, { ...shared, identity, reader, groupsOf, authenticator, issuer })
     inspectEndpoints(app, { ...shared, reader, authenticator })
-    authorizeEndpoint(app, { ...web, groupsOf })
+    authorizeEndpoint(app, { ...web, groupsOf, log })
     logoutEndpoint(app, { ...web, reader })
     loginEndpoints(app, { ...web, identity, serverInfo })
     homeEndpoints(app, web)
@@ -171,12 +200,17 @@ function acceptFormsOnly(http: FastifyInstance): void {
   })
 }
 
+const BROKEN_REQUESTS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
 /** What is no HTTP at all, or too much of it, gets an answer as well. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: import('node:net').Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const status = BROKEN_REQUESTS[error.code ?? ''] ?? '400 Bad Request'
   const body = '{"error":"invalid_request","error_description":"The request is not valid HTTP"}'
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   )
 }

@@ -6,13 +6,14 @@ import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { App } from './app.ts'
+import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
 import { createRandom } from './base/random.ts'
 import { createVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
+import { StartFailure } from './cli/command.ts'
 import type { Config } from './config.ts'
 import { masterKeyFor } from './config.ts'
 import { createLog } from './ops/log.ts'
@@ -22,97 +23,149 @@ import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
 const DRAIN_MS = 10_000
+const SWEEP_MS = 100
+const RESTART_PAUSE_MS = 1000
 // Hashing never takes more of the thread pool than the cores can use; signing needs the rest.
 const HASHES_AT_ONCE = Math.min(availableParallelism(), 14)
 
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port cannot be had. */
 export async function start(given: Config): Promise<void> {
-  const config = await withKnownPort(given)
   const log = createLog()
-  if (config.workers > 1 && cluster.isPrimary) return lead(config, log)
-  const { store, app } = await serve(config, log)
+  process.on('exit', log.flush) // whichever way the process ends, the last lines are written
+  if (cluster.isWorker) return follow(given, log)
+  const config = await withUsablePort(given)
+  if (config.workers > 1) return lead(config, log)
+  const parts = await prepare(config, log)
+  await closeOnFailure(parts.store, async () => {
+    await applyBootstrap({ ...parts, log: log.info })
+    await serve(parts)
+  })
   flushCompileCache() // written at a clean exit only, unless asked for
-  const isOnlyProcess = !cluster.isWorker
-  if (isOnlyProcess) announce(config, log)
-  const stopPurging = isOnlyProcess ? keepPurging(store, log) : () => {}
-  onStop(async () => {
+  announce(config, log)
+  const stopPurging = keepPurging(parts.store, log)
+  onStop(log, async () => {
     stopPurging()
-    await app.http.close()
-    await store.close()
-    log.flush()
+    await stopServing(parts)
   })
 }
 
-async function serve(config: Config, log: Log): Promise<{ store: Store; app: App }> {
+/** One of several processes that serve; the one that leads has prepared the database, and purges it. */
+async function follow(config: Config, log: Log): Promise<void> {
+  try {
+    const parts = await prepare(config, log)
+    await closeOnFailure(parts.store, () => serve(parts))
+    flushCompileCache()
+    onStop(log, () => stopServing(parts))
+  } catch (error) {
+    cluster.worker?.disconnect() // which would keep the process alive
+    throw error
+  }
+}
+
+/** The first process of several: it prepares the database, then only keeps the others running. */
+async function lead(config: Config, log: Log): Promise<void> {
+  const parts = await prepare(config, log)
+  await closeOnFailure(parts.store, async () => {
+    await applyBootstrap({ ...parts, log: log.info })
+    await parts.app.keys.active(config.service)
+    await startWorkers(config.workers)
+  })
+  announce(config, log)
+  const stopPurging = keepPurging(parts.store, log)
+  let stopping = false
+  cluster.on('exit', ({ process: { pid } }, status, signal) => {
+    if (stopping) return
+    log.warn(`worker ${pid} ended with ${endOf(status, signal)}; starting another`)
+    // What ends each worker at once, such as a database that is gone, must not become a storm of processes.
+    setTimeout(() => stopping || cluster.fork(), RESTART_PAUSE_MS)
+  })
+  onStop(log, async () => {
+    stopping = true
+    stopPurging()
+    await stopWorkers('SIGTERM')
+    await stopServing(parts)
+  })
+}
+
+async function startWorkers(count: number): Promise<void> {
+  // The workers accept from one socket themselves. Handed over by this process instead, a connection would be lost, and
+  // hang, when its worker is killed before taking it.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
+  try {
+    await new Promise<void>((resolve, reject) => {
+      let ready = 0
+      cluster.on('listening', () => {
+        ready += 1
+        if (ready === count) resolve()
+      })
+      cluster.on('exit', (_worker, status, signal) => {
+        reject(new StartFailure(`a worker could not start: it ended with ${endOf(status, signal)}`))
+      })
+      for (let i = 0; i < count; i += 1) cluster.fork()
+    })
+  } catch (error) {
+    await stopWorkers('SIGKILL')
+    throw error
+  } finally {
+    cluster.removeAllListeners('exit').removeAllListeners('listening')
+  }
+}
+
+async function stopWorkers(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const running = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined && !worker.isDead())
+  await Promise.all(
+    running.map(
+      worker =>
+        new Promise(resolve => {
+          worker?.once('exit', resolve)
+          worker?.process.kill(signal)
+        }),
+    ),
+  )
+}
+
+const endOf = (status: number | null, signal: string | null): string =>
+  signal === null ? `status ${status}` : `signal ${signal}`
+
+type Parts = Omit<AppDeps, 'version'> & { readonly app: App }
+
+/** Opens the database and builds the server; nothing is listening yet. */
+async function prepare(config: Config, log: Log): Promise<Parts> {
   const random = createRandom()
   const clock = systemClock
   const vault = createVault(await masterKeyFor(config, random), random)
   const store = await openStore(config.database, { clock, onError: cause => log.fault('database', cause) })
   const passwords = createPasswords({ places: HASHES_AT_ONCE })
-  if (!cluster.isWorker) {
-    await applyBootstrap({ store, passwords, vault, clock, random, config, log: log.info })
-  }
-  const app = await buildApp({ config, store, vault, passwords, clock, random, log, version: productVersion() })
-  await app.keys.active(config.service) // the first request must not wait for a key to be made
+  const clientSecrets = createPasswords({ places: 1 })
+  const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
+  return closeOnFailure(store, async () => ({ ...deps, app: await buildApp({ ...deps, version: productVersion() }) }))
+}
+
+/** An open database would keep a process alive that cannot do its work. */
+async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<T> {
   try {
-    await app.http.listen({ host: config.listen.host, port: config.listen.port })
+    return await work()
   } catch (error) {
     await store.close()
     throw error
   }
-  return { store, app }
 }
 
-/** The first process of several: it prepares the database, then only keeps the others running. */
-async function lead(config: Config, log: Log): Promise<void> {
-  const random = createRandom()
-  const vault = createVault(await masterKeyFor(config, random), random)
-  const store = await openStore(config.database, { clock: systemClock, onError: cause => log.fault('database', cause) })
-  const passwords = createPasswords({ places: HASHES_AT_ONCE })
-  await applyBootstrap({ store, passwords, vault, clock: systemClock, random, config, log: log.info })
-  const app = await buildApp({
-    config,
-    store,
-    vault,
-    passwords,
-    clock: systemClock,
-    random,
-    log,
-    version: productVersion(),
-  })
-  await app.keys.active(config.service)
+async function serve({ app, config }: Parts): Promise<void> {
+  await app.keys.active(config.service) // the first request must not wait for a key to be made
+  try {
+    await app.http.listen({ host: config.listen.host, port: config.listen.port })
+  } catch (error) {
+    throw explained(error, config.listen)
+  }
+}
 
-  let stopping = false
-  await new Promise<void>((resolve, reject) => {
-    let ready = 0
-    cluster.on('listening', () => {
-      ready += 1
-      if (ready === config.workers) resolve()
-    })
-    cluster.on('exit', (worker, code) => {
-      if (stopping) return
-      if (ready < config.workers) reject(new Error(`a worker could not start (exit status ${code})`))
-      log.warn(`worker ${worker.process.pid} ended with status ${code}; starting another`)
-      cluster.fork()
-    })
-    for (let i = 0; i < config.workers; i += 1) cluster.fork()
-  })
-  announce(config, log)
-  const stopPurging = keepPurging(store, log)
-  onStop(async () => {
-    stopping = true
-    stopPurging()
-    const running = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
-    await Promise.all(
-      running.map(worker => {
-        const gone = new Promise(resolve => worker.once('exit', resolve))
-        worker.process.kill('SIGTERM')
-        return gone
-      }),
-    )
-    await store.close()
-    log.flush()
-  })
+/** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
+async function stopServing({ app, store }: Parts): Promise<void> {
+  const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
+  await app.http.close()
+  clearInterval(sweep)
+  await store.close()
 }
 
 /** Deletes what expired, in small batches with pauses between them, so that no request waits for it. */
@@ -135,7 +188,7 @@ function keepPurging(store: Store, log: Log): () => void {
 }
 
 /** Stops accepting, finishes what is under way, exits with 0; after ten seconds it no longer waits. */
-function onStop(stop: () => Promise<void>): void {
+function onStop(log: Log, stop: () => Promise<void>): void {
   let stopping = false
   const handle = (): void => {
     if (stopping) return
@@ -143,25 +196,47 @@ function onStop(stop: () => Promise<void>): void {
     setTimeout(() => process.exit(0), DRAIN_MS).unref()
     stop().then(
       () => process.exit(0),
-      () => process.exit(1),
+      (cause: unknown) => {
+        log.fault('stop', cause)
+        process.exit(1)
+      },
     )
   }
   process.on('SIGTERM', handle)
   process.on('SIGINT', handle)
 }
 
-/** With port 0 the system chooses one, which has to be known before the base URL is. */
-async function withKnownPort(config: Config): Promise<Config> {
-  if (config.listen.port !== 0 || cluster.isWorker) return config
-  const port = await new Promise<number>((resolve, reject) => {
+/**
+ * With port 0 the system chooses one, which has to be known before the base URL is. Several processes would each tell that
+ * a port is in use, so that this one finds out.
+ */
+async function withUsablePort(config: Config): Promise<Config> {
+  const { host, port } = config.listen
+  if (port !== 0 && config.workers === 1) return config
+  const usable = await new Promise<number>((resolve, reject) => {
     const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, config.listen.host, () => {
+    probe.once('error', error => reject(explained(error, config.listen)))
+    probe.listen(port, host, () => {
       const address = probe.address()
       probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
     })
   })
-  return { ...config, listen: { ...config.listen, port }, baseUrl: config.baseUrl.replace(/:0$/, `:${port}`) }
+  return { ...config, listen: { host, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
+}
+
+/** Why it cannot listen, in words that need no knowledge of the system. */
+function explained(error: unknown, { host, port }: Config['listen']): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'EADDRINUSE':
+      return new StartFailure(`port ${port} of ${host} is in use`, { cause: error })
+    case 'EADDRNOTAVAIL':
+      return new StartFailure(`${host} is no address of this machine`, { cause: error })
+    case 'EACCES':
+      return new StartFailure(`this user may not listen on port ${port} of ${host}`, { cause: error })
+    default:
+      return error
+  }
 }
 
 function announce({ baseUrl, playground, warnings }: Config, log: Log): void {

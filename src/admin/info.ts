@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { promptsOf } from '../model/zone.ts'
+import { promptsOf, selfServiceLinks } from '../model/zone.ts'
 
 /** What `/info` tells: nothing that is not on the sign-in page already. */
 export interface ServerInfo {
@@ -21,26 +21,29 @@ export function createServerInfo(deps: {
   urls: Urls
   version: string
   samlEntityId: string
+  /** Whether anybody can sign in by the form. */
+  takesPasswords: (zone: Zone) => Promise<boolean>
 }): (zone: Zone) => Promise<ServerInfo> {
-  const { urls, version, samlEntityId } = deps
-  return zone => {
+  const { urls, version, samlEntityId, takesPasswords } = deps
+  return async zone => {
     const base = urls.ofZone(zone)
-    const { signup, passwd } = zone.config.links?.selfService ?? {}
-    return Promise.resolve({
+    const { signup, passwd } = selfServiceLinks(zone)
+    // No provider has a link on the page, so nobody could use a passcode.
+    const idle = (await takesPasswords(zone)) ? ['passcode'] : ['passcode', 'username', 'password']
+    return {
       app: { version },
       zone_name: zone.name,
       entityID: zone.subdomain === '' ? samlEntityId : `${zone.subdomain}.${samlEntityId}`,
       links: { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) },
-      // No provider has a link on the page, so nobody could use a passcode.
       prompts: Object.fromEntries(
         promptsOf(zone)
-          .filter(({ name }) => name !== 'passcode')
+          .filter(({ name }) => !idle.includes(name))
           .map(({ name, type, text }) => [name, [type, text] as const]),
       ),
       idpDefinitions: {},
       showLoginLinks: false,
       ...(zone.config.defaultIdentityProvider !== undefined && { defaultIdpName: zone.config.defaultIdentityProvider }),
-    })
+    }
   }
 }
 

@@ -18,3 +18,17 @@ export const addSeconds = (moment: Date, seconds: number): Date => new Date(mome
 
 /** Seconds since 1970, rounded down: the NumericDate of RFC 7519 §2. */
 export const epochSeconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
+
+/** The present as ISO 8601 text, made anew once per millisecond: a log asks for it thousands of times a second. */
+export function createIsoNow(clock: Clock): () => string {
+  let made = Number.NaN
+  let text = ''
+  return () => {
+    const now = clock.now()
+    if (now.getTime() !== made) {
+      made = now.getTime()
+      text = now.toISOString()
+    }
+    return text
+  }
+}

@@ -20,7 +20,13 @@ export async function applyClient(
   const { definition, secrets } = clientFromJson(record, rules)
   const { clientId } = definition
   const hashed = (): Promise<readonly ClientSecret[]> =>
-    Promise.all(secrets.map(async secret => ({ hash: await passwords.hash(secret), revision: random.urlSafe(22) })))
+    Promise.all(
+      secrets.map(async secret => ({
+        hash: await passwords.hash(secret),
+        revision: random.urlSafe(22),
+        ...(secret === '' && { empty: true }),
+      })),
+    )
 
   async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
     if (secrets.length === 0) {

@@ -18,6 +18,14 @@ export class UsageError extends Error {
   }
 }
 
+/** Thrown when something outside keeps the server from starting; its message says all there is to say. */
+export class StartFailure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StartFailure'
+  }
+}
+
 /** What an option takes: a value, or nothing. */
 export type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
 

@@ -5,7 +5,7 @@ import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
-import { UsageError } from './command.ts'
+import { StartFailure, UsageError } from './command.ts'
 import { serve } from './serve.ts'
 
 /** Every command; the first one is meant when none is named. */
@@ -45,11 +45,13 @@ function linesOf(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`)
   if (error instanceof UsageError) return [`${error.message} (see latchkey --help)`]
   // Such an error has nothing to say beyond its message; any other is a fault of the program, and its place matters.
-  const isExpected = error instanceof StoreUnavailable || error instanceof BootstrapError || isSystemError(error)
+  const isExpected = EXPECTED.some(kind => error instanceof kind) || isSystemError(error)
   return [isExpected ? error.message : (error.stack ?? error.message)]
 }
 
-/** A port in use, a folder that may not be written to, a host that does not answer. */
+const EXPECTED = [StoreUnavailable, BootstrapError, StartFailure]
+
+/** A folder that may not be written to, a host that does not answer. */
 const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))
 
 const status = await run(process.argv.slice(2))

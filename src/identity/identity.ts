@@ -61,11 +61,19 @@ export function createIdentity(deps: SourceDeps & { audit: Audit; serviceName: s
     }
     const preferred = allowed.find(provider => provider.originKey === zone.config.defaultIdentityProvider)
     if (preferred) return { providers: [preferred] }
-    if (allowed.length === 0) return { reason: 'no-provider' }
+    if (allowed.length === 0) {
+      return (await internalIsDisabled(zone, client)) ? { providers: [] } : { reason: 'no-provider' }
+    }
     // The internal accounts and a directory may stand side by side and are asked one after the other.
     const chain = allowed.filter(provider => provider.type === serviceName || provider.type === 'ldap')
     if (chain.length > 0) return { providers: chain.toSorted((a, b) => rank(a) - rank(b)) }
     return allowed.length === 1 ? { providers: allowed } : { reason: 'several-providers' }
+  }
+
+  /** Whether the internal accounts would have been asked if somebody had not switched them off. */
+  async function internalIsDisabled(zone: Zone, client: Client | undefined): Promise<boolean> {
+    const internal = await store.providers.findByOrigin(zone.id, serviceName)
+    return internal?.active === false && (!client || allowsProvider(client, serviceName))
   }
 
   const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
@@ -100,7 +108,7 @@ export function createIdentity(deps: SourceDeps & { audit: Audit; serviceName: s
     async signInWithPassword(zone, signIn) {
       const choice = await chooseProviders(zone, signIn)
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }
-      let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' }
+      let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // where there is none to ask
       for (const provider of choice.providers) {
         const source = open(zone, provider).password
         if (!source) continue

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Urls } from '../model/urls.ts'
+import { linkOf } from '../model/zone.ts'
 import { homePage } from '../pages/home.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
@@ -18,8 +19,9 @@ export interface HomeDeps {
 export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaultZoneId }: HomeDeps): void {
   for (const url of ['/', '/home']) {
     app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
-      const target = request.zone.config.links?.homeRedirect
-      if (target && !['/', '/home'].includes(target)) {
+      const { homeRedirect } = request.zone.config.links ?? {}
+      if (homeRedirect && !['/', '/home'].includes(homeRedirect)) {
+        const target = linkOf(request.zone, homeRedirect)
         return reply.redirect(target.startsWith('/') ? urls.ofZone(request.zone) + target : target, 302)
       }
       const chrome = await pages.chrome(request, reply)

@@ -9,15 +9,17 @@ import { parseLoginHint } from '../model/login-hint.ts'
 import { savedRequestOf } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { promptsOf } from '../model/zone.ts'
+import { promptsOf, selfServiceLinks } from '../model/zone.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
 import { messageFor } from '../pages/messages.ts'
 import type { Store } from '../store/store.ts'
-import { FORGED, PageError, wantsJson } from '../web/answers.ts'
+import { wantsJson } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
+import { ownPath } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
@@ -28,6 +30,7 @@ export interface LoginDeps {
   readonly store: Store
   readonly identity: Identity
   readonly sessions: Sessions
+  readonly denial: Denial
   readonly csrf: Csrf
   readonly pages: PageWriter
   readonly urls: Urls
@@ -37,7 +40,7 @@ export interface LoginDeps {
 
 /** `GET /login` and `POST /login.do`. */
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
-  const { store, identity, sessions, csrf, pages, urls } = deps
+  const { store, identity, sessions, denial, csrf, pages, urls } = deps
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
   app.get('/login', { config }, async (request, reply) => {
@@ -48,19 +51,33 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (session?.signIn && !saved?.reauthenticate && query.get('error') === undefined) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
-    const destination = ownPath(request, query.get('form_redirect_uri')) ?? saved?.path
+    const destination = ownPath(urls.ofZone(request.zone), query.get('form_redirect_uri')) ?? saved?.path
     return showForm(request, reply, { query, destination })
   })
 
   app.post('/login.do', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!csrf.isGenuine(request)) return refuseForgery(request, reply)
+    if (!csrf.isGenuine(request)) {
+      if (!(await sessions.visitor(request))) sessions.setCurrentUser(reply, undefined)
+      return denial.refuseForgery(request, reply)
+    }
     const saved = savedRequestOf(await sessions.of(request))
-    const destination = ownPath(request, form.get('form_redirect_uri')) ?? saved?.path
+    const destination = ownPath(urls.ofZone(request.zone), form.get('form_redirect_uri')) ?? saved?.path
+    const refuse = async (code: string): Promise<FastifyReply> => {
+      sessions.setCurrentUser(reply, undefined)
+      // The form that is shown next must lead where this one did, whatever became of the session or another tab.
+      if (destination !== undefined && destination !== saved?.path) {
+        await sessions.saveRequest(request, reply, {
+          path: destination,
+          reauthenticate: saved?.reauthenticate ?? false,
+        })
+      }
+      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
+    }
     const client = await clientOf(request.zone, destination)
     const userName = form.get('username') ?? ''
     const password = form.get('password') ?? ''
-    if (userName === '' || password === '') return refuse(request, reply, 'login_failure')
+    if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
     const result = await identity.signInWithPassword(request.zone, {
       userName,
@@ -70,7 +87,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       remoteAddress: request.ip,
     })
     if (result.outcome !== 'signed-in') {
-      return refuse(request, reply, result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
+      return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result.amr)
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
@@ -89,7 +106,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const takesPasswords = providers.length > 0
     const hintFails = hint.origin !== undefined && !providers.some(provider => provider.originKey === hint.origin)
     const userName = query.get('username') ?? hint.text
-    const links = zone.config.links?.selfService
+    const { signup, passwd } = selfServiceLinks(zone)
     const page = loginPage(await pages.chrome(request, reply, { form: true }), {
       prompts: takesPasswords ? promptsOf(zone) : [],
       message: messageOf(query) ?? (hintFails ? messageFor('error', 'invalid_login_hint') : undefined),
@@ -98,32 +115,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       ...(hint.origin !== undefined && !hintFails && hintText !== undefined && { loginHint: hintText }),
       ...(client && { clientName: displayName(client) }),
       links: {
-        ...(links?.signup && { createAccount: fillIn(links.signup, zone) }),
-        ...(links?.passwd && { resetPassword: fillIn(links.passwd, zone) }),
+        ...(signup !== undefined && { createAccount: signup }),
+        ...(passwd !== undefined && { resetPassword: passwd }),
       },
       providers: [],
     })
     return pages.send(reply, page)
-  }
-
-  async function refuse(request: FastifyRequest, reply: FastifyReply, code: string): Promise<FastifyReply> {
-    sessions.setCurrentUser(reply, undefined)
-    return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
-  }
-
-  async function refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    if (await sessions.visitor(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
-    return refuse(request, reply, 'invalid_login_request')
-  }
-
-  /** The path below the base URL of a URL of this zone; undefined for any other text, so that nobody is led away. */
-  function ownPath(request: FastifyRequest, text: string | undefined): string | undefined {
-    const base = urls.ofZone(request.zone)
-    if (!text || !text.startsWith(`${base}/`) || !URL.canParse(text) || /[\\\s]/.test(text)) return undefined
-    const url = new URL(text)
-    // Compared again after parsing: dot segments must not climb out of the base path.
-    const path = url.href.startsWith(`${base}/`) ? url.href.slice(base.length) : undefined
-    return path?.startsWith('//') ? undefined : path
   }
 
   /** The client on whose behalf the person signs in, when the destination is an authorization request. */
@@ -165,9 +162,3 @@ function messageCode(reason: SignInRefusal): string {
       return 'password_expired'
   }
 }
-
-/** A zone's own link, with its variables filled in. */
-const fillIn = (link: string, zone: Zone): string =>
-  link
-    .replaceAll('{zone.id}', encodeURIComponent(zone.id))
-    .replaceAll('{zone.subdomain}', encodeURIComponent(zone.subdomain))

@@ -34,6 +34,8 @@ export interface ClientSecret {
   readonly hash: string
   /** The value that `rev_sig` uses: fixed when the secret was last really changed, not when its hash was renewed. */
   readonly revision: string
+  /** Set when it is the empty text, with which anybody can authenticate: such a client has no credential to speak of. */
+  readonly empty?: true
 }
 
 /** Every grant type that a client may be given (`clients-zones-providers.md` §3.2). */
@@ -51,6 +53,10 @@ export const GRANT_TYPES = [
 /** Whether the client was given the grant type. */
 export const mayUseGrant = (client: Client, grantType: string): boolean =>
   client.authorizedGrantTypes.includes(grantType)
+
+/** Whether the client can prove who it is by something that others do not have. */
+export const hasCredential = (client: Client): boolean =>
+  client.jwks !== undefined || client.jwksUri !== undefined || client.secrets.some(secret => secret.empty !== true)
 
 /** Whether the client is allowed to come without a credential. */
 export const isPublic = (client: Client): boolean => client.allowPublic === true

@@ -31,12 +31,16 @@ const rows = {
   postedRequests: { id: 'A2', standard: true, uaa: false },
   /** A3: whether a repeated parameter is refused (RFC 6749 §3.1); otherwise the first one wins. */
   refuseRepeated: { id: 'A3', standard: true, uaa: false },
+  /** A4: whether a code is refused to a client that has another redirecting grant only. */
+  checkCodeGrant: { id: 'A4', standard: true, uaa: false },
   /** A5: whether a missing response_type is answered with `state`. */
   fullErrors: { id: 'A5', standard: true, uaa: false },
   /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
   /** A7: whether `email` and `phone` are default groups of every zone, so that every advertised scope can be granted. */
   contactScopesForAll: { id: 'A7', standard: true, uaa: false },
+  /** A9: whether prompt is a list of words; otherwise it begins with `none` or is `login`. */
+  promptWords: { id: 'A9', standard: true, uaa: false },
   /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
   /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */
@@ -47,24 +51,28 @@ const rows = {
   strictPkce: { id: 'A16', standard: true, uaa: false },
   /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */
   redirectErrors: { id: 'R2', standard: true, uaa: false },
+  /** R3: whether a request of which nothing was approved is refused; otherwise its code fails at the token endpoint. */
+  refuseNothingApproved: { id: 'R3', standard: true, uaa: false },
   /** R5: whether authorization responses carry `iss` (RFC 9207). */
   issuerInResponse: { id: 'R5', standard: true, uaa: false },
   /** R6: whether every browser-flow response carries `session_state`. */
   sessionState: { id: 'R6', standard: true, uaa: false },
   /** R7: the error when silence was asked for but approval is needed. */
   consentRequired: { id: 'R7', standard: 'consent_required', uaa: 'interaction_required' },
+  /** R7: whether errors of silent requests are like all others; otherwise bare, and for a bad client an empty 400. */
+  usualSilentErrors: { id: 'R7', standard: true, uaa: false },
   /** R8: whether error descriptions are limited to the characters of RFC 6749 appendix A.8. */
   plainDescriptions: { id: 'R8', standard: true, uaa: false },
   /** R10: seconds that an authorization code lives. */
   codeSeconds: { id: 'R10', standard: 60, uaa: 300 },
   /** T1: whether ID tokens carry at_hash and c_hash. */
   tokenHashes: { id: 'T1', standard: true, uaa: false },
-  /** T2: whether acr is one string; otherwise an object of values. */
-  plainAcr: { id: 'T2', standard: true, uaa: false },
   /** T3, T6: whether claims about the person follow the granted scopes. */
   claimsByScope: { id: 'T3', standard: true, uaa: false },
   /** T4: whether ID tokens carry a session id. */
   sessionIdClaim: { id: 'T4', standard: true, uaa: false },
+  /** T5: whether userinfo is served by GET and POST only (OpenID Connect Core §5.3.1). */
+  getOrPostUserinfo: { id: 'T5', standard: true, uaa: false },
   /** T7: the form of JWT access tokens (RFC 9068 §2). */
   standardAccessTokens: { id: 'T7', standard: true, uaa: false },
   /** T8: whether an ID token is refused where an access token belongs (RFC 8725 §3.11). */
@@ -77,8 +85,6 @@ const rows = {
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
-  /** C5: whether the token endpoint takes POST forms only and refuses a query. */
-  strictTransport: { id: 'C5', standard: true, uaa: false },
   /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */
   bareChallenge: { id: 'C6', standard: true, uaa: false },
   /** C7: whether introspection answers as RFC 7662 §2.2 says. */
@@ -103,8 +109,6 @@ const rows = {
   grantNotAllowed: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
   /** C11: the refresh token is unknown, expired, revoked, badly signed, or what it stands for was lost. */
   badRefreshToken: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
-  /** C11: the refresh token lacks the scope that allows refreshing. */
-  offlineScopeMissing: { id: 'C11', standard: invalidGrant, uaa: refusal('insufficient_scope', 403) },
   /** C11: the code belongs to another client. */
   foreignCode: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the user lost a group that the client requires. */
@@ -123,10 +127,12 @@ const rows = {
   rpInitiatedLogout: { id: 'L4', standard: true, uaa: false },
   /** P1: whether pages carry a second content security policy and a referrer policy. */
   extraPageHeaders: { id: 'P1', standard: true, uaa: false },
+  /** P1: whether answers of /oauth/authorize carry Strict-Transport-Security over http as well, as was specified. */
+  strictTransportAlways: { id: 'P1', standard: true, uaa: false },
+  /** P3: whether the path of the anti-forgery cookie is `/`; otherwise that of the base URL. */
+  csrfCookieAtRoot: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
-  /** P5: the shortest password, where the provider's policy says nothing. */
-  passwordMinLength: { id: 'P5', standard: 8, uaa: 0 },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows

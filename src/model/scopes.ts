@@ -116,6 +116,17 @@ export function userScopes(
 export const hasRequiredGroups = (client: Client, groups: readonly string[]): boolean =>
   client.requiredUserGroups.every(group => groups.includes(group))
 
+/** Those of the scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
+export function lostScopes(
+  client: Client,
+  { groups, allowed }: UserGroups,
+  scopes: readonly string[],
+): readonly string[] {
+  const isHeld = (scope: string): boolean =>
+    groups.includes(scope) && (allowed === undefined || allowed.includes(scope)) && matchesAny(client.scope, scope)
+  return scopes.filter(scope => !isHeld(scope))
+}
+
 /** Fewer scopes than were granted before; throws `invalid_scope` when one was not among them. */
 export function narrow(before: readonly string[], requested: readonly string[]): GrantedScopes {
   if (requested.length === 0) return grant(before)

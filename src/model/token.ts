@@ -18,6 +18,8 @@ export interface AuthorizationCode {
   /** Names everything that this code gives, so that it can be revoked together. */
   readonly grantId: string
   readonly expiresAt: Date
+  /** Until when a used code is remembered: as long as a token that it gave may live, so that its reuse revokes them. */
+  readonly keptUntil: Date
 }
 
 /** What redeeming a code found; a second redemption finds it `used`. */

@@ -1,7 +1,7 @@
 // Reads and checks an authorization request, in the order of `standards.md` A1: client, redirect URI, parameters. What is
 // wrong with the first two is a page, because there is nobody to redirect to yet; everything after is a redirect.
 import type { Client } from '../model/client.ts'
-import { mayUseGrant } from '../model/client.ts'
+import { hasCredential, mayUseGrant } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -41,12 +41,18 @@ export const RESPONSE_TYPES = ['code'] as const
 
 const SINGLE_ON_PAGE = ['client_id', 'redirect_uri']
 
-/** Throws a `PageError` before the redirect URI is verified, a `RedirectRefusal` afterwards. */
-export async function readAuthorizationRequest(
+/** Who asks, and where the answer goes: what must be known before anything can be told by a redirect. */
+export interface Asker {
+  readonly client: Client
+  readonly target: ResponseTarget
+}
+
+/** Finds the client and verifies its redirect URI; throws a `PageError`. */
+export async function findAsker(
   zone: Zone,
   params: Params,
   { store, behaviour }: { store: Store; behaviour: Behaviour },
-): Promise<AuthorizationRequest> {
+): Promise<Asker> {
   const repeated = behaviour.refuseRepeated ? params.repeated : []
   for (const name of SINGLE_ON_PAGE) {
     if (repeated.includes(name)) throw pageError(400, 'invalid_request', `The parameter ${name} must not be repeated`)
@@ -58,7 +64,16 @@ export async function readAuthorizationRequest(
       clientId === undefined ? 'Missing client_id' : `No client with requested id: ${clientId.slice(0, 255)}`
     throw pageError(behaviour.redirectErrors ? 400 : 401, 'invalid_client', description)
   }
-  const target = verifyTarget(client, params, behaviour)
+  if (!behaviour.checkCodeGrant) checkRedirectingGrant(client)
+  return { client, target: verifyTarget(client, params, behaviour) }
+}
+
+/** Checks everything else that depends on nobody's sign-in; throws a `RedirectRefusal`, or in `uaa` a `PageError`. */
+export function readAuthorizationRequest(
+  { client, target }: Asker,
+  params: Params,
+  behaviour: Behaviour,
+): AuthorizationRequest {
   const refuse = (error: OAuthErrorCode, description: string): Error => {
     const refusal = new OAuthError(error, description)
     // UAA shows these on a page (row R2).
@@ -67,15 +82,16 @@ export async function readAuthorizationRequest(
     return new RedirectRefusal(target, refusal)
   }
 
-  const [odd] = repeated
+  const [odd] = behaviour.refuseRepeated ? params.repeated : []
   if (odd !== undefined) throw refuse('invalid_request', `The parameter ${odd.slice(0, 100)} must not be repeated`)
+  if (client.allowedProviders?.length === 0) {
+    throw refuse('unauthorized_client', 'Client is not authorized for any identity providers.')
+  }
   checkUnsupported(params, behaviour, refuse)
   checkResponseType(client, { params, behaviour, target }, refuse)
   const proof = readProof(client, params, { behaviour, refuse })
-  const requestedScopes = redirecting(target, () =>
-    requestableScopes(client, parseScope(params.get('scope')), behaviour),
-  )
-  const tokenFormat = redirecting(target, () => tokenFormatOf(params))
+  const requestedScopes = refusing(refuse, () => requestableScopes(client, parseScope(params.get('scope')), behaviour))
+  const tokenFormat = refusing(refuse, () => tokenFormatOf(params))
   const redirectUri = params.get('redirect_uri')
   const nonce = params.get('nonce')
   return {
@@ -83,7 +99,7 @@ export async function readAuthorizationRequest(
     target,
     requestedScopes,
     ...(redirectUri !== undefined && { namedRedirectUri: redirectUri }),
-    ...readPrompt(params, refuse),
+    ...readPrompt(params, behaviour, refuse),
     ...readMaxAge(params, refuse),
     ...(nonce !== undefined && { nonce }),
     ...proof,
@@ -95,6 +111,18 @@ type Refuse = (error: OAuthErrorCode, description: string) => Error
 
 const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
   new PageError(status, description, { code })
+
+const NOT_REDIRECTING = 'A redirect_uri can only be used by implicit or authorization_code grant types.'
+
+/** UAA: which grants a client has is a question of its redirect URI. */
+function checkRedirectingGrant(client: Client): void {
+  if (client.authorizedGrantTypes.length === 0) {
+    throw pageError(400, 'invalid_grant', 'A client must have at least one authorized grant type.')
+  }
+  if (!mayUseGrant(client, 'authorization_code') && !mayUseGrant(client, 'implicit')) {
+    throw pageError(400, 'invalid_grant', NOT_REDIRECTING)
+  }
+}
 
 function verifyTarget(client: Client, params: Params, behaviour: Behaviour): ResponseTarget {
   const requested = params.get('redirect_uri')
@@ -138,11 +166,8 @@ function checkResponseType(
   if (!RESPONSE_TYPES.some(type => type === responseType.trim())) {
     throw refuse('unsupported_response_type', 'Unsupported response types')
   }
-  if (!mayUseGrant(client, 'authorization_code')) {
-    throw refuse(
-      'unauthorized_client',
-      'A redirect_uri can only be used by implicit or authorization_code grant types.',
-    )
+  if (behaviour.checkCodeGrant && !mayUseGrant(client, 'authorization_code')) {
+    throw refuse('unauthorized_client', NOT_REDIRECTING)
   }
 }
 
@@ -153,12 +178,11 @@ function readProof(
 ): { codeChallenge?: string; codeChallengeMethod?: CodeChallengeMethod } {
   const challenge = params.get('code_challenge')
   const named = params.get('code_challenge_method')
-  const hasCredential = client.secrets.length > 0 || client.jwks !== undefined || client.jwksUri !== undefined
   if (challenge === undefined) {
     if (behaviour.strictPkce && named !== undefined)
       throw refuse('invalid_request', 'A code_challenge_method needs a code_challenge')
     // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
-    if (behaviour.strictPkce && !hasCredential)
+    if (behaviour.strictPkce && !hasCredential(client))
       throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
     return {}
   }
@@ -177,25 +201,32 @@ function readProof(
       'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.',
     )
   }
-  if (behaviour.strictPkce && !hasCredential && method !== 'S256') {
+  if (behaviour.strictPkce && !hasCredential(client) && method !== 'S256') {
     throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
   }
   return { codeChallenge: challenge, codeChallengeMethod: method }
 }
 
+/** Whether no page may be shown, which can be told before the request is checked. */
+export function isSilent(params: Pick<Params, 'get'>, behaviour: Behaviour): boolean {
+  const prompt = params.get('prompt') ?? ''
+  return behaviour.promptWords ? promptWords(prompt).has('none') : prompt.startsWith('none')
+}
+
+const promptWords = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' ').filter(word => word !== ''))
+
 /** OpenID Connect Core §3.1.2.1: `none` stands alone, unknown words are ignored. */
 function readPrompt(
   params: Params,
+  behaviour: Behaviour,
   refuse: Refuse,
 ): Pick<AuthorizationRequest, 'silent' | 'forceLogin' | 'forceConsent'> {
-  const words = new Set((params.get('prompt') ?? '').split(' ').filter(word => word !== ''))
-  if (words.has('none') && words.size > 1)
-    throw refuse('invalid_request', 'prompt=none cannot be combined with another prompt')
-  return {
-    silent: words.has('none'),
-    forceLogin: words.has('login'),
-    forceConsent: words.has('consent'),
-  }
+  const prompt = params.get('prompt') ?? ''
+  const silent = isSilent(params, behaviour)
+  if (!behaviour.promptWords) return { silent, forceLogin: prompt === 'login', forceConsent: false }
+  const words = promptWords(prompt)
+  if (silent && words.size > 1) throw refuse('invalid_request', 'prompt=none cannot be combined with another prompt')
+  return { silent, forceLogin: words.has('login'), forceConsent: words.has('consent') }
 }
 
 function readMaxAge(params: Params, refuse: Refuse): { maxAge?: number } {
@@ -205,12 +236,12 @@ function readMaxAge(params: Params, refuse: Refuse): { maxAge?: number } {
   return { maxAge: Number(text) }
 }
 
-/** Runs a check of the shared rules and sends its refusal to the client. */
-function redirecting<T>(target: ResponseTarget, check: () => T): T {
+/** Runs a check of the shared rules and tells its refusal as those of this file. */
+function refusing<T>(refuse: Refuse, check: () => T): T {
   try {
     return check()
   } catch (error) {
-    if (error instanceof OAuthError) throw new RedirectRefusal(target, error)
+    if (error instanceof OAuthError) throw refuse(error.error, error.message)
     throw error
   }
 }

@@ -1,52 +1,44 @@
+// The authorization endpoint: reads the request, asks `nextStep`, and does what it says. Every page of the flow returns
+// here, and everything is decided anew each time.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
-import type { Approval } from '../model/approval.ts'
-import { APPROVAL_SECONDS } from '../model/approval.ts'
 import { displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAutoApproved, userScopes } from '../model/scopes.ts'
+import { userScopes } from '../model/scopes.ts'
 import type { GrantedScopes, UserGroups } from '../model/scopes.ts'
-import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
-import { approvalPage } from '../pages/approval.ts'
 import { errorPage } from '../pages/error.ts'
-import type { Store } from '../store/store.ts'
-import { FORGED, PageError, plainDescription, wantsJson } from '../web/answers.ts'
+import { rememberCodeUntil } from '../token/lifetimes.ts'
+import { PageError, answerFor, plainDescription } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../web/headers.ts'
-import type { PageWriter } from '../web/pages.ts'
 import { encodeForm, queryForm, rawQuery } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
-import type { Sessions, Visitor } from '../web/session.ts'
-import type { AuthorizationRequest } from './authorization-request.ts'
-import { readAuthorizationRequest } from './authorization-request.ts'
-import type { ScopeDecision, SignedIn } from './next-step.ts'
+import type { Visitor } from '../web/session.ts'
+import { AUTHORIZE_PATH, createApprovals } from './approve.ts'
+import type { ApprovalDeps } from './approve.ts'
+import type { Asker, AuthorizationRequest } from './authorization-request.ts'
+import { findAsker, isSilent, readAuthorizationRequest } from './authorization-request.ts'
+import type { SignedIn } from './next-step.ts'
 import { nextStep } from './next-step.ts'
 import { readParams } from './params.ts'
-import { RedirectRefusal, locationFor } from './respond.ts'
+import { RedirectRefusal, bareLocation, locationFor } from './respond.ts'
 import type { ResponseTarget } from './respond.ts'
 import { sessionIdFor, sessionState } from './session-state.ts'
 
 /** What the authorization endpoint needs. */
-export interface AuthorizeDeps {
-  readonly store: Store
-  readonly sessions: Sessions
+export interface AuthorizeDeps extends ApprovalDeps {
   readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly clock: Clock
   readonly random: Random
-  readonly urls: Urls
   readonly behaviour: Behaviour
-  readonly audit: Audit
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly log: { fault(message: string, cause: unknown): void }
 }
 
 /** One request on its way through the endpoint. */
@@ -56,51 +48,68 @@ interface Passage {
   /** The parameters, and the same as a query: what the browser comes back with. */
   readonly form: Form
   readonly query: string
-  /** Whether the approval page was just answered with "allow". */
-  readonly justApproved: boolean
+  readonly silent: boolean
+  /** What the person answered on the approval page a moment ago. */
+  readonly answer?: Form
 }
 
-const PATH = '/oauth/authorize'
 const CODE_LENGTH = 32
+/** A longer query might not fit into the head of a request. */
+const LONGEST_QUERY = 8000
 
 /** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
 export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
-  const { store, sessions, csrf, pages, clock, random, urls, behaviour } = deps
+  const { store, sessions, denial, csrf, pages, clock, random, urls, behaviour } = deps
+  const approvals = createApprovals(deps)
   const config = {
     access: { by: 'anyone', because: 'the flow itself asks who is there, and sends the browser to sign in' },
     audience: 'page',
   } as const
 
-  app.get(PATH, { config }, (request, reply) => {
+  // No HEAD, which would issue a code.
+  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, (request, reply) => {
     const form = queryForm(request)
-    return guide({ request, reply, form, query: rawQuery(request), justApproved: false })
+    return guide({ request, reply, form, query: rawQuery(request), silent: isSilent(form, behaviour) })
   })
 
-  app.post(PATH, { config }, (request, reply) => {
+  app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     const isAnswer = form.get('user_oauth_approval') !== undefined
-    if ((isAnswer || !behaviour.postedRequests) && !csrf.isGenuine(request)) return refuseForgery(request, reply)
-    if (isAnswer) return takeAnswer(request, reply, form)
-    return guide({ request, reply, form, query: encodeForm(form, [csrf.fieldName]), justApproved: false })
+    if ((isAnswer || !behaviour.postedRequests) && !csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (isAnswer) {
+      const query = await approvals.recall({ request, reply }, form)
+      if (query === undefined) return reply
+      const asked = parseForm(query)
+      return guide({ request, reply, form: asked, query, silent: isSilent(asked, behaviour), answer: form })
+    }
+    const query = encodeForm(form, [csrf.fieldName])
+    if (query.length > LONGEST_QUERY) throw new PageError(400, 'The request is too long.', { code: 'invalid_request' })
+    if (behaviour.postedRequests && !sessions.wasSent(request)) {
+      // Another site's form comes without the session cookie; asked again by GET, the browser sends it (row P2).
+      return reply.redirect(`${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`, 303)
+    }
+    return guide({ request, reply, form, query, silent: isSilent(form, behaviour) })
   })
 
   async function guide(passage: Passage): Promise<FastifyReply> {
-    const { request, form } = passage
+    const { request, reply, form, silent } = passage
+    let asker: Asker | undefined
     try {
       const visitor = await sessions.visitor(request)
       setHeaders(passage)
+      // UAA: nothing is checked before the person signs in (row A1).
+      if (!behaviour.validateBeforeLogin && !visitor && !silent) return await signIn(passage)
       const params = readParams(form)
-      if (!behaviour.validateBeforeLogin && !visitor && !isSilent(form)) {
-        return await signIn(passage, undefined)
-      }
-      const authorization = await readAuthorizationRequest(request.zone, params, deps)
+      asker = await findAsker(request.zone, params, deps)
+      if (!behaviour.validateBeforeLogin && !visitor) throw loginRequired(asker.target)
+      const authorization = readAuthorizationRequest(asker, params, behaviour)
       const person = visitor && (await describe(authorization, visitor, passage))
       const step = nextStep(authorization, person, { now: clock.now(), behaviour })
       switch (step.kind) {
         case 'sign-in':
-          return await signIn(passage, authorization)
+          return await signIn(passage)
         case 'approve':
-          return await askForApproval(passage, authorization, step.scopes)
+          return await approvals.ask(passage, authorization, step.scopes)
         case 'switch-provider':
           return await offerSwitch(passage, authorization)
         case 'refuse':
@@ -110,13 +119,19 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       }
     } catch (error) {
       if (error instanceof RedirectRefusal) return refuse(passage, error)
-      throw error
+      if (!silent) throw error
+      if (error instanceof PageError && !asker && !behaviour.usualSilentErrors) return reply.status(400).send('')
+      const { status, error: code = 'server_error', description } = answerFor(error)
+      if (!asker || status < 500) throw error
+      // Nobody sees a page in a hidden frame: the client is told (row R7).
+      deps.log.fault(`${request.method} ${AUTHORIZE_PATH}`, error)
+      return refuse(passage, new RedirectRefusal(asker.target, new OAuthError(code, description)))
     }
   }
 
   /** What the specification fixes for this endpoint, redirects included. */
-  function setHeaders({ request, reply, form }: Pick<Passage, 'request' | 'reply' | 'form'>): void {
-    if (isSilent(form)) {
+  function setHeaders({ request, reply, silent }: Passage): void {
+    if (silent) {
       reply.headers(NEVER_CACHED)
       return
     }
@@ -125,76 +140,45 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       .removeHeader('expires')
       .header('cache-control', 'no-store')
       .header('content-language', 'en')
-    if (urls.isHttps || behaviour.mode === 'standard') reply.header('strict-transport-security', STRICT_TRANSPORT)
+    if (urls.isHttps || behaviour.strictTransportAlways) reply.header('strict-transport-security', STRICT_TRANSPORT)
     csrf.issue(request, reply)
   }
 
+  /** What is known of the person, once their answer is stored. */
   async function describe(authorization: AuthorizationRequest, visitor: Visitor, passage: Passage): Promise<SignedIn> {
     const { client, requestedScopes } = authorization
+    const { session, user } = visitor
     const { zone } = passage.request
-    const [groups, approvals] = await Promise.all([
-      deps.groupsOf(zone, visitor.user),
-      store.approvals.list(zone.id, visitor.user.id, client.clientId, clock.now()),
-    ])
+    const groups = await deps.groupsOf(zone, user)
+    const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
+    const { answer } = passage
+    if (answer && !(scopes instanceof OAuthError))
+      await approvals.record(user, authorization, { asked: scopes, answer })
     return {
-      origin: visitor.user.origin,
-      authenticatedAt: visitor.session.signIn.authenticatedAt,
-      scopes: refusable(() => userScopes(client, requestedScopes, groups, behaviour)),
-      approvals,
-      justApproved: passage.justApproved,
+      origin: user.origin,
+      authenticatedAt: session.signIn.authenticatedAt,
+      scopes,
+      approvals: await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
+      justApproved: answer !== undefined,
     }
   }
 
-  async function signIn(passage: Passage, authorization: AuthorizationRequest | undefined): Promise<FastifyReply> {
-    const { request, reply, form } = passage
-    if (wantsJson(request)) {
-      throw new OAuthError(
-        { error: 'unauthorized', status: 403 },
-        'Full authentication is required to access this resource',
-      )
-    }
-    // The new sign-in answers the demand, so the request goes on without it (row A10).
-    const demanded = authorization !== undefined && (authorization.forceLogin || authorization.maxAge !== undefined)
-    const query = demanded ? withoutDemand(form) : passage.query
+  /** The new sign-in answers a demand for one, so the request that is kept goes on without it (row A10). */
+  async function signIn({ request, reply, form, query }: Passage): Promise<FastifyReply> {
+    const path = `${AUTHORIZE_PATH}?${demandsSignIn(form) ? withoutDemand(form) : query}`
     const reauthenticate = (await sessions.visitor(request)) !== undefined
-    if (reauthenticate && !behaviour.keepSessionUntilLogin) await sessions.end(request, reply)
-    await sessions.saveRequest(request, reply, { path: `${PATH}?${query}`, reauthenticate })
-    return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
-  }
-
-  async function askForApproval(
-    passage: Passage,
-    { client, target }: AuthorizationRequest,
-    scopes: readonly ScopeDecision[],
-  ): Promise<FastifyReply> {
-    const { request, reply, query } = passage
-    await sessions.setPendingApproval(request, query)
-    const groups = await store.groups.findByNames(
-      request.zone.id,
-      scopes.map(each => each.scope),
-    )
-    const sentences = new Map(groups.map(group => [group.displayName.toLowerCase(), group.description]))
-    const page = approvalPage(await pages.chrome(request, reply, { form: true }), {
-      clientName: displayName(client),
-      redirectUri: target.redirectUri,
-      userName: request.person?.userName ?? '',
-      action: `${urls.basePath}${PATH}`,
-      formRedirectUri: `${urls.ofZone(request.zone)}${PATH}?${query}`,
-      scopes: scopes.map(({ scope, state }, index) => ({
-        name: `scope.${index}`,
-        value: `scope.${scope}`,
-        text: sentences.get(scope.toLowerCase()) ?? scope,
-        state,
-      })),
-    })
-    return pages.send(reply, page)
+    if (reauthenticate && !behaviour.keepSessionUntilLogin) {
+      await sessions.end(request, reply)
+      return reply.redirect(urls.ofZone(request.zone) + path, 302)
+    }
+    return denial.askToSignIn(request, reply, { path, reauthenticate })
   }
 
   async function offerSwitch(
     { request, reply, query }: Passage,
     { client }: AuthorizationRequest,
   ): Promise<FastifyReply> {
-    const target = `${urls.ofZone(request.zone)}${PATH}?${query}`
+    const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
     const page = errorPage(await pages.chrome(request, reply, { form: true }), {
       status: 401,
       title: 'Another account is needed',
@@ -205,69 +189,6 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       },
     })
     return pages.send(reply.status(401), page)
-  }
-
-  /** The answer of the approval page; what was asked is taken from the session, never from the answer. */
-  async function takeAnswer(request: FastifyRequest, reply: FastifyReply, answer: Form): Promise<FastifyReply> {
-    const visitor = await sessions.visitor(request)
-    if (!visitor) return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
-    const query = visitor.session.pendingApproval
-    if (query === undefined) {
-      throw new PageError(400, 'Cannot approve uninitialized authorization request.', { code: 'invalid_request' })
-    }
-    const shown = answer.get('form_redirect_uri')
-    if (shown !== undefined && shown !== `${urls.ofZone(request.zone)}${PATH}?${query}`) {
-      throw new PageError(400, 'Changes were detected from the original authorization request.', {
-        code: 'invalid_request',
-      })
-    }
-    await sessions.setPendingApproval(request, undefined)
-    const passage: Passage = { request, reply, form: parseForm(query), query, justApproved: true }
-    try {
-      setHeaders(passage)
-      await decide(passage, visitor, answer)
-    } catch (error) {
-      if (error instanceof RedirectRefusal) return refuse(passage, error)
-      throw error
-    }
-    return guide(passage)
-  }
-
-  async function decide({ request, form }: Passage, { user }: Visitor, answer: Form): Promise<void> {
-    const { zone } = request
-    const authorization = await readAuthorizationRequest(zone, readParams(form), deps)
-    const { client, target } = authorization
-    if (answer.get('user_oauth_approval') !== 'true') {
-      throw new RedirectRefusal(target, new OAuthError('access_denied', 'User denied access'))
-    }
-    const asked = userScopes(client, authorization.requestedScopes, await deps.groupsOf(zone, user), behaviour)
-    const ticked = answer.names.filter(name => /^scope\.\d+$/.test(name)).flatMap(name => answer.all(name))
-    if (ticked.some(value => !value.startsWith('scope.') || !asked.includes(value.slice('scope.'.length)))) {
-      throw new RedirectRefusal(
-        target,
-        new OAuthError(
-          'invalid_scope',
-          'The requested scopes are invalid. Please use valid scope names in the request.',
-        ),
-      )
-    }
-    const now = clock.now()
-    const decisions = asked
-      .filter(scope => authorization.forceConsent || !isAutoApproved(client, scope))
-      .map(
-        (scope): Approval => ({
-          zoneId: zone.id,
-          userId: user.id,
-          clientId: client.clientId,
-          scope,
-          status: ticked.includes(`scope.${scope}`) ? 'APPROVED' : 'DENIED',
-          expiresAt: addSeconds(now, APPROVAL_SECONDS),
-          updatedAt: now,
-        }),
-      )
-    await store.approvals.save(zone.id, decisions)
-    const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-    deps.audit({ type: 'ApprovalModifiedEvent', zoneId: zone.id, principal: user.id, clientId: client.clientId, data })
   }
 
   async function respond(
@@ -281,6 +202,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (!visitor) throw new Error('a response was decided on for nobody')
     const { signIn } = visitor.session
     const code = random.urlSafe(CODE_LENGTH)
+    const now = clock.now()
     await store.codes.insert(request.zone.id, {
       zoneId: request.zone.id,
       codeDigest: digest(code),
@@ -291,7 +213,8 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       amr: signIn.amr,
       sessionId: sessionIdFor(signIn, client.clientId),
       grantId: random.hex(16),
-      expiresAt: addSeconds(clock.now(), behaviour.codeSeconds),
+      expiresAt: addSeconds(now, behaviour.codeSeconds),
+      keptUntil: rememberCodeUntil(request.zone, client, now, behaviour),
       ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),
       ...(authorization.codeChallenge !== undefined && { codeChallenge: authorization.codeChallenge }),
       ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
@@ -299,22 +222,23 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
     })
     if (authorization.silent) sessions.setCurrentUser(reply, visitor.user.id)
-    return reply.redirect(
-      locationFor(target, { code, state: target.state, ...common(request, target, authorization.silent) }),
-      302,
-    )
+    return reply.redirect(locationFor(target, { code, state: target.state, ...common(request, target, false) }), 302)
   }
 
-  function refuse({ request, reply, form }: Passage, { target, refusal }: RedirectRefusal): FastifyReply {
-    const silent = isSilent(form)
-    if (silent && refusal.error === 'login_required') sessions.setCurrentUser(reply, undefined)
-    const location = locationFor(target, {
-      error: refusal.error,
-      error_description: plainDescription(refusal.message, behaviour),
-      state: target.state,
-      ...refusal.extra,
-      ...common(request, target, silent && refusal.error === 'login_required'),
-    })
+  function refuse({ request, reply, silent }: Passage, { target, refusal }: RedirectRefusal): FastifyReply {
+    const isNobody = request.person === undefined
+    if (silent && refusal.error === 'login_required' && isNobody) sessions.setCurrentUser(reply, undefined)
+    const shared = common(request, target, silent && refusal.error === 'login_required')
+    const bare = silent && !behaviour.usualSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
+    const location =
+      bare ??
+      locationFor(target, {
+        error: refusal.error,
+        error_description: plainDescription(refusal.message, behaviour),
+        state: target.state,
+        ...refusal.extra,
+        ...shared,
+      })
     return reply.redirect(location, 302)
   }
 
@@ -325,26 +249,27 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     uaaHasState: boolean,
   ): Record<string, string | undefined> {
     const userId = request.person?.id
-    const withState = behaviour.sessionState || (uaaHasState && userId === undefined)
+    const withState = behaviour.sessionState || uaaHasState
     return {
       session_state: withState ? sessionState({ ...target, userId }, random) : undefined,
       iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
     }
   }
-
-  async function refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    if (await sessions.visitor(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
-    return reply.redirect(`${urls.ofZone(request.zone)}/login?error=invalid_login_request`, 302)
-  }
 }
 
-/** Whether no page may be shown, as far as that can be told before the request is checked. */
-const isSilent = (form: Form): boolean => (form.get('prompt') ?? '').startsWith('none')
+const loginRequired = (target: ResponseTarget): RedirectRefusal =>
+  new RedirectRefusal(target, new OAuthError('login_required', 'The user must sign in'))
+
+const demandsAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? '')
+
+const demandsSignIn = (form: Form): boolean => demandsAge(form) || promptWords(form).includes('login')
+
+const promptWords = (form: Form): readonly string[] => (form.get('prompt') ?? '').split(' ').filter(word => word !== '')
 
 /** The request without the demand that a new sign-in has met. */
 function withoutDemand(form: Form): string {
-  const words = (form.get('prompt') ?? '').split(' ').filter(word => word !== '' && word !== 'login')
-  const rest = encodeForm(form, ['prompt', 'max_age'])
+  const words = promptWords(form).filter(word => word !== 'login')
+  const rest = encodeForm(form, demandsAge(form) ? ['prompt', 'max_age'] : ['prompt'])
   return words.length > 0 ? `${rest}&prompt=${encodeURIComponent(words.join(' '))}` : rest
 }
 

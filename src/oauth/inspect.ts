@@ -10,12 +10,14 @@ import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
+import { told } from '../token/claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
-import { bearerHeader } from '../web/bearer.ts'
+import { bearerHeader, inRealm } from '../web/bearer.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
 import { parseParams } from './params.ts'
+import { NO_POST, refuseMethods } from './refuse-methods.ts'
 
 /** What these endpoints need. */
 export interface InspectDeps {
@@ -60,14 +62,17 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   const inspector = { access: { by: 'client' }, audience: 'api' } as const
   const openid = { access: { by: 'bearer', resource: 'openid' }, audience: 'api' } as const
 
-  /** OpenID Connect Core §5.3: by GET or POST (row T5). */
+  /** OpenID Connect Core §5.3.1, by GET or POST. */
   app.route({
-    method: ['GET', 'POST'],
+    // UAA: by any method. See docs/compatibility.md, T5.
+    method: behaviour.getOrPostUserinfo ? ['GET', 'POST'] : ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     url: '/userinfo',
     config: openid,
     handler: (request, reply) => {
       const { user, scopes } = request.bearer ?? {}
       if (!user || !scopes) throw new OAuthError('access_denied', 'The token does not speak for a user')
+      // A scope such as openid.x, or a client of that name, puts openid into the audience too.
+      if (!scopes.includes('openid')) throw insufficient('openid')
       return reply.type('application/json').send(JSON.stringify(userInfo(user, scopes, behaviour)))
     },
   })
@@ -108,19 +113,10 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       .send(JSON.stringify({ ...shown(found), scope: found.scopes, revocable: isRevocable(found) }))
   })
 
-  for (const url of ['/introspect', '/check_token']) {
-    app.route({
-      method: ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH'],
-      url,
-      config: {
-        access: { by: 'anyone', because: 'nothing but POST is served, and that is what it says' },
-        audience: 'api',
-      },
-      handler: (request, reply) => {
-        reply.header('allow', 'POST')
-        throw new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
-      },
-    })
+  refuseMethods(app, '/introspect', { allow: 'POST', refuse: NO_POST })
+  refuseMethods(app, '/check_token', { allow: 'POST', refuse: NO_POST })
+  if (behaviour.getOrPostUserinfo) {
+    refuseMethods(app, '/userinfo', { allow: 'GET, POST', refuse: ['PUT', 'DELETE', 'PATCH'] })
   }
 
   /** A client with the resource authority, by its credentials, or for introspection by a token of its own. */
@@ -128,8 +124,10 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const authority = service.scope('resource')
     const bearer = basicOnly ? undefined : bearerHeader(request)
     if (bearer !== undefined) {
-      const { user, scopes } = await reader.read(request.zone, bearer)
-      if (user || !scopes.includes(authority)) throw insufficient(authority)
+      const { user, scopes } = await reader.read(request.zone, bearer).catch((error: unknown) => {
+        throw inRealm(error, service)
+      })
+      if (user || !scopes.includes(authority)) throw inRealm(insufficient(authority), service)
       return
     }
     const credentials = { authorization: request.headers.authorization, params, allowsNone: false }
@@ -200,9 +198,9 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
   if (!behaviour.claimsByScope) {
     return {
       ...identity,
-      given_name: user.givenName,
-      family_name: user.familyName,
-      phone_number: user.phoneNumber,
+      given_name: told(user.givenName),
+      family_name: told(user.familyName),
+      phone_number: told(user.phoneNumber),
       name: fullName(user),
       email: user.email,
       email_verified: user.verified,
@@ -213,13 +211,13 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
     ...identity,
     ...(scopes.includes('profile') && {
       name: fullName(user),
-      given_name: user.givenName,
-      family_name: user.familyName,
+      given_name: told(user.givenName),
+      family_name: told(user.familyName),
       preferred_username: user.userName,
       updated_at: epochSeconds(user.updatedAt),
     }),
     ...(scopes.includes('email') && { email: user.email, email_verified: user.verified }),
-    ...(scopes.includes('phone') && { phone_number: user.phoneNumber }),
+    ...(scopes.includes('phone') && { phone_number: told(user.phoneNumber) }),
     previous_logon_time: user.previousLogonAt?.getTime(),
   }
 }

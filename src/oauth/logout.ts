@@ -10,16 +10,17 @@ import { logoutConfirmationPage } from '../pages/logout-confirmation.ts'
 import { signedOutPage } from '../pages/signed-out.ts'
 import type { Store } from '../store/store.ts'
 import type { TokenReader } from '../token/reader.ts'
-import { FORGED, PageError } from '../web/answers.ts'
+import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { PageWriter } from '../web/pages.ts'
-import { queryForm } from '../web/query.ts'
+import { encodeForm, queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
-import { resolveRedirectUri } from './redirect-uri.ts'
+import { fitsLogoutEntry, isSafeUri } from './redirect-uri.ts'
 import { locationFor } from './respond.ts'
 import { sessionIdFor } from './session-state.ts'
 
@@ -28,6 +29,7 @@ export interface LogoutDeps {
   readonly store: Store
   readonly reader: TokenReader
   readonly sessions: Sessions
+  readonly denial: Denial
   readonly csrf: Csrf
   readonly pages: PageWriter
   readonly urls: Urls
@@ -48,21 +50,27 @@ interface Hint {
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
-  const { store, sessions, csrf, pages, urls, behaviour } = deps
+  const { store, sessions, denial, csrf, pages, urls, behaviour } = deps
 
   app.route({
     method: ['GET', 'POST'],
+    exposeHeadRoute: false, // it would end the session
     url: PATH,
     config: { access: { by: 'anyone', because: 'whoever has no session ends none' }, audience: 'page' },
     async handler(request, reply) {
       const isPost = request.method === 'POST'
-      const params = readParams(isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request))
+      const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
+      const params = readParams(form)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
       if (isPost && (isOwnForm || !behaviour.openLogoutPost) && !csrf.isGenuine(request)) {
-        await sessions.visitor(request)
-        throw new PageError(403, FORGED, { code: 'invalid_request' })
+        return denial.refuseForgery(request, reply)
       }
-      if (!behaviour.rpInitiatedLogout) return endThenGo(request, reply, await lenientTarget(request.zone, params))
+      if (!behaviour.rpInitiatedLogout) return endThenGo(request, reply, await targetOf(request.zone, params))
+      if (isPost && !isOwnForm && !sessions.wasSent(request)) {
+        // Another site's form comes without the session cookie, and must not end the session unasked. Asked again by GET,
+        // the browser sends it.
+        return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${encodeForm(form)}`, 303)
+      }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
         return endThenGo(request, reply, defaultTarget(request.zone))
       return initiatedByClient(request, reply, { params, confirmed: isOwnForm })
@@ -78,11 +86,11 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const visitor = await sessions.visitor(request)
     const hintText = params.get('id_token_hint')
     const target = params.get('post_logout_redirect_uri')
-    if (hintText === undefined && target === undefined && params.get('redirect') !== undefined) {
-      return endThenGo(request, reply, await exactTarget(request.zone, params))
+    if (hintText === undefined && target === undefined && params.get(parameterName(request.zone)) !== undefined) {
+      return endThenGo(request, reply, await targetOf(request.zone, params))
     }
     const hint = hintText === undefined ? undefined : await verifyHint(request.zone, hintText, params)
-    if (hint && target !== undefined && !textList(hint.client, 'post_logout_redirect_uris').includes(target)) {
+    if (hint && target !== undefined && !isRegistered(hint.client, target)) {
       throw new PageError(400, 'The post_logout_redirect_uri is not registered for this client.', {
         code: 'invalid_request',
       })
@@ -149,34 +157,32 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
 
   /** Whether a URL is one of ours: the same origin, and below the base path. */
   function isOwn(zone: Zone, target: string): boolean {
-    if (!URL.canParse(target) || target.includes('\\')) return false
+    if (!isSafeUri(target)) return false
     const url = new URL(target)
     const own = new URL(urls.ofZone(zone))
     return url.origin === own.origin && url.username === '' && `${url.pathname}/`.startsWith(`${urls.basePath}/`)
   }
 
-  /** `redirect` without a hint: our own URLs, or what the zone or the named client registered, to the letter (row L2). */
-  async function exactTarget(zone: Zone, params: Params): Promise<string> {
-    const target = params.get('redirect') ?? ''
-    const clientId = params.get('client_id')
-    const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
-    const allowed = [
-      ...(zone.config.links?.logout?.whitelist ?? []),
-      ...(client ? [...client.redirectUris, ...textList(client, 'post_logout_redirect_uris')] : []),
-    ]
-    const isWeb = /^https?:\/\//i.test(target) && URL.canParse(target)
-    return isOwn(zone, target) || (isWeb && allowed.includes(target)) ? target : defaultTarget(zone)
-  }
-
-  /** UAA: patterns, and never an error. See docs/compatibility.md, L4. */
-  async function lenientTarget(zone: Zone, params: Params): Promise<string> {
-    const parameterName = zone.config.links?.logout?.redirectParameterName ?? 'redirect'
-    const target = params.get('post_logout_redirect_uri') ?? params.get(parameterName)
-    if (target === undefined) return defaultTarget(zone)
-    if (isOwn(zone, target)) return target
+  /**
+   * UAA's way, which is never an error: one of our own URLs, what the zone lists, or what the client registered; in
+   * `standard` the latter to the letter (rows L2, L4).
+   */
+  async function targetOf(zone: Zone, params: Params): Promise<string> {
+    const fallback = defaultTarget(zone)
+    const named = behaviour.rpInitiatedLogout ? undefined : params.get('post_logout_redirect_uri')
+    const target = named ?? params.get(parameterName(zone))
+    if (target === undefined) return fallback
+    const listed = zone.config.links?.logout?.whitelist ?? []
+    if (/^\/(?!\/)/.test(target)) {
+      return listed.includes(target) && isSafeUri(urls.ofZone(zone) + target) ? urls.ofZone(zone) + target : fallback
+    }
+    if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
     const client = await clientOfLogout(zone, params)
-    const patterns = [...(zone.config.links?.logout?.whitelist ?? []), ...(client?.redirectUris ?? [])]
-    return resolveRedirectUri({ redirectUris: patterns }, target, { exactRedirectUri: false }) ?? defaultTarget(zone)
+    if (!client) return fallback
+    const fits = behaviour.rpInitiatedLogout
+      ? isRegistered(client, target) || (client.redirectUris.includes(target) && isSafeUri(target))
+      : client.redirectUris.some(entry => fitsLogoutEntry(entry, target))
+    return fits ? target : fallback
   }
 
   async function clientOfLogout(zone: Zone, params: Params): Promise<Client | undefined> {
@@ -189,6 +195,13 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return clientId === undefined ? undefined : store.clients.find(zone.id, clientId)
   }
 }
+
+/** The name of the parameter of UAA's way; a zone may choose another. */
+const parameterName = (zone: Zone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
+
+/** Whether the client registered the target for logouts, to the letter (RP-Initiated Logout §3). */
+const isRegistered = (client: Client, target: string): boolean =>
+  textList(client, 'post_logout_redirect_uris').includes(target) && isSafeUri(target)
 
 /** Whether the hint was made for the person, and where it says so the session, at hand. */
 function speaksOf(hint: Hint, { session, user }: Visitor): boolean {

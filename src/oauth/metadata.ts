@@ -1,15 +1,15 @@
 // What clients may know of this server: discovery and keys. Every list is taken from where it is used.
-import type { FastifyInstance } from 'fastify'
-import { digest } from '../base/secrets.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { digest, hexDigest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import { keyDocument } from '../token/key-document.ts'
-import type { KeyRing, ZoneKey } from '../token/keys.ts'
+import type { KeyRing } from '../token/keys.ts'
 import { RESPONSE_TYPES } from './authorization-request.ts'
 import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
+import { refuseMethods } from './refuse-methods.ts'
 import { GRANTS } from './token.ts'
 
 /** What these endpoints need. */
@@ -79,45 +79,37 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
   serveMetadata(app, deps, [
     '/.well-known/openid-configuration',
     '/oauth/token/.well-known/openid-configuration', // below UAA's issuer (row M2)
-    '/.well-known/oauth-authorization-server', // RFC 8414 (row M3)
+    '/.well-known/oauth-authorization-server', // RFC 8414 (row M3), for either issuer
+    '/.well-known/oauth-authorization-server/oauth/token',
   ])
 
-  app.get('/token_keys', { config }, async ({ zone, headers }, reply) => {
-    await keys.active(zone.id) // a zone that never signed gets its key now
-    const document = JSON.stringify({ keys: (await keys.list(zone.id)).map(keyDocument) })
-    return sendWithTag(document, headers['if-none-match'])
-
-    function sendWithTag(text: string, known: string | undefined): unknown {
-      const tag = behaviour.allPublicKeys ? `"${digest(text).slice(0, 22)}"` : tagOf(zone)
-      reply.header('etag', tag)
-      if (known?.split(',').some(each => each.trim().replace(/^W\//, '') === tag)) return reply.status(304).send()
-      return reply.type('application/json').send(text)
-    }
+  app.get('/token_keys', { config }, async (request, reply) => {
+    const { id } = request.zone
+    if ((await keys.list(id)).length === 0) await keys.active(id) // a zone that never signed gets its key now
+    return sendWithTag(request, reply, { keys: (await keys.list(id)).map(keyDocument) })
   })
 
-  app.get('/token_key', { config }, async ({ zone }, reply) => {
-    const active: ZoneKey = await keys.active(zone.id)
-    return reply.type('application/json').send(JSON.stringify(keyDocument(active)))
-  })
+  app.get('/token_key', { config }, async (request, reply) =>
+    sendWithTag(request, reply, keyDocument(await keys.active(request.zone.id))),
+  )
+
+  /** The tag is made of the document alone: keys change without their zone, and whoever asks must hear of it. */
+  function sendWithTag({ headers }: FastifyRequest, reply: FastifyReply, document: object): FastifyReply {
+    const text = JSON.stringify(document)
+    const tag = behaviour.allPublicKeys ? `"${digest(text).slice(0, 22)}"` : digitsOf(text)
+    reply.header('etag', tag)
+    const known = headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
+    if (known.includes(tag)) return reply.status(304).send()
+    return reply.type('application/json').send(text)
+  }
 
   for (const url of ['/token_key', '/token_keys']) {
-    app.route({
-      method: ['POST', 'PUT', 'DELETE', 'PATCH'],
-      url,
-      config: {
-        access: { by: 'anyone', because: 'nothing but GET is served, and that is what it says' },
-        audience: 'api',
-      },
-      handler: (request, reply) => {
-        reply.header('allow', 'GET')
-        throw new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
-      },
-    })
+    refuseMethods(app, url, { allow: 'GET', refuse: ['POST', 'PUT', 'DELETE', 'PATCH'] })
   }
 }
 
-/** UAA: the time of the zone's last change as plain digits. See docs/compatibility.md, M6. */
-const tagOf = (zone: Zone): string => String(zone.updatedAt.getTime())
+/** UAA: a tag of plain digits, without quotes. See docs/compatibility.md, M6. */
+const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))
 
 /** The document of a zone, in the order of the specification. */
 export function metadata(

@@ -1,7 +1,6 @@
 // The whole login flow in one decision: what the browser does next. Pure; every page returns to /oauth/authorize, which
 // asks again.
 import type { Approval } from '../model/approval.ts'
-import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
@@ -49,26 +48,30 @@ export function nextStep(
     : { kind: 'sign-in' }
   if (!person) return loginRequired
   if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
-  if (!allowsProvider(client, person.origin)) return silent ? loginRequired : { kind: 'switch-provider' }
+  if (!allowsProvider(client, person.origin)) {
+    // UAA shows the page in silence too (row R2).
+    return silent && behaviour.redirectErrors ? loginRequired : { kind: 'switch-provider' }
+  }
 
   if (person.scopes instanceof OAuthError) {
     return { kind: 'refuse', error: person.scopes.error, description: person.scopes.message }
   }
-  const decisions = person.scopes.map(scope => ({ scope, state: stateOf(client, scope, person.approvals) }))
+  // Consent that was asked for counts even where the client approves by itself; or a refusal would mean nothing.
+  const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
+  const stateOf = (scope: string): ScopeDecision['state'] =>
+    isAutomatic(scope) ? 'approved' : storedState(scope, person.approvals)
+  const decisions = person.scopes.map(scope => ({ scope, state: stateOf(scope) }))
   const asks = !person.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
   if (asks && silent) {
     return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
   }
-  if (asks)
-    return {
-      kind: 'approve',
-      scopes: decisions
-        .filter(each => request.forceConsent || !isAutoApproved(client, each.scope))
-        .toSorted(byImportance),
-    }
-
-  const scopes = approvedScopes(person.scopes, scope => stateOf(client, scope, person.approvals) === 'approved')
-  if (scopes.length === 0) return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
+  if (asks) {
+    return { kind: 'approve', scopes: decisions.filter(each => !isAutomatic(each.scope)).toSorted(byImportance) }
+  }
+  const scopes = approvedScopes(person.scopes, scope => stateOf(scope) === 'approved')
+  if (scopes.length === 0 && behaviour.refuseNothingApproved) {
+    return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
+  }
   return { kind: 'respond', scopes }
 }
 
@@ -76,8 +79,7 @@ function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date):
   return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
 }
 
-function stateOf(client: Client, scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {
-  if (isAutoApproved(client, scope)) return 'approved'
+function storedState(scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {
   const decision = approvals.find(approval => approval.scope === scope)
   if (!decision) return 'undecided'
   return decision.status === 'APPROVED' ? 'approved' : 'denied'

@@ -1,6 +1,7 @@
 // Where an authorization response may be sent. Two sets of rules: exact text (RFC 9700 §4.1.3), and the lenient ones of
 // the reference system (row A15). Whatever neither allows is never redirected to.
 import type { Client } from '../model/client.ts'
+import { isRedirectPattern } from '../model/client-json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 
 /** The URI to answer to, or undefined when the request's does not fit the client's. */
@@ -10,25 +11,33 @@ export function resolveRedirectUri(
   { exactRedirectUri }: Pick<Behaviour, 'exactRedirectUri'>,
 ): string | undefined {
   const registered = client.redirectUris
-  if (requested === undefined) return registered.length === 1 && isUsable(registered[0]) ? registered[0] : undefined
+  // UAA: one entry that is no pattern spoils all of them.
+  if (!exactRedirectUri && !registered.every(isRedirectPattern)) return undefined
+  if (requested === undefined) {
+    const [only, ...others] = registered
+    if (only === undefined || others.length > 0 || !isUsable(only)) return undefined
+    return exactRedirectUri && only.includes('*') ? undefined : only
+  }
   if (!isUsable(requested)) return undefined
   const matches = exactRedirectUri ? matchesExactly : matchesLeniently
   return registered.some(entry => matches(entry, requested)) ? requested : undefined
 }
 
-/** Absolute, without a fragment (RFC 6749 §3.1.2), control characters and white space, and not a script. */
-function isUsable(uri: string | undefined): uri is string {
-  if (
-    uri === undefined ||
-    uri.length > 4096 ||
-    !/^[\x21-\x7e]+$/.test(uri) ||
-    uri.includes('#') ||
-    uri.includes('\\')
-  ) {
-    return false
-  }
-  return URL.canParse(uri) && !/^(javascript|data|vbscript|blob|file):/i.test(uri)
+/** An absolute URI that can stand in a header, means the same to every parser, and runs nothing. */
+export const isSafeUri = (uri: string): boolean =>
+  uri.length <= 4096 &&
+  /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash
+  URL.canParse(uri) &&
+  !/^(javascript|data|vbscript|blob|file):/i.test(uri)
+
+/** Whether a logout may lead there: the entry itself, or what fits the Ant pattern that it is. */
+export function fitsLogoutEntry(entry: string, target: string): boolean {
+  if (!isSafeUri(target)) return false
+  return entry === target || (entry.includes('*') && isRedirectPattern(entry) && matchesPattern(entry, target))
 }
+
+/** RFC 6749 §3.1.2: absolute, and without a fragment. */
+const isUsable = (uri: string): boolean => isSafeUri(uri) && !uri.includes('#')
 
 /** The same text; only the port of a loopback address is free (RFC 8252 §7.3), and wildcards never match. */
 function matchesExactly(entry: string, requested: string): boolean {
@@ -48,66 +57,91 @@ function loopbackWithoutPort(uri: string, isRequest = false): string | undefined
   return origin + rest
 }
 
-const ENTRY = /^[a-z][a-z0-9+.*-]*:\/\/(?:[^/@\s]+@)?([^/:?#\s]+)(?::(?:\d+|\*))?(?:[/?].*)?$/i
-
 /** UAA: wildcards, path prefixes and subdomains. See docs/compatibility.md, A15. */
 function matchesLeniently(entry: string, requested: string): boolean {
-  if (!/^https?:/i.test(entry)) return entry === requested
-  const host = ENTRY.exec(entry)?.[1]
-  if (host === undefined || host === '*' || /^\*+\.[^.]*$/.test(host) || /\.\*+$/.test(host)) return false
+  if (entry === requested) return true
   return entry.includes('*') ? matchesPattern(entry, requested) : isBelow(entry, requested)
 }
 
+const isWeb = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
+
+const hasUser = ({ username, password }: URL): boolean => username !== '' || password !== ''
+
 /** The same scheme and port, the host or one below it, and a path that begins with the registered one. */
 function isBelow(entry: string, requested: string): boolean {
+  if (!URL.canParse(entry)) return false
   const registered = new URL(entry)
   const url = new URL(requested)
   const sameHost = url.hostname === registered.hostname || url.hostname.endsWith(`.${registered.hostname}`)
   const path = normalPath(url.pathname)
-  const prefix = registered.pathname
+  const prefix = normalPath(registered.pathname)
   return (
+    isWeb(url) &&
     url.protocol === registered.protocol &&
     url.port === registered.port &&
     sameHost &&
-    url.username === '' &&
+    !hasUser(url) &&
     path !== undefined &&
+    prefix !== undefined &&
     path.startsWith(prefix)
   )
 }
 
-/** An Ant pattern over the whole URL; what stands right of a wildcard in the host must be there to the letter. */
+/** An Ant pattern: what stands right of a wildcard in the host must be there to the letter. */
 function matchesPattern(entry: string, requested: string): boolean {
-  const [, scheme = '', authority = '', rest = ''] = /^([^:]+):\/\/([^/?]*)(.*)$/.exec(entry) ?? []
+  const parts = /^([^:]+):\/\/(?:[^@/]*@)?([^/]*?)(?::(\d+|\*))?(\/.*)?$/s.exec(entry)
+  if (!parts) return false
+  const [, scheme = '', host = '', port, rest = '/'] = parts
   const url = new URL(requested)
   const path = normalPath(url.pathname)
-  if (path === undefined || url.username !== '') return false
-  const [, host = '', port = ''] = /^(.*?)(?::(\d+|\*))?$/.exec(authority) ?? []
-  const portFits = port === '*' ? url.port !== '' : port === url.port
+  if (!isWeb(url) || hasUser(url) || path === undefined) return false
+  const text = path + url.search + url.hash
   return (
-    antPattern(scheme).test(url.protocol.slice(0, -1)) &&
-    antPattern(host, '.').test(url.hostname) &&
-    portFits &&
-    antPattern(rest === '' ? '/' : rest).test(path + url.search)
+    wordFits(scheme.toLowerCase(), url.protocol.slice(0, -1)) &&
+    wordFits(host.toLowerCase(), url.hostname) &&
+    (port === '*' ? namesPort(requested) : portOf(url, port) === portOf(url, url.port)) &&
+    fits(rest.split('/'), text.split('/'), '**', wordFits)
   )
 }
 
-const patterns = new Map<string, RegExp>()
+const namesPort = (uri: string): boolean => /^[^/]*\/\/[^/?#]*:\d+(?:[/?#]|$)/.test(uri)
 
-/** `?` is one character, `*` any but the separator, `**` any at all. Built once for each pattern. */
-function antPattern(pattern: string, separator = '/'): RegExp {
-  const key = separator + pattern
-  const known = patterns.get(key)
-  if (known) return known
-  const one = separator === '.' ? '[^./:@]' : '[^/]'
-  const source = pattern.replace(/\*+|\?|[^*?]+/g, piece => {
-    if (piece === '?') return one
-    if (piece === '*') return `${one}*`
-    return piece.startsWith('*') ? (separator === '.' ? `${one}*` : '.*') : piece.replace(/[\\^$.|+()[\]{}]/g, '\\$&')
-  })
-  const built = new RegExp(`^${source}$`)
-  if (patterns.size > 1000) patterns.clear()
-  patterns.set(key, built)
-  return built
+const portOf = ({ protocol }: URL, port: string | undefined): string => port || (protocol === 'https:' ? '443' : '80')
+
+/** `?` is one character, `*` any number of them. */
+const wordFits = (pattern: string, text: string): boolean =>
+  fits(pattern.split(''), text.split(''), '*', (wanted, character) => wanted === '?' || wanted === character)
+
+/**
+ * Whether the items fit the pattern, in which `star` stands for any number of them. Only the last star ever takes more, so
+ * the cost is at most the product of both lengths, which no regular expression with several stars promises.
+ */
+function fits(
+  pattern: readonly string[],
+  items: readonly string[],
+  star: string,
+  same: (wanted: string, item: string) => boolean,
+): boolean {
+  let place = 0
+  let retry: { place: number; item: number } | undefined
+  let index = 0
+  while (index < items.length) {
+    const wanted = pattern[place]
+    if (wanted === star) {
+      retry = { place: place + 1, item: index }
+      place += 1
+    } else if (wanted !== undefined && same(wanted, items[index] ?? '')) {
+      place += 1
+      index += 1
+    } else if (retry) {
+      retry = { place: retry.place, item: retry.item + 1 }
+      place = retry.place
+      index = retry.item
+    } else {
+      return false
+    }
+  }
+  return pattern.slice(place).every(wanted => wanted === star)
 }
 
 /** Percent-decoded until it no longer changes; a path that still climbs or hides a separator fits nothing. */
@@ -116,7 +150,7 @@ function normalPath(path: string): string | undefined {
   for (let round = 0; round < 5; round += 1) {
     const decoded = decodeOnce(text)
     if (decoded === undefined) return undefined
-    if (decoded === text) return /(^|[/\\])\.\.?([/\\]|$)/.test(text) || text.includes('\\') ? undefined : text
+    if (decoded === text) return /(^|[/\\])\.\.?([/\\;]|$)/.test(text) || text.includes('\\') ? undefined : text
     text = decoded
   }
   return undefined

@@ -24,6 +24,28 @@ export class RedirectRefusal extends Error {
   }
 }
 
+/**
+ * UAA: the Location of an error of a silent request: no description, no state, and all but a missing sign-in in the
+ * fragment. Undefined for errors that are told as without silence. See docs/compatibility.md, R7.
+ */
+export function bareLocation(
+  target: ResponseTarget,
+  error: string,
+  others: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  switch (error) {
+    case 'login_required':
+      return locationFor(target, { error, ...others })
+    case 'interaction_required':
+      return locationFor({ ...target, mode: 'fragment' }, { error })
+    case 'server_error':
+    case 'temporarily_unavailable':
+      return locationFor({ ...target, mode: 'fragment' }, { error: 'internal_server_error' })
+    default:
+      return undefined
+  }
+}
+
 /** The Location of a response: the parameters in their order, those without a value left out. */
 export function locationFor(
   { redirectUri, mode }: ResponseTarget,
@@ -34,8 +56,10 @@ export function locationFor(
   )
   const text = pairs.join('&')
   switch (mode) {
-    case 'query':
-      return redirectUri + (redirectUri.includes('?') ? '&' : '?') + text
+    case 'query': {
+      const [, address = '', fragment = ''] = /^([^#]*)(.*)$/s.exec(redirectUri) ?? []
+      return address + (address.includes('?') ? '&' : '?') + text + fragment
+    }
     case 'fragment':
       return redirectUri + (redirectUri.includes('#') ? '&' : '#') + text
   }

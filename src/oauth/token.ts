@@ -10,6 +10,7 @@ import type { Grant, GrantDeps } from './grants/grant.ts'
 import { password } from './grants/password.ts'
 import { refreshToken } from './grants/refresh-token.ts'
 import { parseParams } from './params.ts'
+import { NO_POST, refuseMethods } from './refuse-methods.ts'
 
 /** Every grant of the token endpoint; discovery and the client API's validation read the same list. */
 export const GRANTS: readonly Grant[] = [authorizationCode, clientCredentials, password, refreshToken]
@@ -38,18 +39,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   })
 
-  app.route({
-    method: ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH'],
-    url: '/oauth/token',
-    config: {
-      access: { by: 'anyone', because: 'nothing but POST is served, and that is what it says' },
-      audience: 'api',
-    },
-    handler: (request, reply) => {
-      reply.header('allow', 'POST')
-      throw new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
-    },
-  })
+  refuseMethods(app, '/oauth/token', { allow: 'POST', refuse: NO_POST })
 }
 
 function findGrant(type: string | undefined, { behaviour }: GrantDeps): Grant {

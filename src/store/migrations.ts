@@ -72,10 +72,11 @@ const MIGRATIONS: readonly Migration[] = [
         client_id ${text} not null, user_id ${text} not null, redirect_uri ${text}, scopes ${text} not null,
         code_challenge ${text}, code_challenge_method ${text}, nonce ${text}, token_format ${text},
         authenticated_at ${integer} not null, amr ${text} not null, session_id ${text}, grant_id ${text} not null,
-        expires_at ${integer} not null, used_at ${integer}, primary key (zone_id, code_digest))${tableEnd}`,
+        expires_at ${integer} not null, kept_until ${integer} not null, used_at ${integer},
+        primary key (zone_id, code_digest))${tableEnd}`,
       // Two, so that looking for the unused ones does not walk over hours of used ones.
       `create index authorization_codes_unused on authorization_codes (expires_at) where used_at is null`,
-      `create index authorization_codes_used on authorization_codes (expires_at) where used_at is not null`,
+      `create index authorization_codes_used on authorization_codes (kept_until) where used_at is not null`,
 
       `create table tokens (zone_id ${text} not null, id_digest ${text} not null, kind ${text} not null,
         format ${text} not null, client_id ${text} not null, user_id ${text}, grant_id ${text},

@@ -24,8 +24,7 @@ function rule(table: string, keys: string, time: string, keptMilliseconds = 0, c
 
 const RULES: readonly Rule[] = [
   rule('tokens', 'zone_id, id_digest', 'expires_at'),
-  // A used code stays for as long as the tokens that it gave may live, so that its second use revokes them.
-  rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 12 * HOUR, 'and used_at is not null'),
+  rule('authorization_codes', 'zone_id, code_digest', 'kept_until', 0, 'and used_at is not null'),
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
   rule('revoked_grants', 'zone_id, grant_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),

@@ -270,6 +270,7 @@ export interface CodeRow {
   session_id: string | null
   grant_id: string
   expires_at: number
+  kept_until: number
   used_at: number | null
 }
 /** Columns of `authorization_codes`. */
@@ -289,6 +290,7 @@ export const CODE_COLUMNS = [
   'session_id',
   'grant_id',
   'expires_at',
+  'kept_until',
   'used_at',
 ] as const satisfies readonly (keyof CodeRow)[]
 

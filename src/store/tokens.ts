@@ -123,6 +123,7 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   session_id: code.sessionId ?? null,
   grant_id: code.grantId,
   expires_at: code.expiresAt.getTime(),
+  kept_until: code.keptUntil.getTime(),
   used_at: null,
 })
 
@@ -143,6 +144,7 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     sessionId: row.session_id,
     grantId: row.grant_id,
     expiresAt: new Date(row.expires_at),
+    keptUntil: new Date(row.kept_until),
   })
 
 const toTokenRow = (zoneId: string, token: StoredToken): TokenRow => ({

@@ -114,11 +114,11 @@ export function idTokenClaims(
     ...(client.additional['id_token_minimal'] === true ? undefined : identityClaims(user)),
     email: tells('email') ? user.email : undefined,
     email_verified: tells('email') ? user.verified : undefined,
-    given_name: has('profile') ? user.givenName : undefined,
-    family_name: has('profile') ? user.familyName : undefined,
+    given_name: has('profile') ? told(user.givenName) : undefined,
+    family_name: has('profile') ? told(user.familyName) : undefined,
     name: behaviour.claimsByScope && has('profile') ? fullName(user) : undefined,
     preferred_username: behaviour.claimsByScope && has('profile') ? user.userName : undefined,
-    phone_number: has(behaviour.claimsByScope ? 'phone' : 'profile') ? user.phoneNumber : undefined,
+    phone_number: has(behaviour.claimsByScope ? 'phone' : 'profile') ? told(user.phoneNumber) : undefined,
     aud: [client.clientId],
     azp: client.clientId,
     client_id: client.clientId,
@@ -140,5 +140,8 @@ export function idTokenClaims(
     sid: behaviour.sessionIdClaim ? subject.sessionId : undefined,
   }
 }
+
+/** OpenID Connect Core §5.3.2: what is not known is left out, and a blank text says nothing. */
+export const told = (text: string | undefined): string | undefined => text || undefined
 
 const identityClaims = (user: User): Claims => ({ user_id: user.id, user_name: user.userName, origin: user.origin })

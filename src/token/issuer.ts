@@ -9,17 +9,18 @@ import type { Client } from '../model/client.ts'
 import { mayUseGrant } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
+import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
 import type { TokenFormat } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { setting } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
 import type { Claims, Facts } from './claims.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
-import { hashOf } from './keys.ts'
+import { NoSigningKey, hashOf } from './keys.ts'
+import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
 
 /** The JSON that the token endpoint answers (RFC 6749 §5.1). */
@@ -38,9 +39,6 @@ export interface TokenResponse {
 export interface TokenIssuer {
   issue(authorization: Authorization): Promise<TokenResponse>
 }
-
-/** What a refresh token lives when neither client nor zone says otherwise: thirty days. */
-const REFRESH_TOKEN_SECONDS = 2_592_000
 
 /** Whether each refresh replaces the refresh token: the zone wants it, or the client may come without a credential. */
 export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
@@ -64,14 +62,14 @@ export function createTokenIssuer(deps: {
     const { client, zone, refreshed, subject } = authorization
     if (refreshed && !refreshed.rotate) return refreshed.value
     const policy = zone.config.tokenPolicy
-    const seconds = client.refreshTokenSeconds ?? setting(policy?.refreshTokenValidity) ?? REFRESH_TOKEN_SECONDS
     const format: TokenFormat = authorization.format === 'opaque' ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
-    const stored = format === 'opaque' || policy?.jwtRevocable === true || rotatesRefreshTokens(zone, client)
+    const isCounted = policy?.refreshTokenUnique === true || rotatesRefreshTokens(zone, client)
+    const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
     const refreshFacts: Facts = {
       ...facts,
       tokenId: `${random.hex(16)}-r`,
       issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not prolong (RFC 9700 §4.14.2)
-      expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, seconds),
+      expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, refreshTokenSeconds(zone, client)),
     }
     const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
     const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
@@ -111,6 +109,16 @@ export function createTokenIssuer(deps: {
     return key.sign('JWT', claims, keyUrl(facts.authorization))
   }
 
+  async function signingKey(zone: Zone): Promise<SigningKey> {
+    try {
+      return await keys.active(zone.id)
+    } catch (cause) {
+      if (!(cause instanceof NoSigningKey)) throw cause
+      const description = 'Unable to sign token, misconfigured JWT signing keys'
+      throw new OAuthError(behaviour.noSigningKey, description, { detail: cause.message, cause })
+    }
+  }
+
   /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
   function keyUrl({ zone }: Authorization): Readonly<Record<string, string>> | undefined {
     if (behaviour.standardAccessTokens) return undefined
@@ -122,7 +130,7 @@ export function createTokenIssuer(deps: {
       const { client, zone, subject, scopes } = authorization
       const policy = zone.config.tokenPolicy
       const format = authorization.format ?? 'jwt'
-      const seconds = client.accessTokenSeconds ?? setting(policy?.accessTokenValidity) ?? behaviour.accessTokenSeconds
+      const seconds = accessTokenSeconds(zone, client, behaviour)
       const issuedAt = clock.now()
       const user = subject.kind === 'user' ? subject.user : undefined
       const facts: Facts = {
@@ -135,7 +143,7 @@ export function createTokenIssuer(deps: {
       }
       const revocable = format === 'opaque' || policy?.jwtRevocable === true || authorization.revocable === true
       const claims = accessTokenClaims(facts, { behaviour, noneScope, revocable })
-      const key = await keys.active(zone.id)
+      const key = await signingKey(zone)
       const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
       const [accessToken] = await Promise.all([
         format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization)),

@@ -22,9 +22,17 @@ export interface SigningKey extends ZoneKey {
   sign(type: string, payload: object, extraHeader?: Readonly<Record<string, string>>): Promise<string>
 }
 
+/** Thrown for a zone that has keys, but none that can sign. */
+export class NoSigningKey extends Error {
+  constructor(zoneId: string) {
+    super(`zone ${zoneId} has keys but none to sign with`)
+    this.name = 'NoSigningKey'
+  }
+}
+
 /** Opens and remembers keys. */
 export interface KeyRing {
-  /** The zone's active key; one is made when the zone has none. */
+  /** The zone's active key; one is made when the zone has no key at all. Throws `NoSigningKey`. */
   active(zoneId: string): Promise<SigningKey>
   /** The key with this id, to verify with. */
   find(zoneId: string, keyId: string): Promise<ZoneKey | undefined>
@@ -106,7 +114,7 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
       const pending = making.get(zoneId) ?? makeFirst(zoneId).finally(() => making.delete(zoneId))
       making.set(zoneId, pending)
       const { active } = open(await pending)
-      if (!active) throw new Error(`zone ${zoneId} has keys but none to sign with`)
+      if (!active) throw new NoSigningKey(zoneId)
       return active
     },
     find: async (zoneId, keyId) => open(await store.keys.list(zoneId)).byId.get(keyId),

@@ -6,7 +6,7 @@ import { digest } from '../base/secrets.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { hasRequiredGroups, scopeMatches } from '../model/scopes.ts'
+import { hasRequiredGroups, lostScopes } from '../model/scopes.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { StoredToken } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
@@ -125,11 +125,11 @@ export function createTokenReader(deps: {
       if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
       return
     }
-    const { groups } = await deps.groupsOf(zone, user)
-    const held = new Set(groups)
-    const lost = scopes.filter(scope => !held.has(scope) || !client.scope.some(own => scopeMatches(own, scope)))
+    const held = await deps.groupsOf(zone, user)
+    const lost = lostScopes(client, held, scopes)
     if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
-    if (!hasRequiredGroups(client, groups)) throw refuse("User does not meet the client's required group criteria.")
+    if (!hasRequiredGroups(client, held.groups))
+      throw refuse("User does not meet the client's required group criteria.")
   }
 
   return {

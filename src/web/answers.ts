@@ -44,11 +44,14 @@ const answer = (status: number, error: OAuthErrorCode | undefined, description: 
   fault: false,
 })
 
+const FAULT: Answer = { ...answer(500, 'server_error', 'Internal Server Error'), fault: true }
+
 /** The one table from what was thrown to what is told. */
 export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof OAuthError) {
     const { status, error, message, extra } = thrown
-    return { status, error, description: message, extra, fault: status >= 500 }
+    const description = error === 'server_error' ? FAULT.description : message // what failed is ours to know
+    return { status, error, description, extra, fault: status >= 500 }
   }
   if (thrown instanceof PageError) {
     return {
@@ -63,7 +66,7 @@ export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof StoreUnavailable) {
     return { ...answer(503, 'temporarily_unavailable', 'Database unavailable. Retry later.'), fault: true }
   }
-  return FRAMEWORK_ERRORS[codeOf(thrown)] ?? { ...answer(500, 'server_error', 'Internal Server Error'), fault: true }
+  return FRAMEWORK_ERRORS[codeOf(thrown)] ?? FAULT
 }
 
 /** What Fastify refuses before a handler runs. */
@@ -87,7 +90,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, Answer>> = {
 
 function codeOf(thrown: unknown): string {
   const code: unknown = thrown instanceof Error ? Reflect.get(thrown, 'code') : undefined
-  return typeof code === 'string' ? code : ''
+  return typeof code === 'string' && Object.hasOwn(FRAMEWORK_ERRORS, code) ? code : ''
 }
 
 /** RFC 6749 appendix A.8: what an error description may hold, in `standard` (row R8). */
@@ -126,7 +129,13 @@ export function createErrorHandler(deps: {
     }
     reply.status(status)
     if (prefersPage(request)) {
-      return pages.error(request, reply, { status, description, ...(error !== undefined && { code: error }) })
+      try {
+        return await pages.error(request, reply, { status, description, ...(error !== undefined && { code: error }) })
+      } catch (cause) {
+        // What keeps the page from being made, such as a database that is gone, must not be told by anybody else.
+        log.fault('an error page could not be made', cause)
+        return reply.type('text/plain; charset=utf-8').send(description)
+      }
     }
     const body = {
       error: error ?? (status === 404 ? 'not_found' : 'invalid_request'),

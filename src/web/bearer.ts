@@ -22,6 +22,13 @@ export function bearerChallenge(realm: string | undefined, error?: { error: stri
   return `Bearer ${parts.join(', ')}`
 }
 
+/** The same refusal, with the service's realm in its challenge; anything else that was thrown stays as it is. */
+export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
+  if (!(error instanceof OAuthError)) return error
+  const challenge = bearerChallenge(oauthRealm, { error: error.error, description: error.message })
+  return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
+}
+
 /** Verifies the token of requests to routes whose access is by bearer. */
 export interface BearerGate {
   /** Fills `request.bearer`; throws an `OAuthError` with its challenge. */
@@ -30,7 +37,7 @@ export interface BearerGate {
 
 /** One gate for every bearer-protected route. */
 export function createBearerGate(deps: { reader: TokenReader; service: Service; behaviour: Behaviour }): BearerGate {
-  const realm = deps.service.oauthRealm
+  const { service } = deps
 
   /** RFC 6750 §2: in the header, or in a POSTed form, but not in both and never in the URL. */
   function tokenOf(request: FastifyRequest): string | undefined {
@@ -48,22 +55,16 @@ export function createBearerGate(deps: { reader: TokenReader; service: Service; 
       if (token === undefined || token === '') {
         const description = 'Full authentication is required to access this resource'
         const error = deps.behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
-        throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(realm, error) })
+        throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })
       }
       const verified = await deps.reader.read(request.zone, token).catch((error: unknown) => {
-        throw challenged(error)
+        throw inRealm(error, service)
       })
       if (!verified.audience.includes(resource)) {
-        throw challenged(new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`))
+        const refusal = new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`)
+        throw inRealm(refusal, service)
       }
       request.bearer = verified
     },
-  }
-
-  /** The same refusal, with the realm of this service in its challenge. */
-  function challenged(error: unknown): unknown {
-    if (!(error instanceof OAuthError)) return error
-    const challenge = bearerChallenge(realm, { error: error.error, description: error.message })
-    return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
   }
 }

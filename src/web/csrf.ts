@@ -29,7 +29,7 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
   const { random, service, urls, behaviour } = deps
   const name = service.csrfName
   // Row P3: the specification says `/`; UAA the base path.
-  const path = behaviour.mode === 'uaa' ? `${urls.basePath}/` : '/'
+  const path = !behaviour.csrfCookieAtRoot ? `${urls.basePath}/` : '/'
   const attributes = {
     path,
     httpOnly: true,
@@ -48,7 +48,12 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
   /** A browser says where a form comes from; a value planted by a neighbouring host does not help against this. */
   function isOwnOrigin(request: FastifyRequest): boolean {
     const { origin } = request.headers
-    return origin === undefined || origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
+    const site = request.headers['sec-fetch-site']
+    // `none` is the person's own doing, such as sending a form again after a restart of the browser.
+    if (site !== undefined) return site === 'same-origin' || site === 'none'
+    // Forms of pages with `Referrer-Policy: no-referrer`, as ours are, come from `null` (Fetch §3.2.2): that tells nothing.
+    if (origin === undefined || origin === 'null') return true
+    return origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
   }
 
   return {

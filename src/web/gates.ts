@@ -1,10 +1,9 @@
 // What stands before every handler: the fixed headers, the zone, and the check of who may call. Attached where a route is
 // registered, from what the route says of itself; a handler cannot run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
-import { wantsJson } from './answers.ts'
 import type { BearerGate } from './bearer.ts'
+import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
@@ -16,21 +15,15 @@ export function createGates(deps: {
   resolveZone: (request: FastifyRequest) => Promise<void>
   bearerGate: BearerGate
   sessions: Sessions
+  denial: Denial
   urls: Urls
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, urls } = deps
+  const { resolveZone, bearerGate, sessions, denial, urls } = deps
 
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     if (await sessions.visitor(request)) return undefined
-    if (wantsJson(request)) {
-      throw new OAuthError(
-        { error: 'unauthorized', status: 403 },
-        'Full authentication is required to access this resource',
-      )
-    }
     const path = request.url.slice(urls.basePath.length)
-    if (request.method === 'GET') await sessions.saveRequest(request, reply, { path, reauthenticate: false })
-    return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+    return denial.askToSignIn(request, reply, request.method === 'GET' ? { path, reauthenticate: false } : undefined)
   }
 
   function gateFor(access: Access): Hook | undefined {

@@ -10,7 +10,7 @@ import type { Chrome } from '../pages/layout.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './csrf.ts'
-import { pageHeaders } from './headers.ts'
+import { pageHeaders, securityHeaders } from './headers.ts'
 
 /** Sends pages in the frame of the request's zone. */
 export interface PageWriter {
@@ -89,14 +89,13 @@ export function createPageWriter(deps: {
     async error(request, reply, { status, description, code }) {
       const title = TITLES[status] ?? (status >= 500 ? 'Something broke on our side' : 'This request cannot go on')
       // A host that belongs to no zone is answered in the default zone's frame.
-      const zone = request.zone ?? (await store.zones.find(defaultZoneId))
+      const zone = (request.zone as Zone | undefined) ?? (await store.zones.find(defaultZoneId))
       if (!zone) return reply.type('text/plain; charset=utf-8').send(description)
       request.zone = zone
+      // A route that may be framed and cached answers a page only when something is wrong with it.
+      if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const chrome = await this.chrome(request, reply)
       return this.send(reply, errorPage(chrome, { status, title, description, ...(code !== undefined && { code }) }))
     },
   }
 }
-
-/** The stylesheet with a zone's own colours, or undefined when it has none. */
-export { zoneStylesheet } from '../pages/zone-stylesheet.ts'

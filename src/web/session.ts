@@ -21,6 +21,8 @@ export interface Sessions {
   of(request: FastifyRequest): Promise<Session | undefined>
   /** Who is signed in, with the session; the account is read once per request. */
   visitor(request: FastifyRequest): Promise<Visitor | undefined>
+  /** Whether the browser sent a session cookie at all; it does not with a form that another site posted (`SameSite`). */
+  wasSent(request: FastifyRequest): boolean
   /** Remembers the URL to go on with after sign-in, in the session at hand or in a new anonymous one. */
   saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
   /** Remembers, or with undefined forgets, the authorization request that waits for approval. */
@@ -123,6 +125,7 @@ export function createSessions(deps: {
 
   return {
     of,
+    wasSent: request => request.cookies[cookieName] !== undefined,
     async visitor(request) {
       const session = await of(request)
       if (!session?.signIn || !request.person) return undefined

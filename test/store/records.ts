@@ -168,6 +168,7 @@ export const code = (given: Partial<AuthorizationCode> = {}): AuthorizationCode 
   amr: ['pwd'],
   grantId: 'grant',
   expiresAt: at(300),
+  keptUntil: at(4000),
   ...given,
 })
 

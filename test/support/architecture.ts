@@ -268,7 +268,10 @@ function exportFindings(text: string, code: string): Finding[] {
 }
 
 function hasDocComment(before: string): boolean {
-  const comment = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n[ \t]*$/.exec(before)
+  // A directive for the linter has to stand on the very line above the code.
+  const comment = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n(?:[ \t]*\/\/ oxlint-disable-next-line [^\n]*\n)?[ \t]*$/.exec(
+    before,
+  )
   return comment !== null && /\p{Letter}/u.test(comment[0])
 }
 

@@ -168,7 +168,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     audit: (event: AuditEvent) => void events.push(event),
     flush: () => {},
   }
-  const app = await buildApp({ config, store, vault, passwords, clock, random, log, version: 'test' })
+  const clientSecrets = passwords
+  const app = await buildApp({ config, store, vault, passwords, clientSecrets, clock, random, log, version: 'test' })
   await app.http.ready()
   const { baseUrl } = config
 

@@ -60,14 +60,18 @@ export interface ClientAuthenticator {
   authenticate(zone: Zone, request: ClientAuthRequest, remoteAddress: string | undefined): Promise<AuthenticatedClient>
 }
 
+/** The challenge of client authentication (RFC 7617 §2); UAA adds what went wrong, always under the same code. */
+export const basicChallenge = ({ clientRealm }: Service, failure?: string): string =>
+  `Basic realm="${clientRealm}"${failure === undefined ? '' : `, error="unauthorized", error_description="${failure}"`}`
+
 /** A failed attempt looks and lasts the same whether the client is unknown or its secret wrong. */
 export function createClientAuthenticator(
   deps: ClientAuthDeps & { service: Service; behaviour: Behaviour; audit: Audit },
 ): ClientAuthenticator {
   const { store, passwords, behaviour, audit } = deps
-  const realm = `Basic realm="${deps.service.clientRealm}"`
+  const realm = basicChallenge(deps.service)
   // UAA: the header says "Bad credentials" whatever the body says.
-  const challenge = `${realm}, error="unauthorized", error_description="Bad credentials"`
+  const challenge = basicChallenge(deps.service, 'Bad credentials')
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 
   function choose(request: ClientAuthRequest): { method: ClientAuthMethod; credential: Credential } | undefined {
@@ -98,11 +102,10 @@ export function createClientAuthenticator(
       const client = await store.clients.find(id, clientId)
       return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
     }
-    return new OAuthError(
-      behaviour.missingClientCredentials,
-      'An Authentication object was not found in the SecurityContext',
-      { challenge: realm },
-    )
+    const description = 'An Authentication object was not found in the SecurityContext'
+    return new OAuthError(behaviour.missingClientCredentials, description, {
+      challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),
+    })
   }
 
   return {

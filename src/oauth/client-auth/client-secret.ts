@@ -6,12 +6,10 @@ import type { ClientAuthDeps, ClientAuthMethod, Credential } from './client-auth
 export const clientSecretBasic: ClientAuthMethod = {
   name: 'client_secret_basic',
   read({ authorization }) {
-    if (authorization === undefined || !/^basic /i.test(authorization)) return undefined
+    if (authorization === undefined || !isBasic(authorization)) return undefined
     const encoded = authorization.slice('basic '.length).trim()
     // Buffer.from skips characters outside the alphabet, so a malformed header could become a valid credential.
-    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(encoded) || encoded.replace(/=+$/, '').length % 4 === 1) {
-      throw badHeader('Failed to decode basic authentication token')
-    }
+    if (!BASE64.test(encoded)) throw badHeader('Failed to decode basic authentication token')
     const text = utf8(Buffer.from(encoded, 'base64'))
     const colon = text.indexOf(':')
     if (colon < 0) throw badHeader('Invalid basic authentication token')
@@ -23,10 +21,11 @@ export const clientSecretBasic: ClientAuthMethod = {
 /** A secret in the body (RFC 6749 §2.3.1). */
 export const clientSecretPost: ClientAuthMethod = {
   name: 'client_secret_post',
-  read({ params }) {
-    const clientId = params.get('client_id')
+  read({ authorization, params }) {
+    // Beside Basic it is a second method, which the caller judges; another scheme speaks of somebody else.
+    if (authorization !== undefined && !isBasic(authorization)) return undefined
     const secret = params.raw('client_secret')
-    return clientId !== undefined && secret !== undefined ? { clientId, secret } : undefined
+    return secret === undefined ? undefined : { clientId: params.get('client_id') ?? '', secret }
   },
   verify: verifySecret,
 }
@@ -40,7 +39,7 @@ async function verifySecret({ secret }: Credential, client: Client, deps: Client
     if (await passwords.verify(own.hash, secret)) {
       memory.remember(client, secret)
       if (passwords.isOutdated(own.hash)) {
-        const renewed = { hash: await passwords.hash(secret), revision: own.revision }
+        const renewed = { ...own, hash: await passwords.hash(secret) }
         await store.clients.renewSecretHash(client.zoneId, client.clientId, renewed)
       }
       return true
@@ -48,6 +47,11 @@ async function verifySecret({ secret }: Credential, client: Client, deps: Client
   }
   return false
 }
+
+const isBasic = (authorization: string): boolean => /^basic /i.test(authorization)
+
+/** RFC 4648 §4, with or without its padding. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 const badHeader = (description: string): OAuthError => new OAuthError('invalid_client', description)
 

@@ -1,11 +1,11 @@
-import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { approvedScopes, hasRequiredGroups, storedScopes } from '../../model/scopes.ts'
+import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
 import type { AuthorizationCode } from '../../model/token.ts'
 import type { Zone } from '../../model/zone.ts'
+import { forgetGrantAt } from '../../token/lifetimes.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { isWellFormed, verifierMatches } from '../pkce.ts'
@@ -27,11 +27,12 @@ export const authorizationCode: Grant = {
 
     const user = await store.users.find(zone.id, code.userId)
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
-    const { groups } = await deps.groupsOf(zone, user)
-    if (!hasRequiredGroups(client, groups)) {
+    const held = await deps.groupsOf(zone, user)
+    if (!hasRequiredGroups(client, held.groups)) {
       throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
     }
-    const scopes = approvedScopes(storedScopes(code.scopes), scope => groups.includes(scope))
+    const lost = lostScopes(client, held, code.scopes)
+    const scopes = approvedScopes(storedScopes(code.scopes), scope => !lost.includes(scope))
     if (scopes.length === 0) throw new OAuthError(behaviour.nothingGranted, 'No scopes were granted')
     const format = tokenFormatOf(params) ?? code.tokenFormat
     return {
@@ -55,9 +56,6 @@ export const authorizationCode: Grant = {
   },
 }
 
-/** A grant revoked by the reuse of its code stays remembered at least so long: twice what a refresh token lives by default. */
-const REVOKED_GRANT_SECONDS = 60 * 86_400
-
 interface Presented {
   readonly zone: Zone
   readonly client: Client
@@ -76,8 +74,8 @@ async function consume({ zone, client, value }: Presented, deps: GrantDeps): Pro
   if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {
     const { grantId, clientId, userId } = redemption.code
     // RFC 6749 §4.1.2: the second use of a code is a theft of one of the two; everything it gave is revoked.
-    const seconds = Math.max(REVOKED_GRANT_SECONDS, client.refreshTokenSeconds ?? 0)
-    await store.tokens.revokeGrant(zone.id, grantId, addSeconds(now, seconds))
+    const owner = (await store.clients.find(zone.id, clientId)) ?? client // not always the one that comes with the code
+    await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, owner, now, behaviour))
     audit({
       type: 'TokenRevocationEvent',
       zoneId: zone.id,

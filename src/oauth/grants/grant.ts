@@ -6,6 +6,7 @@ import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import type { UserGroups } from '../../model/scopes.ts'
+import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
@@ -29,6 +30,7 @@ export interface GrantDeps {
   readonly reader: TokenReader
   readonly clock: Clock
   readonly random: Random
+  readonly service: Service
   readonly behaviour: Behaviour
   readonly audit: Audit
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>

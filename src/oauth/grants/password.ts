@@ -1,11 +1,13 @@
 import type { NoProvider } from '../../identity/identity.ts'
 import type { SignInRefusal } from '../../identity/source.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
+import type { Refusal } from '../../model/compatibility.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, userScopes } from '../../model/scopes.ts'
+import type { Service } from '../../model/service.ts'
+import { basicChallenge } from '../client-auth/client-auth.ts'
 import { tokenFormatOf } from '../params.ts'
-import type { Grant } from './grant.ts'
+import type { Grant, GrantDeps } from './grant.ts'
 
 /** A client that was told the person's password (RFC 6749 §4.3); all scopes count as approved. */
 export const password: Grant = {
@@ -15,13 +17,13 @@ export const password: Grant = {
     const { behaviour, identity, random } = deps
     const userName = params.get('username')
     const typed = params.get('password')
-    if (userName === undefined) throw new OAuthError(behaviour.missingPassword, 'No username supplied')
-    if (typed === undefined) throw new OAuthError(behaviour.missingPassword, 'No password supplied')
+    if (userName === undefined) throw refusal(behaviour.missingPassword, 'No username supplied', deps.service)
+    if (typed === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', deps.service)
     const format = tokenFormatOf(params)
     const { origin } = parseLoginHint(params.get('login_hint'))
     const result = await identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress })
-    if (result.outcome === 'no-provider') throw noProvider(result.reason, behaviour)
-    if (result.outcome === 'refused') throw refused(result.reason, behaviour)
+    if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
+    if (result.outcome === 'refused') throw refused(result.reason, deps)
     const { user, amr } = result
     return {
       zone,
@@ -37,45 +39,54 @@ export const password: Grant = {
   },
 }
 
-function refused(reason: SignInRefusal, behaviour: Behaviour): OAuthError {
-  switch (reason) {
-    case 'bad-credentials':
-      return new OAuthError(behaviour.badCredentials, 'Bad credentials')
-    case 'account-locked':
-      return new OAuthError(
-        behaviour.signInRefused,
-        'Your account has been locked because of too many failed attempts to login.',
-      )
-    case 'account-not-verified':
-      return new OAuthError(behaviour.unverifiedAccount, 'Account not verified')
-    case 'password-change-required':
-      return new OAuthError(behaviour.signInRefused, 'password change required')
-    case 'provider-disabled':
-      return new OAuthError(behaviour.signInRefused, 'The identity provider is disabled.')
+/** UAA: a person is refused where clients are, and is challenged like one. See docs/compatibility.md, C11. */
+function refusal(to: Refusal, description: string, service: Service): OAuthError {
+  switch (to.status) {
+    case 401:
+      return new OAuthError(to, description, { challenge: basicChallenge(service, description) })
+    case 403:
+      return new OAuthError(to, description, { challenge: basicChallenge(service) })
+    default:
+      return new OAuthError(to, description)
   }
 }
 
-function noProvider(reason: NoProvider, behaviour: Behaviour): OAuthError {
+function refused(reason: SignInRefusal, { behaviour, service }: GrantDeps): OAuthError {
+  switch (reason) {
+    case 'bad-credentials':
+      return refusal(behaviour.badCredentials, 'Bad credentials', service)
+    case 'account-locked': {
+      const description = 'Your account has been locked because of too many failed attempts to login.'
+      return refusal(behaviour.signInRefused, description, service)
+    }
+    case 'account-not-verified':
+      return refusal(behaviour.unverifiedAccount, 'Account not verified', service)
+    case 'password-change-required':
+      return refusal(behaviour.signInRefused, 'password change required', service)
+    case 'provider-disabled':
+      return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)
+  }
+}
+
+const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
+  'unusable-hint':
+    'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',
+  'provider-barred': "Client is not authorized for specified user's identity provider.",
+  'no-provider': 'The client is not authorized for any identity provider that supports password grant.',
+  'several-providers':
+    'The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use.',
+}
+
+function noProvider(reason: NoProvider, { behaviour, service }: GrantDeps): OAuthError {
+  const description = NO_PROVIDER[reason]
   switch (reason) {
     case 'unusable-hint':
-      return new OAuthError(
-        behaviour.unusableLoginHint,
-        'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',
-      )
+      return refusal(behaviour.unusableLoginHint, description, service)
     case 'provider-barred':
-      return new OAuthError(
-        behaviour.providerBarred,
-        "Client is not authorized for specified user's identity provider.",
-      )
+      return refusal(behaviour.providerBarred, description, service)
     case 'no-provider':
-      return new OAuthError(
-        behaviour.noProviderLeft,
-        'The client is not authorized for any identity provider that supports password grant.',
-      )
+      return refusal(behaviour.noProviderLeft, description, service)
     case 'several-providers':
-      return new OAuthError(
-        behaviour.severalProvidersLeft,
-        'The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use.',
-      )
+      return refusal(behaviour.severalProvidersLeft, description, service)
   }
 }

@@ -1,11 +1,13 @@
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { hasRequiredGroups, isAutoApproved, narrow, parseScope, scopeMatches } from '../../model/scopes.ts'
+import { hasRequiredGroups, isAutoApproved, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
+import { AlreadyExists } from '../../store/store.ts'
 import { rotatesRefreshTokens } from '../../token/issuer.ts'
+import { forgetGrantAt } from '../../token/lifetimes.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -35,9 +37,7 @@ export const refreshToken: Grant = {
     await checkApprovals({ zone, client, user, token, scopes }, deps)
 
     const rotate = rotatesRefreshTokens(zone, client)
-    if (rotate && token.stored && !(await deps.store.tokens.use(zone.id, digest(tokenId(token)), deps.clock.now()))) {
-      throw await reused(zone, token, deps)
-    }
+    if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(zone, token, deps)
     const {
       amr,
       auth_time: authTime,
@@ -76,8 +76,6 @@ export const refreshToken: Grant = {
   },
 }
 
-const tokenId = (token: VerifiedToken): string => String(token.claims['jti'])
-
 /** The reader speaks of tokens in general; here the refusal is the grant's (row C11). */
 async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }: GrantDeps): Promise<VerifiedToken> {
   try {
@@ -88,12 +86,33 @@ async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }
   }
 }
 
+/** Marks the token as used; false when somebody did so before. */
+async function takeOutOfUse(
+  zone: Zone,
+  { stored, client, claims, expiresAt }: VerifiedToken,
+  deps: GrantDeps,
+): Promise<boolean> {
+  const now = deps.clock.now()
+  const idDigest = digest(String(claims['jti']))
+  if (stored) return deps.store.tokens.use(zone.id, idDigest, now)
+  // A JWT from before rotation was switched on has no row: it gets one that says it was used.
+  const used = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
+  try {
+    await deps.store.tokens.insert(zone.id, { ...used, claims: {}, usedAt: now, issuedAt: now, expiresAt })
+    return true
+  } catch (error) {
+    if (error instanceof AlreadyExists) return false
+    throw error
+  }
+}
+
 /** RFC 9700 §4.14.2: of two users of one rotating token one is a thief, and nobody can tell which. */
 async function reused(zone: Zone, token: VerifiedToken, deps: GrantDeps): Promise<OAuthError> {
-  const { store, behaviour, audit } = deps
+  const { store, clock, behaviour, audit } = deps
   const grantId = token.claims['grant_id']
   if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
-    await store.tokens.revokeGrant(zone.id, grantId, token.expiresAt)
+    // Longer than the refresh token itself: an access token of its last hour outlives it.
+    await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, token.client, clock.now(), behaviour))
     audit({
       type: 'TokenRevocationEvent',
       zoneId: zone.id,
@@ -116,12 +135,7 @@ function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { b
 }
 
 function checkStillHeld(client: Client, user: UserGroups, granted: readonly string[], { behaviour }: GrantDeps): void {
-  const lost = granted.filter(
-    scope =>
-      !user.groups.includes(scope) ||
-      (user.allowed !== undefined && !user.allowed.includes(scope)) ||
-      !client.scope.some(own => scopeMatches(own, scope)),
-  )
+  const lost = lostScopes(client, user, granted)
   if (lost.length > 0) {
     throw new OAuthError(behaviour.badRefreshToken, `Some required "granted_scopes" are missing: [${lost.join(', ')}]`)
   }

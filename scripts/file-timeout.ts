@@ -1,0 +1,12 @@
+// Loaded into the process of each test file: `--test-timeout` ends a test that takes too long, but not a file that is
+// kept alive by what a test left open.
+const FILE_TIMEOUT_MS = 300_000
+
+if (process.env['NODE_TEST_CONTEXT'] !== undefined) {
+  const timer = setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(', ')
+    console.error(`This test file is not finished after ${FILE_TIMEOUT_MS / 1000} s. Still open: ${open}`)
+    process.exit(1)
+  }, FILE_TIMEOUT_MS)
+  timer.unref()
+}

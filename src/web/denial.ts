@@ -1,0 +1,36 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { SavedRequest } from '../model/session.ts'
+import type { Urls } from '../model/urls.ts'
+import { FORGED, PageError, wantsJson } from './answers.ts'
+import type { Sessions } from './session.ts'
+
+/** How pages turn away whom they do not know and forms that are not theirs (`login-ui-and-sessions.md` §3.2). */
+export interface Denial {
+  /** Sends a person to sign in, and remembers what they were on the way to; a program gets 403. */
+  askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>
+  /** Refuses a form without a genuine anti-forgery value: a page for who is signed in, the sign-in page for the others. */
+  refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+}
+
+/** One instance serves every zone. */
+export function createDenial({ sessions, urls }: { sessions: Sessions; urls: Urls }): Denial {
+  return {
+    async askToSignIn(request, reply, saved) {
+      if (wantsJson(request)) return refuseProgram(reply, 'Full authentication is required to access this resource')
+      if (saved) await sessions.saveRequest(request, reply, saved)
+      return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+    },
+    async refuseForgery(request, reply) {
+      if (wantsJson(request)) return refuseProgram(reply, FORGED)
+      if (await sessions.visitor(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
+      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=invalid_login_request`, 302)
+    },
+  }
+}
+
+/** UAA: the sentence stands where other answers have a code. */
+const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
+  reply
+    .status(403)
+    .type('application/json')
+    .send(JSON.stringify({ error: sentence }))

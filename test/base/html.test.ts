@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type Html, html, type HtmlValue } from '../../src/base/html.ts'
+
+const render = (value: HtmlValue): string => html`${value}`.toString()
+
+describe('html', () => {
+  const cases: readonly { name: string; markup: Html; want: string }[] = [
+    { name: 'keeps the template as it is', markup: html`<p title="a">&amp;</p>`, want: '<p title="a">&amp;</p>' },
+    { name: 'gives nothing for an empty template', markup: html``, want: '' },
+    { name: 'escapes markup in a text', markup: html`<p>${'<b>'}</p>`, want: '<p>&lt;b&gt;</p>' },
+    { name: 'escapes a double quote', markup: html`<p title="${'"'}">`, want: '<p title="&quot;">' },
+    { name: 'escapes a single quote', markup: html`${"'"}`, want: '&#39;' },
+    { name: 'escapes a back quote', markup: html`${'`'}`, want: '&#96;' },
+    { name: 'escapes an ampersand once', markup: html`${'&lt;'}`, want: '&amp;lt;' },
+    {
+      name: 'keeps markup that it made itself',
+      markup: html`<p>${html`<b>${'<'}</b>`}</p>`,
+      want: '<p><b>&lt;</b></p>',
+    },
+    { name: 'writes a number', markup: html`${-1.5}`, want: '-1.5' },
+    { name: 'writes zero', markup: html`${0}`, want: '0' },
+    { name: 'writes nothing for undefined', markup: html`a${undefined}b`, want: 'ab' },
+    { name: 'writes nothing for null', markup: html`a${null}b`, want: 'ab' },
+    { name: 'writes nothing for false', markup: html`a${false}b`, want: 'ab' },
+    { name: 'writes nothing for an empty text', markup: html`a${''}b`, want: 'ab' },
+    { name: 'joins a list without commas', markup: html`${['a', html`<br>`, '<']}`, want: 'a<br>&lt;' },
+    { name: 'joins lists inside lists', markup: html`${[['a', ['b']], [], false, 3]}`, want: 'ab3' },
+    { name: 'keeps the order of several values', markup: html`${'a'}-${'b'}-${'c'}`, want: 'a-b-c' },
+    { name: 'keeps characters beyond the basic plane', markup: html`${'😀 ü'}`, want: '😀 ü' },
+  ]
+  for (const { name, markup, want } of cases) {
+    it(name, () => assert.equal(markup.toString(), want))
+  }
+
+  it('lets no text open a tag, an attribute or an entity', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        const escaped = render(text)
+        assert.doesNotMatch(escaped, /[<>"'`]/)
+        assert.doesNotMatch(escaped, /&(?!(?:amp|lt|gt|quot|#39|#96);)/)
+      }),
+    )
+  })
+
+  it('loses nothing: a browser reads the same text again', () => {
+    const unescaped: Readonly<Record<string, string>> = {
+      '&amp;': '&',
+      '&lt;': '<',
+      '&gt;': '>',
+      '&quot;': '"',
+      '&#39;': "'",
+      '&#96;': '`',
+    }
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...Array.from('&<>"\'`;#amplt39é😀')) }), text => {
+        assert.equal(
+          render(text).replace(/&[^;]+;/g, entity => unescaped[entity] ?? entity),
+          text,
+        )
+      }),
+    )
+  })
+
+  it('escapes a value wherever it stands in a list of any depth', () => {
+    const { values } = fc.letrec<{ values: HtmlValue }>(tie => ({
+      values: fc.oneof(
+        { depthSize: 'small' },
+        fc.constantFrom('<', '&', 'a', 7, null),
+        fc.array(tie('values'), { maxLength: 4 }),
+      ),
+    }))
+    const flat = (value: HtmlValue): string => (Array.isArray(value) ? value.map(flat).join('') : render(value))
+    fc.assert(fc.property(values, value => assert.equal(render(value), flat(value))))
+  })
+})

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hash as bcryptHash } from '@node-rs/bcrypt'
+import fc from 'fast-check'
+import { createPasswords, TooManyHashes } from '../../src/base/passwords.ts'
+
+const CHEAP = { memoryKib: 64, passes: 1 }
+const QUEUE_LENGTH = 256
+
+const passwords = createPasswords({ places: 2, cost: CHEAP })
+
+describe('hash', () => {
+  it('makes an argon2id hash in PHC form with the parameters it was given', async () => {
+    assert.match(
+      await passwords.hash('koala'),
+      /^\$argon2id\$v=19\$m=64,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/,
+    )
+  })
+
+  it('uses 19 MiB and two passes unless told otherwise', async () => {
+    assert.match(await createPasswords({ places: 1 }).hash('koala'), /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  })
+
+  it('salts: the same password never gives the same hash', async () => {
+    assert.notEqual(await passwords.hash('koala'), await passwords.hash('koala'))
+  })
+})
+
+describe('verify', () => {
+  it('takes the password that was hashed and no other, whatever characters it has', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), async (plain, other) => {
+        const stored = await passwords.hash(plain)
+        assert.equal(await passwords.verify(stored, plain), true)
+        assert.equal(await passwords.verify(stored, other), plain === other)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('distinguishes argon2id passwords beyond the 72 bytes that bcrypt reads', async () => {
+    const stored = await passwords.hash(`${'x'.repeat(72)}a`)
+    assert.equal(await passwords.verify(stored, `${'x'.repeat(72)}b`), false)
+  })
+
+  // The test vectors of Openwall's crypt_blowfish, made by an implementation other than ours.
+  const known = [
+    { name: 'bcrypt $2a$', stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', plain: 'U*U' },
+    { name: 'bcrypt $2y$', stored: '$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', plain: 'U*U' },
+    { name: 'bcrypt $2b$', stored: '$2b$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK', plain: 'U*U*' },
+    {
+      name: 'bcrypt of an empty password',
+      stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy',
+      plain: '',
+    },
+  ]
+  for (const { name, stored, plain } of known) {
+    for (const prefix of ['', '{bcrypt}']) {
+      it(`takes ${prefix}${name}`, async () => {
+        assert.equal(await passwords.verify(prefix + stored, plain), true)
+      })
+
+      it(`refuses a wrong password for ${prefix}${name}`, async () => {
+        assert.equal(await passwords.verify(prefix + stored, `${plain}x`), false)
+      })
+    }
+  }
+
+  it('takes a bcrypt hash made by our own library', async () => {
+    assert.equal(await passwords.verify(`{bcrypt}${await bcryptHash('koala', 4)}`, 'koala'), true)
+  })
+
+  const unusable = [
+    { name: 'an empty hash', stored: '' },
+    { name: 'the password itself', stored: 'koala' },
+    { name: 'the password behind a prefix', stored: '{noop}koala' },
+    { name: 'a prefix alone', stored: '{bcrypt}' },
+    { name: 'a prefix twice', stored: '{bcrypt}{bcrypt}$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
+    { name: 'another kind of hash', stored: '$6$salt$hash' },
+    {
+      name: 'a bcrypt hash of an unknown version',
+      stored: '$2c$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
+    },
+    { name: 'a truncated bcrypt hash', stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRG' },
+  ]
+  for (const { name, stored } of unusable) {
+    it(`takes no password for ${name}`, async () => {
+      for (const plain of ['koala', '', stored]) assert.equal(await passwords.verify(stored, plain), false)
+    })
+  }
+})
+
+describe('verifyNothing', () => {
+  it('refuses every password', async () => {
+    for (const plain of ['', 'koala', 'nobody has this password']) {
+      assert.equal(await passwords.verifyNothing(plain), false)
+    }
+  })
+
+  it('takes a place like a real verification, once, also the first time', async () => {
+    const fresh = createPasswords({ places: 1, cost: CHEAP })
+    const ends: string[] = []
+    const note = (name: string) => (): number => ends.push(name)
+    await Promise.all([
+      fresh.verifyNothing('koala').then(note('nothing')),
+      fresh.hash('koala').then(note('hash')),
+      fresh.verifyNothing('koala').then(note('nothing again')),
+    ])
+    assert.deepEqual(ends, ['nothing', 'hash', 'nothing again'])
+  })
+})
+
+describe('isOutdated', () => {
+  const cases = [
+    { name: 'a hash of the present cost', stored: '$argon2id$v=19$m=64,t=1,p=1$c2FsdA$aGFzaA', want: false },
+    { name: 'a hash with more memory', stored: '$argon2id$v=19$m=128,t=1,p=1$c2FsdA$aGFzaA', want: false },
+    { name: 'a hash with more passes', stored: '$argon2id$v=19$m=64,t=3,p=4$c2FsdA$aGFzaA', want: false },
+    { name: 'a hash with less memory', stored: '$argon2id$v=19$m=63,t=1,p=1$c2FsdA$aGFzaA', want: true },
+    {
+      name: 'a hash with less memory and more passes',
+      stored: '$argon2id$v=19$m=32,t=9,p=1$c2FsdA$aGFzaA',
+      want: true,
+    },
+    { name: 'a hash with fewer passes', stored: '$argon2id$v=19$m=64,t=0,p=1$c2FsdA$aGFzaA', want: true },
+    { name: 'an older argon2', stored: '$argon2id$v=16$m=64,t=1,p=1$c2FsdA$aGFzaA', want: true },
+    { name: 'argon2i', stored: '$argon2i$v=19$m=64,t=1,p=1$c2FsdA$aGFzaA', want: true },
+    { name: 'bcrypt', stored: '$2a$10$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', want: true },
+    {
+      name: 'bcrypt with its prefix',
+      stored: '{bcrypt}$2a$10$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
+      want: true,
+    },
+    { name: 'nothing that is known', stored: '', want: true },
+  ]
+  for (const { name, stored, want } of cases) {
+    it(`is ${want} for ${name}`, () => assert.equal(passwords.isOutdated(stored), want))
+  }
+
+  it('is false for what hash makes', async () => {
+    assert.equal(passwords.isOutdated(await passwords.hash('koala')), false)
+  })
+})
+
+describe('the semaphore', () => {
+  // Far dearer than what is in the queue, so that a hash which runs beside it ends first and one behind it does not.
+  const dear = '$argon2id$v=19$m=65536,t=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+
+  const cases = [
+    { name: 'lets a second hash run beside a slow one when there are two places', places: 2, want: ['cheap', 'dear'] },
+    { name: 'keeps a second hash waiting when there is one place', places: 1, want: ['dear', 'cheap'] },
+  ]
+  for (const { name, places, want } of cases) {
+    it(name, async () => {
+      const limited = createPasswords({ places, cost: CHEAP })
+      const ends: string[] = []
+      await Promise.all([
+        limited.verify(dear, 'koala').then(() => ends.push('dear')),
+        limited.hash('koala').then(() => ends.push('cheap')),
+      ])
+      assert.deepEqual(ends, want)
+    })
+  }
+
+  it('serves those who wait in the order in which they came', async () => {
+    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const ends: number[] = []
+    await Promise.all(Array.from({ length: 20 }, (_, index) => limited.hash('koala').then(() => ends.push(index))))
+    assert.deepEqual(
+      ends,
+      Array.from({ length: 20 }, (_, index) => index),
+    )
+  })
+
+  for (const places of [1, 3]) {
+    it(`refuses the first hash beyond ${places} running and a full queue, and recovers`, async () => {
+      const limited = createPasswords({ places, cost: CHEAP })
+      const accepted = Array.from({ length: places + QUEUE_LENGTH }, () => limited.hash('koala'))
+      await assert.rejects(limited.hash('koala'), TooManyHashes)
+      await assert.rejects(limited.verify(dear, 'koala'), TooManyHashes)
+      await assert.rejects(limited.verifyNothing('koala'), TooManyHashes)
+      assert.equal((await Promise.all(accepted)).length, places + QUEUE_LENGTH)
+      assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
+    })
+  }
+
+  it('frees the place of a hash that failed', async () => {
+    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const damaged = Array.from({ length: 5 }, () => limited.verify('$argon2id$damaged', 'koala'))
+    for (const { status } of await Promise.allSettled(damaged)) assert.equal(status, 'rejected')
+    assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
+  })
+
+  it('asks for no place when the hash is of no known kind', async () => {
+    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const accepted = Array.from({ length: 1 + QUEUE_LENGTH }, () => limited.hash('koala'))
+    assert.equal(await limited.verify('{noop}koala', 'koala'), false)
+    await Promise.all(accepted)
+  })
+})

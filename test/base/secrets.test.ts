@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { createHash, createHmac, hkdfSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { createRandom, type Random } from '../../src/base/random.ts'
+import { createSecretMemory, createVault, digest, sameSecret } from '../../src/base/secrets.ts'
+
+const random = createRandom()
+const masterKey = random.bytes(32)
+const vault = createVault(masterKey, random)
+const text = fc.string({ unit: 'binary' })
+
+describe('digest', () => {
+  it('is SHA-256 in base64url', () => {
+    // FIPS 180-4, the example "abc".
+    assert.equal(
+      digest('abc'),
+      Buffer.from('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', 'hex').toString('base64url'),
+    )
+  })
+
+  it('agrees with a hash made the long way, for any text', () => {
+    fc.assert(
+      fc.property(text, value => assert.equal(digest(value), createHash('sha256').update(value).digest('base64url'))),
+    )
+  })
+})
+
+describe('sameSecret', () => {
+  const cases = [
+    { name: 'is true for equal texts', left: 'secret', right: 'secret', want: true },
+    { name: 'is true for two empty texts', left: '', right: '', want: true },
+    { name: 'is false for texts that differ at the end', left: 'secret', right: 'secreT', want: false },
+    { name: 'is false for a beginning of the other', left: 'secret', right: 'secre', want: false },
+    { name: 'is false for an empty text and another', left: '', right: 'secret', want: false },
+    { name: 'does not normalise: two spellings of é differ', left: '\u00e9', right: 'e\u0301', want: false },
+  ]
+  for (const { name, left, right, want } of cases) {
+    it(name, () => assert.equal(sameSecret(left, right), want))
+  }
+
+  it('is equality, for any two texts', () => {
+    fc.assert(fc.property(text, text, (left, right) => assert.equal(sameSecret(left, right), left === right)))
+  })
+})
+
+describe('createVault', () => {
+  for (const length of [0, 16, 31, 33, 64]) {
+    it(`refuses a master key of ${length} bytes`, () => {
+      assert.throws(() => createVault(Buffer.alloc(length), random), /32 bytes/)
+    })
+  }
+
+  it('opens what it sealed, for any text and context', () => {
+    fc.assert(
+      fc.property(text, text, (plain, context) => {
+        assert.equal(vault.open(vault.seal(plain, context), context), plain)
+      }),
+    )
+  })
+
+  it('opens what another vault on the same key sealed', () => {
+    assert.equal(createVault(masterKey, createRandom()).open(vault.seal('plain', 'zone key'), 'zone key'), 'plain')
+  })
+
+  it('seals the same text differently each time', () => {
+    assert.notEqual(vault.seal('plain', 'context'), vault.seal('plain', 'context'))
+  })
+
+  it('draws a fresh nonce of 12 bytes for each seal', () => {
+    const asked: number[] = []
+    const counting: Random = {
+      ...random,
+      bytes: count => {
+        asked.push(count)
+        return random.bytes(count)
+      },
+    }
+    const counted = createVault(masterKey, counting)
+    counted.seal('a', 'b')
+    counted.seal('a', 'b')
+    assert.deepEqual(asked, [12, 12])
+  })
+
+  it('shows nothing of the text but its length', () => {
+    const sealed = vault.seal('-----BEGIN PRIVATE KEY-----', '')
+    assert.match(sealed, /^v1\.[A-Za-z0-9_-]+$/)
+    assert.equal(Buffer.from(sealed.slice(3), 'base64url').length, 12 + 27 + 16)
+    assert.ok(!Buffer.from(sealed.slice(3), 'base64url').includes('BEGIN'))
+  })
+
+  it('does not open with another context', () => {
+    fc.assert(
+      fc.property(text, text, (context, other) => {
+        fc.pre(context !== other)
+        assert.throws(() => vault.open(vault.seal('plain', context), other))
+      }),
+    )
+  })
+
+  it('does not open with another master key', () => {
+    assert.throws(() => createVault(random.bytes(32), random).open(vault.seal('plain', 'context'), 'context'))
+  })
+
+  it('does not open when any one character was changed', () => {
+    const sealed = vault.seal('a secret of some length', 'context')
+    const character = fc.constantFrom(...Array.from('ABCDwxyz0189-_=. +/'))
+    fc.assert(
+      fc.property(fc.nat({ max: sealed.length - 1 }), character, (position, replacement) => {
+        fc.pre(sealed[position] !== replacement)
+        const altered = sealed.slice(0, position) + replacement + sealed.slice(position + 1)
+        assert.throws(() => vault.open(altered, 'context'))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('does not open when any one bit was turned', () => {
+    const bytes = Buffer.from(vault.seal('a secret of some length', 'context').slice(3), 'base64url')
+    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      const altered = Buffer.from(bytes)
+      altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+      assert.throws(() => vault.open(`v1.${altered.toString('base64url')}`, 'context'), `bit ${bit}`)
+    }
+  })
+
+  const sealed = vault.seal('plain', 'context')
+  const malformed = [
+    { name: 'an empty text', value: '' },
+    { name: 'the plain text', value: 'plain' },
+    { name: 'the prefix alone', value: 'v1.' },
+    { name: 'another version', value: sealed.replace('v1.', 'v2.') },
+    { name: 'a text without the version', value: sealed.slice(3) },
+    { name: 'fewer bytes than nonce and tag have', value: `v1.${Buffer.alloc(27).toString('base64url')}` },
+    { name: 'nonce and tag of zeros', value: `v1.${Buffer.alloc(28).toString('base64url')}` },
+    { name: 'a shortened text', value: sealed.slice(0, -4) },
+    { name: 'a lengthened text', value: `${sealed}AAAA` },
+    { name: 'trailing padding', value: `${sealed}=` },
+    { name: 'a trailing line break', value: `${sealed}\n` },
+    { name: 'blanks in between', value: `${sealed.slice(0, 10)} ${sealed.slice(10)}` },
+  ]
+  for (const { name, value } of malformed) {
+    it(`does not open ${name}`, () => assert.throws(() => vault.open(value, 'context')))
+  }
+
+  it('says nothing of the secret in the error', () => {
+    assert.throws(
+      () => vault.open(vault.seal('hunter2', 'context'), 'other'),
+      (error: Error) => !error.message.includes('hunter2'),
+    )
+  })
+})
+
+describe('keyedDigest', () => {
+  it('is HMAC-SHA-256 in base64url under a key derived for digests (RFC 5869)', () => {
+    const key = Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), 'latchkey digests', 32))
+    assert.equal(vault.keyedDigest('text'), createHmac('sha256', key).update('text').digest('base64url'))
+  })
+
+  it('is equal for equal texts only, for any two texts', () => {
+    fc.assert(
+      fc.property(text, text, (left, right) => {
+        assert.equal(vault.keyedDigest(left) === vault.keyedDigest(right), left === right)
+      }),
+    )
+  })
+
+  it('differs from the plain digest and under another master key', () => {
+    assert.notEqual(vault.keyedDigest('text'), digest('text'))
+    assert.notEqual(vault.keyedDigest('text'), createVault(random.bytes(32), random).keyedDigest('text'))
+  })
+})
+
+describe('createSecretMemory', () => {
+  const record = { clientId: 'app' }
+
+  const cases = [
+    { name: 'knows what it was told', told: ['a'], secret: 'a', want: true },
+    { name: 'does not know another secret', told: ['a'], secret: 'b', want: false },
+    { name: 'knows nothing at first', told: [], secret: '', want: false },
+    { name: 'knows both of two secrets', told: ['a', 'b'], secret: 'a', want: true },
+    { name: 'forgets the oldest of three', told: ['a', 'b', 'c'], secret: 'a', want: false },
+    { name: 'keeps the youngest of three', told: ['a', 'b', 'c'], secret: 'c', want: true },
+  ]
+  for (const { name, told, secret, want } of cases) {
+    it(name, () => {
+      const memory = createSecretMemory(random)
+      for (const each of told) memory.remember(record, each)
+      assert.equal(memory.knows(record, secret), want)
+    })
+  }
+
+  it('forgets with the record: an equal one that was read again knows nothing', () => {
+    const memory = createSecretMemory(random)
+    memory.remember(record, 'a')
+    assert.equal(memory.knows({ ...record }, 'a'), false)
+  })
+})

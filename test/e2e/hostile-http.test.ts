@@ -1,0 +1,286 @@
+// Bytes that no decent client sends, straight into the socket of the real process. Whatever they are, the answer is HTTP
+// with a refusal and nothing about the inside, and the same process goes on serving everybody else.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { isHealthy, serve } from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+
+let server: ServerProcess
+/** Connections that began a request and stopped in the middle of it, before anything else was done. */
+let slow: readonly { readonly name: string; readonly end: Promise<Exchange>; readonly seconds: number }[]
+
+before(async () => {
+  server = await serve({ args: ['--database', 'sqlite::memory:'] })
+  slow = [
+    { name: 'nothing', end: exchange('', SLOW), seconds: 20 },
+    { name: 'half a header', end: exchange('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slo', SLOW), seconds: 20 },
+    {
+      name: 'half a body',
+      end: exchange(`${POST}Content-Length: 100\r\n\r\ngrant_type=`, SLOW),
+      seconds: 40,
+    },
+    {
+      name: 'half a chunk',
+      end: exchange(`${POST}Transfer-Encoding: chunked\r\n\r\n20\r\ngrant_type=`, SLOW),
+      seconds: 40,
+    },
+  ]
+})
+
+after(async () => {
+  const { status, stderr, stdout } = await server.stop()
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+  assert.doesNotMatch(stdout, /"level":50/, 'a fault of ours was logged')
+})
+
+const SLOW = 50_000
+const GET = 'Host: localhost\r\nConnection: close\r\n\r\n'
+const POST = 'POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
+const get = (target: string): string => `GET ${target} HTTP/1.1\r\n${GET}`
+const post = (body: string): string => `${POST}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const chunked = (...chunks: readonly string[]): string => {
+  const parts = [...chunks, ''].map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+  return `${POST}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${parts.join('')}`
+}
+
+/** What one connection was answered until it was closed. */
+interface Exchange {
+  readonly text: string
+  readonly statuses: readonly number[]
+  readonly milliseconds: number
+  /** Whether the server closed it, rather than our patience. */
+  readonly isClosed: boolean
+}
+
+/** Sends the bytes and reads until the server closes the connection; latin1 keeps every byte as it is. */
+async function exchange(bytes: string, patience = 10_000): Promise<Exchange> {
+  const begin = performance.now()
+  const socket = connect(server.port, '127.0.0.1')
+  let text = ''
+  socket.setEncoding('latin1').on('data', (part: string) => (text += part))
+  socket.on('error', () => {}) // a reset is an end as well; what was received until then counts
+  let isClosed = true
+  const impatience = setTimeout(() => {
+    isClosed = false
+    socket.destroy()
+  }, patience)
+  const outcome = once(socket, 'close')
+  socket.write(bytes, 'latin1')
+  await outcome
+  clearTimeout(impatience)
+  const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status))
+  return { text, statuses, milliseconds: performance.now() - begin, isClosed }
+}
+
+function assertSilentAboutItself({ text }: Exchange): void {
+  assert.doesNotMatch(text, /^\s+at |node_modules|node:|\.ts\b|\/src\/|Error:|sqlite/im)
+}
+
+const long = (length: number): string => 'a'.repeat(length)
+
+describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
+  const cases: readonly { readonly name: string; readonly bytes: string; readonly statuses: readonly number[] }[] = [
+    { name: 'text', bytes: 'hello\r\n\r\n', statuses: [400] },
+    { name: 'the beginning of TLS', bytes: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', statuses: [400] },
+    { name: 'zeros', bytes: '\0'.repeat(200), statuses: [400] },
+    { name: 'HTTP/2 without asking', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', statuses: [400] },
+    { name: 'a version that does not exist', bytes: `GET / HTTP/9.9\r\n${GET}`, statuses: [400] },
+    { name: 'a method that does not exist', bytes: `FETCH / HTTP/1.1\r\n${GET}`, statuses: [400] },
+    { name: 'no Host', bytes: 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', statuses: [400] },
+    {
+      name: 'a Host that is no host',
+      bytes: 'GET /login HTTP/1.1\r\nHost: a b<>"\r\nConnection: close\r\n\r\n',
+      statuses: [200],
+    },
+    { name: 'a header without a name', bytes: `GET / HTTP/1.1\r\n: x\r\n${GET}`, statuses: [400] },
+    { name: 'a header with a space before its colon', bytes: `GET / HTTP/1.1\r\nA : x\r\n${GET}`, statuses: [400] },
+    { name: 'a header with a NUL', bytes: `GET / HTTP/1.1\r\nA: x\0y\r\n${GET}`, statuses: [400] },
+    { name: 'a header of 20 KB', bytes: `GET / HTTP/1.1\r\nA: ${long(20_000)}\r\n${GET}`, statuses: [431] },
+    {
+      name: 'a thousand headers',
+      bytes: `GET / HTTP/1.1\r\n${'A: bcdefghijklmno\r\n'.repeat(1000)}${GET}`,
+      statuses: [431],
+    },
+    { name: 'a URL of 20 KB', bytes: get(`/${long(20_000)}`), statuses: [431] },
+    { name: 'a URL of 15 KB', bytes: get(`/${long(15_000)}`), statuses: [404] },
+    { name: 'a query of 15 KB', bytes: get(`/oauth/authorize?client_id=${long(15_000)}`), statuses: [400] },
+    { name: 'percent codes that are none', bytes: get('/%zz%'), statuses: [400] },
+    { name: 'percent codes that are no UTF-8', bytes: get('/%ff%c0%af'), statuses: [400] },
+    { name: 'percent codes that are none, in a query', bytes: get('/oauth/authorize?client_id=%zz'), statuses: [400] },
+    {
+      name: 'percent codes that are no UTF-8, in a query',
+      bytes: get('/login?error=%ff&error=%c0%af'),
+      statuses: [400],
+    },
+    { name: 'a NUL in the path', bytes: get('/\0'), statuses: [400] },
+    { name: 'an encoded NUL in the path', bytes: get('/login%00'), statuses: [404] },
+    { name: 'an encoded NUL in a query', bytes: get('/oauth/authorize?client_id=a%00b'), statuses: [400] },
+    { name: 'a way out of the folder of files', bytes: get('/resources/..%2f..%2fpackage.json'), statuses: [404] },
+    { name: 'a way out of the folder, plain', bytes: get('/resources/../../package.json'), statuses: [404] },
+    { name: 'back slashes', bytes: get('/\\\\evil.example/'), statuses: [404] },
+    { name: 'two slashes', bytes: get('//evil.example/..'), statuses: [404] },
+    { name: 'a tunnel', bytes: `CONNECT evil.example:443 HTTP/1.1\r\n${GET}`, statuses: [] },
+    { name: 'TRACE', bytes: `TRACE /login HTTP/1.1\r\nCookie: secret=1\r\n${GET}`, statuses: [404] },
+    {
+      name: 'an upgrade',
+      bytes: `GET /nothing HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\nHost: localhost\r\n\r\n`,
+      statuses: [404],
+    },
+    {
+      name: 'both lengths of a body',
+      bytes: `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      statuses: [400],
+    },
+    {
+      name: 'two lengths of a body',
+      bytes: `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef`,
+      statuses: [400],
+    },
+    { name: 'a negative length', bytes: `${POST}Content-Length: -1\r\n\r\n`, statuses: [400] },
+    { name: 'a length that is no number', bytes: `${POST}Content-Length: 0x10\r\n\r\n`, statuses: [400] },
+    {
+      name: 'a transfer coding that does not exist',
+      bytes: `${POST}Transfer-Encoding: xchunked\r\n\r\n`,
+      statuses: [400],
+    },
+    {
+      name: 'a chunk whose length is no number',
+      bytes: `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      statuses: [400],
+    },
+    {
+      name: 'more body than announced',
+      bytes: `${POST}Content-Length: 2\r\n\r\na=bcdef\r\n\r\n`,
+      statuses: [400],
+    },
+    { name: 'a body of 65 KB', bytes: post(`a=${long(65_600)}`), statuses: [413] },
+    { name: 'an announced body of a gigabyte', bytes: `${POST}Content-Length: 1000000000\r\n\r\na=`, statuses: [413] },
+    {
+      name: 'a body of 65 KB in chunks',
+      bytes: chunked('a=', ...Array.from({ length: 66 }, () => long(1000))),
+      statuses: [413],
+    },
+    { name: 'a body that is no UTF-8', bytes: post('grant_type=\xff\xfe'), statuses: [400] },
+    { name: 'a body with a NUL', bytes: post('grant_type=a%00b'), statuses: [400] },
+    { name: 'a body with percent codes that are none', bytes: post('grant_type=%zz'), statuses: [400] },
+    { name: 'a body of nothing but separators', bytes: post('&='.repeat(20_000)), statuses: [400] },
+    {
+      name: 'names that mean something to JavaScript',
+      bytes: post('__proto__=1&constructor=2&toString=3&__proto__=4'),
+      statuses: [400],
+    },
+    {
+      name: 'a body that is said to be compressed',
+      bytes: post('grant_type=password').replace('Content-Type', 'Content-Encoding: gzip\r\nContent-Type'),
+      statuses: [401],
+    },
+    {
+      name: 'credentials that are no Base64',
+      bytes: post('grant_type=client_credentials').replace(
+        'Content-Type',
+        'Authorization: Basic \x80\xff\r\nContent-Type',
+      ),
+      statuses: [401],
+    },
+    {
+      name: 'cookies that are none',
+      bytes: `GET /login HTTP/1.1\r\nCookie: =;;;\xff=\xfe; svc-session=${'%'.repeat(43)}; X-Svc-Csrf=%zz\r\n${GET}`,
+      statuses: [200],
+    },
+  ]
+  for (const { name, bytes, statuses } of cases) {
+    it(`tells nothing of the inside: ${name}`, async () => {
+      const answer = await exchange(bytes)
+      assert.deepEqual(answer.statuses, statuses, answer.text)
+      assert.ok(answer.isClosed)
+      assertSilentAboutItself(answer)
+    })
+  }
+})
+
+describe('a client that is old, hasty or gone', () => {
+  it('is answered in HTTP/1.0 too, and the connection then ends', async () => {
+    const { text, statuses } = await exchange('GET /healthz HTTP/1.0\r\n\r\n')
+    assert.deepEqual(statuses, [200])
+    assert.match(text, /\r\n\r\nok$/)
+  })
+
+  it('gets its answers in the order of its requests when it does not wait for them', async () => {
+    const kept = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+    const { text } = await exchange(kept('/healthz') + kept('/nothing') + kept('/login') + get('/healthz'))
+    assert.deepEqual(
+      Array.from(text.matchAll(/HTTP\/1\.1 (\d+) /g), ([, status]) => status),
+      ['200', '404', '200', '200'],
+    )
+  })
+
+  it('may leave in the middle of its body', async () => {
+    for (const rest of ['', 'grant_type=pass', long(5000)]) {
+      const socket = connect(server.port, '127.0.0.1')
+      await once(socket, 'connect')
+      await new Promise(resolve => socket.write(`${POST}Content-Length: 10000\r\n\r\n${rest}`, resolve))
+      socket.resetAndDestroy()
+      await once(socket, 'close')
+    }
+    assert.ok(await isHealthy(server.port))
+  })
+
+  it('may leave before its answer', async () => {
+    const sockets = Array.from({ length: 50 }, () => connect(server.port, '127.0.0.1'))
+    await Promise.all(sockets.map(socket => once(socket, 'connect')))
+    const body = 'grant_type=password&username=marissa&password=wrong'
+    for (const socket of sockets) {
+      socket.write(
+        post(body).replace('Content-Type', `Authorization: Basic ${btoa('app:appclientsecret')}\r\nContent-Type`),
+      )
+      socket.end()
+      socket.destroy()
+    }
+    assert.ok(await isHealthy(server.port))
+  })
+})
+
+describe('many connections at once', () => {
+  it('are all served when there are a thousand', async () => {
+    const answers = await Promise.all(Array.from({ length: 1000 }, () => exchange(get('/healthz'), 30_000)))
+    assert.deepEqual(new Set(answers.map(({ statuses }) => statuses.join())), new Set(['200']))
+  })
+
+  it('do not keep others from being served when five hundred of them send a header bit by bit', async () => {
+    const sockets: Socket[] = []
+    for (let index = 0; index < 500; index += 1) {
+      const socket = connect(server.port, '127.0.0.1')
+      socket.on('error', () => {})
+      sockets.push(socket)
+    }
+    await Promise.all(sockets.map(socket => once(socket, 'connect')))
+    for (const letter of 'GET /login HTTP/1.1\r\nHost: loc') {
+      for (const socket of sockets) socket.write(letter)
+      const { statuses, milliseconds } = await exchange(get('/login'))
+      assert.deepEqual(statuses, [200])
+      assert.ok(milliseconds < 5000)
+    }
+    for (const socket of sockets) socket.destroy()
+  })
+})
+
+describe('after all of it', () => {
+  it('the same process still serves', async () => {
+    assert.ok(await isHealthy(server.port))
+    assert.ok(process.kill(server.pid, 0))
+  })
+
+  it('every request that was never finished has been refused', { timeout: SLOW + 5000 }, async t => {
+    for (const { name, end, seconds } of slow) {
+      const answer = await end
+      t.diagnostic(`${name}: ${answer.statuses.join() || 'closed'} after ${(answer.milliseconds / 1000).toFixed(1)} s`)
+      assert.ok(answer.isClosed, name)
+      assert.ok(answer.milliseconds < seconds * 1000, name)
+      assert.deepEqual(answer.statuses, [408], name)
+      assertSilentAboutItself(answer)
+    }
+  })
+})

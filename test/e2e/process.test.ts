@@ -1,0 +1,580 @@
+// The process as its operator knows it: command line, environment, exit statuses, signals, workers, a second start.
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { systemClock } from '../../src/base/clock.ts'
+import { createPasswords } from '../../src/base/passwords.ts'
+import { openStore } from '../../src/store/open.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import { childrenOf, freePort, isHealthy, launch, runToEnd, serve } from '../support/process.ts'
+import type { Ending, ServerProcess } from '../support/process.ts'
+import { send, visit } from '../support/visitor.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'latchkey-e2e-'))
+const inRoot = (name: string): string => join(root, name)
+after(() => rmSync(root, { recursive: true, force: true }))
+
+const bootstrap = {
+  groups: [{ displayName: 'cloud.read', description: 'Read the cloud' }],
+  clients: [
+    {
+      client_id: 'app',
+      client_secret: 'app-secret',
+      authorized_grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+      scope: ['openid', 'cloud.read'],
+      authorities: ['jobs.run'],
+      redirect_uri: ['http://127.0.0.1/cb'],
+      autoapprove: true,
+    },
+  ],
+  users: [{ userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }],
+}
+
+const tokenOf = (baseUrl: string, secret: string, agent?: Agent) =>
+  send(`${baseUrl}/oauth/token`, {
+    form: { grant_type: 'client_credentials' },
+    basic: ['app', secret],
+    ...(agent && { agent }),
+  })
+
+/** Exactly these lines on the standard error, nothing on the standard output, and the exit status. */
+function assertRefused(ending: Ending, status: number, lines: readonly RegExp[]): void {
+  const told = ending.stderr.split('\n')
+  assert.equal(told.pop(), '', 'the last line ends')
+  assert.equal(ending.status, status, ending.stderr)
+  assert.equal(told.length, lines.length, ending.stderr)
+  for (const [index, line] of lines.entries()) assert.match(told[index] ?? '', line)
+  assert.doesNotMatch(ending.stdout, /ready/)
+}
+
+describe('a start that cannot be', { concurrency: 2 }, () => {
+  const occupied = createServer()
+  let port: number
+  before(async () => {
+    occupied.listen(0, '127.0.0.1')
+    await once(occupied, 'listening')
+    port = (occupied.address() as AddressInfo).port // it listens on TCP
+    writeFileSync(inRoot('no.db'), 'this is no database, but it is longer than the head of one is, '.repeat(9))
+    writeFileSync(
+      inRoot('wrong.json'),
+      JSON.stringify({ listen: { port: 'x' }, compatibility: 'no', colour: 1, bootstrap: { users: [{}] } }),
+    )
+    writeFileSync(inRoot('right.json'), JSON.stringify({ bootstrap }))
+  })
+  after(() => occupied.close())
+
+  const cases: readonly {
+    readonly name: string
+    readonly args: () => readonly string[]
+    readonly env?: Readonly<Record<string, string>>
+    readonly status: number
+    readonly lines: readonly RegExp[]
+  }[] = [
+    {
+      name: 'tells in one line that the port is in use',
+      args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
+      status: 1,
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use/],
+    },
+    {
+      name: 'tells the same, once, with several workers',
+      args: () => ['serve', '--port', String(port), '--workers', '3'],
+      status: 1,
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use/],
+    },
+    {
+      name: 'tells in one line that it cannot listen on an address of another machine',
+      args: () => ['serve', '--config', inRoot('right.json'), '--host', '192.0.2.1', '--database', 'sqlite::memory:'],
+      status: 1,
+      lines: [/^latchkey: .*192\.0\.2\.1/],
+    },
+    {
+      name: 'tells in one line, without the password, that PostgreSQL cannot be reached',
+      args: () => ['serve', '--database', `postgres://somebody:hidden@127.0.0.1:${port === 1 ? 2 : 1}/x`],
+      status: 1,
+      lines: [/^latchkey: (?!.*hidden).*database/],
+    },
+    {
+      name: 'tells in one line that the folder of the database cannot be made',
+      args: () => ['serve', '--database', `sqlite:${inRoot('no.db/below/latchkey.db')}`],
+      status: 1,
+      lines: [/^latchkey: .*no\.db/],
+    },
+    {
+      name: 'tells in one line that the file is no database',
+      args: () => ['serve', '--database', `sqlite:${inRoot('no.db')}`],
+      status: 1,
+      lines: [/^latchkey: .*not a database/],
+    },
+    {
+      name: 'lists everything that is wrong with the configuration, each with its key',
+      args: () => ['serve', '--config', inRoot('wrong.json'), '--workers', '0'],
+      env: { LATCHKEY_SERVICE: 'Svc' },
+      status: 2,
+      lines: [
+        /^latchkey: listen\.port: /,
+        /^latchkey: compatibility: /,
+        /^latchkey: colour: /,
+        /^latchkey: bootstrap\.users\[0\]\.userName: /,
+        /^latchkey: bootstrap\.users\[0\]\.emails: /,
+        /^latchkey: --workers: /,
+        /^latchkey: LATCHKEY_SERVICE: /,
+      ],
+    },
+    {
+      name: 'names a configuration file that is not there',
+      args: () => ['serve', '--config', inRoot('absent.yml')],
+      status: 2,
+      lines: [/^latchkey: .*absent\.yml/],
+    },
+    {
+      name: 'refuses to let others reach the playground',
+      args: () => ['serve', '--host', '0.0.0.0'],
+      status: 2,
+      lines: [/^latchkey: --host: .*loopback/],
+    },
+    {
+      name: 'refuses several workers on a database in memory',
+      args: () => ['serve', '--workers', '2', '--database', 'sqlite::memory:'],
+      status: 2,
+      lines: [/^latchkey: --workers: /],
+    },
+    {
+      name: 'refuses several workers on a port that is not known yet',
+      args: () => ['serve', '--workers', '2', '--port', '0'],
+      status: 2,
+      lines: [/^latchkey: --workers: /],
+    },
+    { name: 'refuses an unknown option', args: () => ['serve', '--prot', '1'], status: 2, lines: [/--prot/] },
+    {
+      name: 'refuses an option that is there twice',
+      args: () => ['--port', '1', '--port', '2'],
+      status: 2,
+      lines: [/--port/],
+    },
+    { name: 'refuses an unknown command', args: () => ['sevre'], status: 2, lines: [/^latchkey: sevre/] },
+  ]
+  for (const { name, args, env, status, lines } of cases) {
+    it(name, async () => {
+      assertRefused(await runToEnd(args(), { ...(env && { env }) }), status, lines)
+    })
+  }
+
+  for (const kind of DATABASE_KINDS) {
+    it(`stops at a ${kind} database that was made under another master key, or for another service`, async () => {
+      const database = await freshDatabase(kind)
+      const args = ['--database', database.url]
+      const key = { LATCHKEY_MASTER_KEY: 'cd'.repeat(32) }
+      const first = await serve({ args, env: key })
+      assert.equal((await first.stop()).status, 0)
+      const port = ['--port', String(first.port)]
+      const [otherKey, otherService] = await Promise.all([
+        runToEnd(['serve', ...port, ...args], { env: { LATCHKEY_MASTER_KEY: 'ab'.repeat(32) } }),
+        runToEnd(['serve', ...port, ...args], { env: { ...key, LATCHKEY_SERVICE: 'uaa' } }),
+      ])
+      await database.drop()
+      assertRefused(otherKey, 1, [/^latchkey: the master key is not the one that this database was made with$/])
+      assertRefused(otherService, 1, [/^latchkey: the database was made for the service name svc/])
+    })
+  }
+})
+
+describe('the playground', () => {
+  let server: ServerProcess
+  before(async () => {
+    server = await serve()
+  })
+  after(() => server.stop('SIGKILL'))
+
+  it('prints its URL, a curl line and a URL for the browser, and that all of it is public', async () => {
+    const { stdout, baseUrl } = server
+    assert.match(stdout, new RegExp(`^Latchkey is ready at ${baseUrl}$`, 'm'))
+    assert.match(stdout, /public/)
+    const url = /^http\S+$/m.exec(stdout)?.[0] ?? ''
+    assert.ok(url.startsWith(baseUrl))
+    const page = await send(url)
+    assert.equal(page.status, 200)
+    assert.match(page.text, /<input id="password"/)
+  })
+
+  it('prints a curl line that a shell can run', { skip: !hasCurl() && 'curl is not installed' }, async () => {
+    const lines = server.stdout.split('\n').filter(line => line.startsWith('curl '))
+    assert.equal(lines.length, 1)
+    const { stdout } = await promisify(execFile)('sh', ['-c', lines[0] ?? ''])
+    const answer: unknown = JSON.parse(stdout)
+    assert.ok(typeof answer === 'object' && answer !== null && 'access_token' in answer)
+  })
+
+  it('listens on loopback only', () => {
+    const open = spawnSync('sh', ['-c', 'cat /proc/net/tcp /proc/net/tcp6'], { encoding: 'utf8' }).stdout
+    const port = server.port.toString(16).toUpperCase().padStart(4, '0')
+    const listening = open.split('\n').flatMap(line => /^\s*\d+: (\w+):(\w{4}) \S+ 0A /.exec(line)?.slice(1, 3) ?? [])
+    assert.deepEqual(
+      listening.filter((_, index) => listening[index + 1] === port),
+      ['0100007F'],
+    )
+  })
+})
+
+function hasCurl(): boolean {
+  return spawnSync('curl', ['--version']).status === 0
+}
+
+describe('where a setting comes from', () => {
+  it('takes every setting from the environment, and an option before it', async () => {
+    const port = await freePort()
+    writeFileSync(inRoot('environment.json'), JSON.stringify({ service: 'no', workers: 3, bootstrap }))
+    const server = launch(['--port', String(port)], {
+      env: {
+        LATCHKEY_CONFIG: inRoot('environment.json'),
+        LATCHKEY_HOST: '127.0.0.1',
+        LATCHKEY_PORT: '1',
+        LATCHKEY_BASE_URL: `http://localhost:${port}/auth`,
+        LATCHKEY_DATABASE: `sqlite:${inRoot('environment.db')}`,
+        LATCHKEY_WORKERS: '1',
+        LATCHKEY_SERVICE: 'uaa',
+        LATCHKEY_COMPATIBILITY: 'uaa',
+      },
+    })
+    try {
+      await server.printed(/ready/)
+      assert.deepEqual(childrenOf(server.pid), [])
+      const base = `http://localhost:${port}/auth`
+      const page = await send(`${base}/login`)
+      assert.match(page.text, /name="X-Uaa-Csrf"/)
+      const metadata = (await send(`${base}/.well-known/openid-configuration`)).json()
+      assert.equal(metadata['issuer'], `${base}/oauth/token`)
+      assert.equal((await tokenOf(base, 'app-secret')).status, 200)
+    } finally {
+      server.signal('SIGTERM')
+      assert.equal((await server.ended).status, 0)
+    }
+  })
+
+  it('serves everything below the path of the base URL', async () => {
+    const server = await serve({ basePath: '/a/b', config: { bootstrap } })
+    const origin = `http://localhost:${server.port}`
+    try {
+      const { headers, text } = await send(`${server.baseUrl}/login`)
+      assert.match(text, /action="\/a\/b\/login.do"/)
+      assert.match(headers['set-cookie']?.join() ?? '', /X-Svc-Csrf/)
+      for (const [, path] of text.matchAll(/ href="(\/[^"]+)"/g)) assert.ok(path?.startsWith('/a/b/'), path)
+      const metadata = (await send(`${origin}/.well-known/oauth-authorization-server/a/b`)).json()
+      assert.equal(metadata['issuer'], server.baseUrl)
+      assert.equal((await send(String(metadata['jwks_uri']))).status, 200)
+      for (const path of ['/healthz', '/login', '/oauth/token', '/']) {
+        assert.equal((await send(origin + path)).status, 404, path)
+      }
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('chooses a port when it is 0', async () => {
+    const server = launch(['serve', '--port', '0'])
+    const [, base = ''] = await server.printed(/ready at (\S+)\n/)
+    try {
+      assert.match(base, /^http:\/\/localhost:[1-9]\d*$/)
+      assert.equal((await send(`${base}/healthz`)).text, 'ok')
+      assert.equal((await send(`${base}/.well-known/openid-configuration`)).json()['issuer'], base)
+    } finally {
+      server.signal('SIGTERM')
+      assert.equal((await server.ended).status, 0)
+    }
+  })
+})
+
+/** A connection to the server that has sent its text. */
+async function connection(port: number, text: string): Promise<Socket & { received: string }> {
+  const socket = Object.assign(connect(port, '127.0.0.1'), { received: '' })
+  socket.setEncoding('utf8').on('data', (part: string) => (socket.received += part))
+  socket.on('error', () => {}) // how it ended is seen by what was received
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket
+}
+
+async function received(socket: Socket & { received: string }, pattern: RegExp): Promise<void> {
+  while (!pattern.test(socket.received)) {
+    if (socket.closed) assert.fail(`the connection was closed after: ${socket.received}`)
+    await Promise.race([once(socket, 'data'), once(socket, 'close')])
+  }
+}
+
+/** Waits until nobody listens on the port any more. */
+async function untilRefused(port: number): Promise<void> {
+  for (;;) {
+    const probe = connect(port, '127.0.0.1')
+    const refused = await new Promise(resolve => {
+      probe.once('connect', () => resolve(false)).once('error', () => resolve(true))
+    })
+    probe.destroy()
+    if (refused) return
+    await pause(5)
+  }
+}
+
+const FORM = 'grant_type=client_credentials'
+const SLOW_REQUEST = `POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic ${btoa('app:app-secret')}\r
+Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${FORM.length}\r\nExpect: 100-continue\r\n\r\n`
+
+describe('SIGTERM', { concurrency: true }, () => {
+  for (const workers of ['1', '2']) {
+    it(`stops accepting, finishes the request under way and ends with status 0, with workers: ${workers}`, async () => {
+      const server = await serve({ config: { bootstrap }, args: ['--workers', workers] })
+      const slow = await connection(server.port, SLOW_REQUEST)
+      await received(slow, /^HTTP\/1\.1 100 /)
+      slow.write(FORM.slice(0, 5))
+      const ended = server.stop()
+      await untilRefused(server.port)
+      slow.write(FORM.slice(5))
+      await received(slow, /HTTP\/1\.1 200 OK[^]*"access_token"/)
+      const begin = performance.now()
+      assert.equal((await ended).status, 0)
+      assert.ok(performance.now() - begin < 5000, 'it does not wait for the kept connection')
+      assert.deepEqual(childrenOf(server.pid), [])
+    })
+  }
+
+  it('does not wait for connections on which nothing happens, nor for those on which nothing ever did', async () => {
+    const server = await serve({ config: { bootstrap } })
+    const request = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    const used = await Promise.all(Array.from({ length: 20 }, () => connection(server.port, request)))
+    await Promise.all(used.map(socket => received(socket, /\r\n\r\nok$/)))
+    await Promise.all(Array.from({ length: 20 }, () => connection(server.port, '')))
+    const begin = performance.now()
+    assert.equal((await server.stop()).status, 0)
+    assert.ok(performance.now() - begin < 5000)
+  })
+
+  it('waits ten seconds, and no longer, for a request that never ends', async () => {
+    const server = await serve({ config: { bootstrap } })
+    const slow = await connection(server.port, SLOW_REQUEST)
+    await received(slow, /^HTTP\/1\.1 100 /)
+    const begin = performance.now()
+    assert.equal((await server.stop()).status, 0)
+    const seconds = (performance.now() - begin) / 1000
+    assert.ok(seconds > 9 && seconds < 12, `${seconds} s`)
+  })
+
+  it('is obeyed as well when it comes twice, or from the keyboard', async () => {
+    const server = await serve()
+    server.signal('SIGINT')
+    server.signal('SIGTERM')
+    server.signal('SIGTERM')
+    assert.deepEqual(await server.ended.then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
+  })
+
+  it('finds a server that still works although nobody reads its log any more', async () => {
+    const server = await serve({ config: { bootstrap } })
+    server.deafen()
+    // More than the log keeps back, several times.
+    for (let request = 0; request < 100; request += 1) {
+      assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
+    }
+    assert.deepEqual(await server.stop().then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
+  })
+
+  it('leaves a log whose last lines were written', async () => {
+    const server = await serve({ config: { bootstrap } })
+    assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
+    const { stdout } = await server.stop()
+    assert.match(stdout, /ClientAuthenticationFailure/)
+  })
+})
+
+for (const kind of DATABASE_KINDS) {
+  describe(`two workers on ${kind}`, () => {
+    let database: TestDatabase
+    let server: ServerProcess
+    const folder = mkdtempSync(join(root, 'workers-'))
+    const options = () => ({ config: { bootstrap, database: database.url, workers: 2 }, folder })
+    before(async () => {
+      database = await freshDatabase(kind)
+      server = await serve(options())
+    })
+    after(async () => {
+      await server.stop('SIGTERM')
+      await database.drop()
+    })
+
+    /** For each worker a connection that leads to it. */
+    async function connections(): Promise<readonly Agent[]> {
+      const workers = childrenOf(server.pid)
+      assert.equal(workers.length, 2)
+      const agents: Agent[] = []
+      for (const worker of workers) agents.push(await connectionTo(worker, workers))
+      return agents
+    }
+
+    /** With the others stopped, whoever answers is the one. */
+    async function connectionTo(worker: number, workers: readonly number[]): Promise<Agent> {
+      const others = workers.filter(pid => pid !== worker)
+      for (const pid of others) process.kill(pid, 'SIGSTOP')
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      assert.equal((await send(`${server.baseUrl}/healthz`, { agent })).text, 'ok')
+      for (const pid of others) process.kill(pid, 'SIGCONT')
+      return agent
+    }
+
+    it('both serve, and share one socket', async () => {
+      const agents = await connections()
+      for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, 'app-secret', agent)).status, 200)
+      for (const agent of agents) agent.destroy()
+    })
+
+    it('give exactly one of two simultaneous redemptions of a code the tokens', async () => {
+      const agents = await connections()
+      const visitor = visit(server.baseUrl)
+      await visitor.signIn('marissa', 'koala')
+      const redirectUri = 'http://127.0.0.1:9/cb'
+      for (let round = 0; round < 30; round += 1) {
+        const query = { response_type: 'code', client_id: 'app', redirect_uri: redirectUri }
+        const code = (await visitor.authorize(query))?.searchParams.get('code') ?? ''
+        const answers = await Promise.all(
+          agents.map(agent =>
+            send(`${server.baseUrl}/oauth/token`, {
+              form: { grant_type: 'authorization_code', code, redirect_uri: redirectUri },
+              basic: ['app', 'app-secret'],
+              agent,
+            }),
+          ),
+        )
+        assert.deepEqual(
+          answers.map(({ status }) => status).toSorted((a, b) => a - b),
+          [200, 400],
+        )
+        const refused = answers.find(({ status }) => status === 400)
+        assert.equal(refused?.json()['error'], 'invalid_grant')
+      }
+      for (const agent of agents) agent.destroy()
+    })
+
+    it('see within a second that another process changed the secret of a client', async () => {
+      const agents = await connections()
+      const store = await openStore(database.url, { clock: systemClock })
+      try {
+        for (const [old, fresh] of [
+          ['app-secret', 'second-secret'],
+          ['second-secret', 'app-secret'],
+        ] as const) {
+          for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, old, agent)).status, 200)
+          const client = await store.clients.find('svc', 'app')
+          assert.ok(client)
+          const hash = await createPasswords({ places: 1 }).hash(fresh)
+          await store.clients.update('svc', { ...client, secrets: [{ hash, revision: `revision of ${fresh}` }] })
+          const changed = performance.now()
+          for (const agent of agents) {
+            let sent: number
+            do sent = performance.now() - changed
+            while ((await tokenOf(server.baseUrl, old, agent)).status === 200 && sent < 1000)
+            assert.ok(sent < 1000, `the old secret was accepted after ${sent} ms`)
+            assert.equal((await tokenOf(server.baseUrl, fresh, agent)).status, 200)
+          }
+        }
+      } finally {
+        await store.close()
+        for (const agent of agents) agent.destroy()
+      }
+    })
+
+    it('are replaced when they are killed, while the other one serves', async () => {
+      const before = childrenOf(server.pid)
+      const [victim = 0, survivor = 0] = before
+      process.kill(victim, 'SIGKILL')
+      for (let request = 0; request < 20; request += 1) {
+        assert.equal((await tokenOf(server.baseUrl, 'app-secret')).status, 200)
+      }
+      while (childrenOf(server.pid).length < 2) await pause(10)
+      const now = childrenOf(server.pid)
+      assert.ok(now.includes(survivor) && !now.includes(victim))
+      process.kill(survivor, 'SIGSTOP') // so that only the new one can answer
+      assert.equal((await tokenOf(server.baseUrl, 'app-secret')).status, 200)
+      process.kill(survivor, 'SIGCONT')
+    })
+
+    it('end when the process that leads them is killed, and free the port', async () => {
+      const workers = childrenOf(server.pid)
+      await server.stop('SIGKILL')
+      await untilRefused(server.port)
+      while (workers.some(isAlive)) await pause(10)
+      server = await serve({ ...options(), port: server.port })
+      assert.ok(await isHealthy(server.port))
+    })
+  })
+
+  describe(`a second start on ${kind}`, () => {
+    it('changes nothing in the database', async () => {
+      const database = await freshDatabase(kind)
+      const folder = mkdtempSync(join(root, 'second-'))
+      try {
+        const config = {
+          bootstrap: { ...bootstrap, identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone', bootstrap }] },
+          zone_config: { tokenPolicy: { accessTokenValidity: 600 } },
+          database: database.url,
+        }
+        const first = await serve({ config, folder })
+        assert.equal((await first.stop()).status, 0)
+        const before = await contentOf(database.url)
+        assert.ok(before['clients']?.length === 2 && before['users']?.length === 2)
+        const second = await serve({ config, folder })
+        assert.equal((await second.stop()).status, 0)
+        assert.deepEqual(await contentOf(database.url), before)
+        const playground = await serve({ folder, args: ['--database', database.url] })
+        assert.equal((await playground.stop()).status, 0)
+        assert.notDeepEqual(await contentOf(database.url), before)
+      } finally {
+        await database.drop()
+      }
+    })
+  })
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Every row of every table, as sorted lines of JSON. */
+async function contentOf(url: string): Promise<Readonly<Record<string, readonly string[]>>> {
+  const lines = (rows: readonly unknown[]): readonly string[] => rows.map(row => JSON.stringify(row)).toSorted()
+  if (url.startsWith('sqlite:')) {
+    const file = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
+    try {
+      const tables = file.prepare(`select name from sqlite_schema where type = 'table'`).all()
+      const names = tables.map(({ name }) => String(name))
+      return Object.fromEntries(names.map(name => [name, lines(file.prepare(`select * from "${name}"`).all())]))
+    } finally {
+      file.close()
+    }
+  }
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const tables = await client.query<{ tablename: string }>(
+      `select tablename from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+    )
+    const content: Record<string, readonly string[]> = {}
+    for (const { tablename } of tables.rows) {
+      content[tablename] = lines((await client.query(`select * from "${tablename}"`)).rows)
+    }
+    return content
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { APP, changeUser, isAlive, MODES, passwordTokens, refresh, tokensOf, userNamed } from '../support/oauth.ts'
+
+const policy = (lockoutPolicy: object) => ({
+  bootstrap: {
+    ...usualBootstrap,
+    identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { lockoutPolicy } }],
+  },
+})
+
+const LOCKED = 'Your account has been locked because of too many failed attempts to login.'
+const BAD = 'Bad credentials'
+
+const attempt = (server: TestServer, password: string, username = 'marissa'): Promise<TestAnswer> =>
+  server.token({ grant_type: 'password', username, password }, { basic: APP })
+const told = (answer: TestAnswer): unknown => (answer.status === 200 ? 'tokens' : answer.json()['error_description'])
+
+/** What each of several wrong guesses, one after the other, was told. */
+async function guess(server: TestServer, times: number, username = 'marissa'): Promise<readonly unknown[]> {
+  const answers: unknown[] = []
+  for (let index = 0; index < times; index += 1) answers.push(told(await attempt(server, `wrong-${index}`, username)))
+  return answers
+}
+
+async function withServer(
+  config: Readonly<Record<string, unknown>>,
+  work: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startServer({ config })
+  try {
+    await work(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
+}
+
+describe('the lockout of an account', () => {
+  it('comes with the fifth failure, and then refuses the right password too', () =>
+    withServer({}, async server => {
+      assert.deepEqual(
+        await guess(server, 5),
+        Array.from({ length: 5 }, () => BAD),
+      )
+      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+    }))
+
+  it('does not come with the fourth', () =>
+    withServer({}, async server => {
+      await guess(server, 4)
+      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+    }))
+
+  it('ends five minutes after the last counted failure, not before', () =>
+    withServer({}, async server => {
+      await guess(server, 5)
+      server.clock.advance(299)
+      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+      server.clock.advance(1)
+      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+    }))
+
+  it('is not prolonged by attempts while it lasts', () =>
+    withServer({}, async server => {
+      await guess(server, 5)
+      server.clock.advance(200)
+      assert.deepEqual(await guess(server, 3), [LOCKED, LOCKED, LOCKED])
+      server.clock.advance(100)
+      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+    }))
+
+  it('comes back with the first failure after it, while the old ones still count', () =>
+    withServer({}, async server => {
+      await guess(server, 5)
+      server.clock.advance(300)
+      assert.deepEqual(await guess(server, 2), [BAD, LOCKED])
+    }))
+
+  it('forgets failures that are twenty minutes old', () =>
+    withServer({}, async server => {
+      await guess(server, 4)
+      server.clock.advance(1200)
+      assert.deepEqual(await guess(server, 4), [BAD, BAD, BAD, BAD])
+      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+    }))
+
+  it('begins to count anew after a success', () =>
+    withServer({}, async server => {
+      await guess(server, 4)
+      await passwordTokens(server)
+      assert.deepEqual(await guess(server, 5), [BAD, BAD, BAD, BAD, BAD])
+    }))
+
+  it('is of one account only', () =>
+    withServer({}, async server => {
+      await guess(server, 6)
+      assert.equal(told(await attempt(server, 'wombat', 'joel')), 'tokens')
+    }))
+
+  it('counts a name in any case as the same account', () =>
+    withServer({}, async server => {
+      for (const name of ['marissa', 'Marissa', 'MARISSA', 'mArissa', 'maRissa']) await guess(server, 1, name)
+      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+    }))
+
+  it('follows the policy of the provider', () =>
+    withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
+      assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
+      server.clock.advance(30)
+      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+    }))
+
+  it('holds on the sign-in page as well, with the same count', () =>
+    withServer({}, async server => {
+      await guess(server, 3)
+      const browser = server.browser()
+      for (const password of ['a', 'b']) await browser.signIn('marissa', password)
+      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+    }))
+
+  for (const count of [20, 60]) {
+    it(`lets five of ${count} guesses through that are made at the same moment`, () =>
+      withServer({}, async server => {
+        const answers = await Promise.all(
+          Array.from({ length: count }, (_, index) => attempt(server, `wrong-${index}`)),
+        )
+        assert.equal(answers.filter(answer => told(answer) === BAD).length, 5)
+        assert.equal(answers.filter(answer => told(answer) === LOCKED).length, count - 5)
+      }))
+  }
+
+  it('is reported once for each counted failure, and never with a password', () =>
+    withServer({}, async server => {
+      await guess(server, 7)
+      const failures = server.events.filter(({ type }) => type === 'UserAuthenticationFailure')
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        failures.map(({ principal }) => principal),
+        Array.from({ length: 5 }, () => id),
+      )
+      assert.doesNotMatch(JSON.stringify(server.events), /wrong-/)
+    }))
+})
+
+describe('an unknown user', () => {
+  for (const mode of MODES) {
+    it(`is answered like a wrong password, byte for byte, ${mode}`, async () => {
+      const server = await startServer({ mode })
+      try {
+        const answers = await Promise.all([attempt(server, 'wrong'), attempt(server, 'wrong', 'nobody')])
+        const [known, unknown] = answers.map(({ status, text, headers }) => ({
+          status,
+          text,
+          headers: { ...headers, date: undefined },
+        }))
+        assert.deepEqual(unknown, known)
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+
+  it('stands in the audit trail as a hash: the name may be a password in the wrong field', () =>
+    withServer({}, async server => {
+      await attempt(server, 'x', 'my-secret-password')
+      const event = server.events.find(({ type }) => type === 'UserNotFound')
+      assert.match(String(event?.principal), /^[A-Za-z0-9+/]{27}=$/)
+      assert.doesNotMatch(JSON.stringify(server.events), /my-secret-password/)
+    }))
+
+  it('is never locked, which would tell nothing to anybody', () =>
+    withServer({}, async server => {
+      assert.deepEqual(new Set(await guess(server, 8, 'nobody')), new Set([BAD]))
+    }))
+})
+
+describe('a password hash of bcrypt', () => {
+  let server: TestServer
+  before(async () => (server = await startServer()))
+  after(() => server.stop())
+
+  for (const prefix of ['', '{bcrypt}']) {
+    it(`${prefix === '' ? 'without a prefix' : `with ${prefix}`} is accepted, becomes argon2id, and no token dies`, async () => {
+      const { hash } = await import('@node-rs/bcrypt')
+      await changeUser(server, 'marissa', {
+        passwordHash: `${prefix}${await hash('imported', 4)}`,
+        passwordRevision: `imported ${prefix}`,
+      })
+      const first = await passwordTokens(server, { password: 'imported' })
+      const renewed = await userNamed(server, 'marissa')
+      assert.match(String(renewed.passwordHash), /^\$argon2id\$v=19\$/)
+      assert.equal(renewed.passwordRevision, `imported ${prefix}`)
+      const second = await passwordTokens(server, { password: 'imported' })
+      assert.equal(decodeJwt(second.access_token)['rev_sig'], decodeJwt(first.access_token)['rev_sig'])
+      assert.ok(await isAlive(server, first.access_token))
+      tokensOf(await refresh(server, first.refresh_token))
+    })
+  }
+
+  it('is left alone by a wrong password', async () => {
+    const { hash } = await import('@node-rs/bcrypt')
+    const imported = await hash('imported', 4)
+    await changeUser(server, 'joel', { passwordHash: imported })
+    await attempt(server, 'wrong', 'joel')
+    assert.equal((await userNamed(server, 'joel')).passwordHash, imported)
+  })
+
+  it('that is none at all is refused like a wrong password', async () => {
+    for (const passwordHash of ['', 'koala', '{noop}koala', '$2a$04$short']) {
+      await changeUser(server, 'joel', { passwordHash })
+      assert.equal(told(await attempt(server, 'koala', 'joel')), BAD, passwordHash)
+      await server.store.events.clearFailures('svc', (await userNamed(server, 'joel')).id)
+    }
+  })
+})
+
+describe('a sign-in', () => {
+  it('is remembered with its time, and the one before', () =>
+    withServer({}, async server => {
+      await passwordTokens(server)
+      const first = server.clock.now()
+      server.clock.advance(60)
+      await passwordTokens(server)
+      const { lastLogonAt, previousLogonAt } = await userNamed(server, 'marissa')
+      assert.deepEqual([lastLogonAt, previousLogonAt], [server.clock.now(), first])
+    }))
+
+  it('is reported with the user, the origin and the address', () =>
+    withServer({}, async server => {
+      await passwordTokens(server)
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        server.events
+          .filter(({ principal }) => principal === id)
+          .map(({ type, origin, remoteAddress }) => [type, origin, remoteAddress]),
+        [
+          ['IdentityProviderAuthenticationSuccess', 'svc', '127.0.0.1'],
+          ['UserAuthenticationSuccess', 'svc', '127.0.0.1'],
+          ['TokenIssuedEvent', undefined, undefined],
+        ],
+      )
+    }))
+})

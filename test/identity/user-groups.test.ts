@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
+
+const ALL = ['all', 'secret'] as const
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    {
+      client_id: 'all',
+      client_secret: 'secret',
+      authorized_grant_types: ['password'],
+      scope: ['openid', 'email', 'phone', 'team.*', 'cloud.*', 'svc.user'],
+    },
+  ],
+  groups: [...usualBootstrap.groups, { displayName: 'team.inner' }, { displayName: 'team.outer' }],
+  users: [{ ...usualBootstrap.users[1], groups: ['team.inner'] }],
+}
+
+async function scopesOf(server: TestServer): Promise<readonly string[]> {
+  const { scope } = await passwordTokens(server, { username: 'joel', password: 'wombat' }, ALL)
+  return scope.split(' ').toSorted()
+}
+
+async function withServer(
+  options: Parameters<typeof startServer>[0],
+  work: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startServer(options)
+  try {
+    await work(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+describe('the groups of a user', () => {
+  for (const mode of MODES) {
+    it(`are the direct ones, the default ones of the zone and, in standard, email and phone (A7), ${mode}`, () =>
+      withServer({ mode, config: { bootstrap } }, async server => {
+        const contact = mode === 'standard' ? ['email', 'phone'] : []
+        assert.deepEqual(await scopesOf(server), [...contact, 'openid', 'svc.user', 'team.inner'].toSorted())
+      }))
+  }
+
+  it('are also those that their groups are in, cycles or not', () =>
+    withServer({ mode: 'uaa', config: { bootstrap } }, async server => {
+      const { groups } = server.store
+      const [inner, outer] = await Promise.all([
+        groups.findByName('svc', 'team.inner'),
+        groups.findByName('svc', 'team.outer'),
+      ])
+      assert.ok(inner && outer)
+      const member = { memberType: 'GROUP', origin: 'svc' } as const
+      await groups.addMember('svc', { groupId: outer.id, memberId: inner.id, ...member })
+      await groups.addMember('svc', { groupId: inner.id, memberId: outer.id, ...member })
+      assert.deepEqual(await scopesOf(server), ['openid', 'svc.user', 'team.inner', 'team.outer'])
+    }))
+
+  it('are those of the moment: one that is gained counts at the next token', () =>
+    withServer({ mode: 'uaa', config: { bootstrap } }, async server => {
+      const { id } = await userNamed(server, 'joel')
+      const group = await server.store.groups.findByName('svc', 'cloud.read')
+      assert.ok(group)
+      await server.store.groups.addMember('svc', { groupId: group.id, memberId: id, memberType: 'USER', origin: 'svc' })
+      assert.ok((await scopesOf(server)).includes('cloud.read'))
+    }))
+
+  it('never act as patterns', () =>
+    withServer(
+      {
+        mode: 'uaa',
+        config: {
+          bootstrap: {
+            ...bootstrap,
+            clients: [{ ...bootstrap.clients[0], scope: ['openid', 'cloud.read', 'cloud.*'] }],
+            users: [{ ...bootstrap.users[0], groups: ['cloud.*'] }],
+          },
+        },
+      },
+      async server => assert.deepEqual(await scopesOf(server), ['cloud.*', 'openid']),
+    ))
+})

@@ -1,0 +1,455 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signedIn } from '../support/authorize.ts'
+import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
+import { MODES, changeUser, userNamed } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const bootstrap = {
+  ...authorizeBootstrap,
+  users: [
+    ...authorizeBootstrap.users,
+    { userName: 'vera', password: 'unverified', verified: false, emails: [{ value: 'v@example.org' }] },
+    { userName: 'ina', password: 'inactive', active: false, emails: [{ value: 'i@example.org' }] },
+  ],
+}
+
+/** Posts the sign-in form of a page that was just opened, with some fields changed. */
+async function post(
+  browser: Browser,
+  change: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
+): Promise<TestAnswer> {
+  const fields = hiddenFields((await browser.send('/login')).text)
+  return browser.send('/login.do', { form: { username: 'marissa', password: 'koala', ...fields, ...change }, headers })
+}
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+  const session = isStandard ? 'svc-session' : 'JSESSIONID'
+
+  describe(`signing in, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    describe('GET /login', () => {
+      it('shows the form with its fields', async () => {
+        const browser = server.browser()
+        const { status, headers, text } = await browser.send('/login')
+        assert.equal(status, 200)
+        assert.equal(headers['content-type'], 'text/html; charset=utf-8')
+        assert.equal(headers['content-language'], 'en')
+        assert.ok(
+          text.includes('<form action="/login.do" method="post" novalidate="novalidate" accept-charset="UTF-8">'),
+        )
+        assert.match(text, /<input id="username" type="text" name="username"/)
+        assert.match(text, /<input id="password" type="password" name="password"/)
+        assert.match(text, /<input class="button" type="submit" value="Sign in">/)
+        assert.match(text, /<meta http-equiv="refresh" content="86400">/)
+        assert.deepEqual(hiddenFields(text), { 'X-Svc-Csrf': browser.csrf })
+        assert.doesNotMatch(text, /passcode|class="alert/)
+      })
+
+      it('makes no session of its own', async () => {
+        assert.deepEqual(Object.keys(setCookies(await server.browser().send('/login'))), ['X-Svc-Csrf'])
+      })
+
+      it('keeps the anti-forgery value, so that several tabs work side by side', async () => {
+        const browser = server.browser()
+        const first = hiddenFields((await browser.send('/login')).text)
+        assert.deepEqual(hiddenFields((await browser.send('/login')).text), first)
+      })
+
+      const messages: readonly { query: string; text: RegExp; kind?: string }[] = [
+        { query: 'error=login_failure', text: /did not match/ },
+        { query: 'error=account_locked', text: /locked for a while/ },
+        { query: 'error=account_not_verified', text: /not verified yet/ },
+        { query: 'error=password_expired', text: /has expired/ },
+        { query: 'error=invalid_login_request', text: /open for too long/ },
+        { query: 'error=invalid_idp', text: /cannot be used with this application/ },
+        { query: 'error=magic', text: /<p>Error!<\/p>/ },
+        { query: 'error=', text: /<p>Error!<\/p>/ },
+        { query: 'error=__proto__', text: /<p>Error!<\/p>/ },
+        { query: 'error=login_failure&error=account_locked', text: /did not match/ },
+        { query: 'success=password_reset', text: /password is changed/, kind: 'success' },
+        { query: 'success=magic', text: /<p>Success!<\/p>/, kind: 'success' },
+        { query: 'error=login_failure&success=password_reset', text: /did not match/ },
+      ]
+      for (const { query, text, kind = 'error' } of messages) {
+        it(`tells what ${query} means`, async () => {
+          const page = await server.send(`/login?${query}`)
+          assert.equal(page.status, 200)
+          assert.match(page.text, new RegExp(`<div id="message" class="alert alert-${kind}"`))
+          assert.match(page.text, text)
+          assert.equal(page.text.match(/class="alert/g)?.length, 1)
+        })
+      }
+
+      it('fills in the user name', async () => {
+        assert.match(
+          (await server.send('/login', { query: { username: 'marissa' } })).text,
+          /name="username" value="marissa"/,
+        )
+      })
+
+      it('hands on a place of our own, and no other', async () => {
+        const field = async (place: string) =>
+          hiddenFields((await server.send('/login', { query: { form_redirect_uri: place } })).text)['form_redirect_uri']
+        assert.equal(await field('http://localhost:8080/home?x=1'), 'http://localhost:8080/home?x=1')
+        assert.equal(await field('https://evil.example/'), undefined)
+      })
+
+      it('sends home who is signed in', async () => {
+        const answer = await (await signedIn(server)).send('/login')
+        assert.equal(answer.status, 302)
+        assert.equal(answer.headers['location'], 'http://localhost:8080/home')
+      })
+
+      it('answers a program what /info answers, signed in or not', async () => {
+        const headers = { accept: 'application/json' }
+        const info = (await server.send('/info')).json()
+        for (const browser of [server.browser(), await signedIn(server)]) {
+          const answer = await browser.send('/login', { headers })
+          assert.equal(answer.status, 200)
+          assert.deepEqual(answer.json(), info)
+        }
+      })
+
+      it('offers no form to clients that allow no provider with passwords', async () => {
+        const browser = server.browser()
+        await authorize(browser, requestOf('ldaponly'))
+        const { text } = await browser.send('/login')
+        assert.doesNotMatch(text, /login\.do/)
+        assert.match(text, /No way to sign in is set up here/)
+      })
+
+      it('takes the origin of a login hint, fills in other text, and says when the origin is none', async () => {
+        const hinted = async (login_hint: string) => {
+          const browser = server.browser()
+          await authorize(browser, { ...AUTO_REQUEST, login_hint })
+          return (await browser.send('/login')).text
+        }
+        for (const hint of ['{"origin":"svc"}', encodeURIComponent('{"origin":"svc"}')]) {
+          const text = await hinted(hint)
+          assert.equal(hiddenFields(text)['login_hint'], hint)
+          assert.doesNotMatch(text, /class="alert/)
+        }
+        assert.match(await hinted('{"origin":"nowhere"}'), /asked for a way to sign in that does not exist here/)
+        assert.match(await hinted('joel@example.org'), /name="username" value="joel@example\.org"/)
+      })
+    })
+
+    describe('POST /login.do', () => {
+      it('signs in, with a new session, anti-forgery value and Current-User', async () => {
+        const browser = server.browser()
+        await browser.send('/home')
+        const anonymous = browser.cookies.get(session)
+        const csrf = browser.csrf
+        const answer = await post(browser)
+        assert.equal(answer.status, 302)
+        const { id } = await userNamed(server, 'marissa')
+        const cookies = setCookies(answer)
+        assert.deepEqual(Object.keys(cookies).toSorted(), ['Current-User', 'X-Svc-Csrf', session].toSorted())
+        assert.match(
+          cookies[session] ?? '',
+          isStandard
+            ? /^svc-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/
+            : /^JSESSIONID=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=None$/,
+        )
+        assert.match(
+          cookies['X-Svc-Csrf'] ?? '',
+          /^X-Svc-Csrf=[A-Za-z0-9]{22}; Max-Age=86400; Path=\/; HttpOnly; SameSite=Lax$/,
+        )
+        assert.equal(
+          cookies['Current-User'],
+          `Current-User=${encodeURIComponent(JSON.stringify({ userId: id }))}; Max-Age=1800; Path=/; SameSite=Strict`,
+        )
+        assert.ok(anonymous)
+        assert.notEqual(browser.cookies.get(session), anonymous)
+        assert.notEqual(browser.csrf, csrf)
+        const planted = await server.send('/home', { cookies: { [session]: anonymous } })
+        assert.equal(planted.status, 302, 'the id of before the sign-in is worth nothing')
+      })
+
+      it('takes a user name in any case', async () => {
+        assert.equal(
+          (await post(server.browser(), { username: 'MarISSa' })).headers['location'],
+          'http://localhost:8080/',
+        )
+      })
+
+      it('leads to the page that was asked for', async () => {
+        const browser = server.browser()
+        const asked = await browser.send('/home?x=1')
+        assert.equal(asked.status, 302)
+        assert.equal(asked.headers['location'], 'http://localhost:8080/login')
+        assert.equal((await post(browser)).headers['location'], 'http://localhost:8080/home?x=1')
+      })
+
+      it('leads to / when nothing was asked for', async () => {
+        assert.equal((await post(server.browser())).headers['location'], 'http://localhost:8080/')
+      })
+
+      const places: readonly { name: string; place: string; want?: string }[] = [
+        {
+          name: 'one of our own pages',
+          place: 'http://localhost:8080/home?x=1#y',
+          want: 'http://localhost:8080/home?x=1#y',
+        },
+        { name: 'another host', place: 'https://evil.example/' },
+        { name: 'a host behind ours', place: 'http://localhost:8080.evil.example/' },
+        { name: 'us as a user', place: 'http://localhost:8080@evil.example/' },
+        { name: 'a user of ours', place: 'http://x@localhost:8080/' },
+        { name: 'another port of ours', place: 'http://localhost:9090/' },
+        { name: 'another scheme of ours', place: 'https://localhost:8080/' },
+        { name: 'another zone', place: 'http://z1.localhost:8080/' },
+        { name: 'two slashes', place: 'http://localhost:8080//evil.example/' },
+        { name: 'a host without a scheme', place: '//evil.example/' },
+        { name: 'a path', place: '/home' },
+        { name: 'a backslash', place: 'http://localhost:8080/\\evil.example' },
+        { name: 'a backslash before the host', place: '\\\\evil.example' },
+        { name: 'a line break', place: 'http://localhost:8080/\r\nX: y' },
+        { name: 'a tab', place: 'http://localhost:8080/\t/evil.example' },
+        { name: 'a script', place: 'javascript:alert(1)' },
+        { name: 'a document', place: 'data:text/html,x' },
+        { name: 'nothing', place: '' },
+      ]
+      for (const { name, place, want = 'http://localhost:8080/' } of places) {
+        it(`${want === place ? 'leads' : 'never leads'} to ${name}`, async () => {
+          assert.equal((await post(server.browser(), { form_redirect_uri: place })).headers['location'], want)
+        })
+      }
+
+      const refusals: readonly { name: string; change: Readonly<Record<string, string>>; code: string }[] = [
+        { name: 'a wrong password', change: { password: 'wrong' }, code: 'login_failure' },
+        { name: 'an unknown user', change: { username: 'nemo' }, code: 'login_failure' },
+        { name: 'an inactive user', change: { username: 'ina', password: 'inactive' }, code: 'login_failure' },
+        { name: 'no user name', change: { username: '' }, code: 'login_failure' },
+        { name: 'no password', change: { password: '' }, code: 'login_failure' },
+        {
+          name: 'an unverified user',
+          change: { username: 'vera', password: 'unverified' },
+          code: 'account_not_verified',
+        },
+        {
+          name: 'an unverified user with a wrong password',
+          change: { username: 'vera', password: 'wrong' },
+          code: 'login_failure',
+        },
+        { name: 'the password of another zone', change: { password: 'z1-koala' }, code: 'login_failure' },
+        { name: 'a login hint of no provider', change: { login_hint: '{"origin":"nowhere"}' }, code: 'login_failure' },
+        { name: 'a user name that would be a query', change: { username: "' or 1=1 --" }, code: 'login_failure' },
+        { name: 'a very long password', change: { password: 'x'.repeat(10_000) }, code: 'login_failure' },
+      ]
+      for (const { name, change, code } of refusals) {
+        it(`refuses ${name}, and clears Current-User`, async () => {
+          const browser = server.browser()
+          const answer = await post(browser, change)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], `http://localhost:8080/login?error=${code}`)
+          assert.deepEqual(setCookies(answer), { 'Current-User': 'Current-User=; Max-Age=0; Path=/; SameSite=Strict' })
+          assert.equal((await browser.send('/home')).status, 302)
+        })
+      }
+
+      it('refuses who has to change the password first', async () => {
+        await changeUser(server, 'joel', { passwordChangeRequired: true })
+        assert.equal(
+          (await post(server.browser(), { username: 'joel', password: 'wombat' })).headers['location'],
+          'http://localhost:8080/login?error=password_expired',
+        )
+        await changeUser(server, 'joel', { passwordChangeRequired: false })
+      })
+
+      it('locks an account after five wrong passwords, for five minutes, right passwords too', async () => {
+        const browser = server.browser()
+        const attempt = async (password: string) =>
+          (await post(browser, { username: 'sam', password })).location().search
+        for (let count = 1; count <= 5; count += 1) assert.equal(await attempt('wrong'), '?error=login_failure')
+        assert.equal(await attempt('dingo'), '?error=account_locked')
+        assert.match((await browser.send('/login?error=account_locked')).text, /locked for a while/)
+        server.clock.advance(299)
+        assert.equal(await attempt('dingo'), '?error=account_locked')
+        server.clock.advance(1)
+        assert.equal(await attempt('dingo'), '')
+      })
+
+      it('does not lock an account by unknown names, nor other accounts', async () => {
+        for (let count = 1; count <= 6; count += 1) await post(server.browser(), { username: 'nemo' })
+        assert.equal((await post(server.browser(), { username: 'nemo' })).location().search, '?error=login_failure')
+        assert.equal((await post(server.browser())).location().search, '')
+      })
+
+      it('refuses clients’ users whose provider is not allowed', async () => {
+        const browser = server.browser()
+        await authorize(browser, requestOf('ldaponly'))
+        const csrf = browser.csrf
+        const answer = await browser.send('/login.do', {
+          form: {
+            username: 'marissa',
+            password: 'koala',
+            'X-Svc-Csrf': csrf,
+            form_redirect_uri: `http://localhost:8080/oauth/authorize?${new URLSearchParams(requestOf('ldaponly')).toString()}`,
+          },
+        })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=login_failure')
+      })
+
+      const forgeries: readonly {
+        name: string
+        change?: Readonly<Record<string, string>>
+        headers?: Record<string, string>
+      }[] = [
+        { name: 'without the anti-forgery value', change: { 'X-Svc-Csrf': '' } },
+        { name: 'with another value', change: { 'X-Svc-Csrf': 'A'.repeat(22) } },
+        { name: 'from another origin', headers: { origin: 'https://evil.example' } },
+        { name: 'from a neighbouring host', headers: { origin: 'http://evil.localhost:8080' } },
+        {
+          name: 'that a browser says is of another site',
+          headers: { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:8080' },
+        },
+        { name: 'that a browser says is of a neighbouring host', headers: { 'sec-fetch-site': 'same-site' } },
+      ]
+      for (const { name, change = {}, headers = {} } of forgeries) {
+        it(`refuses a form ${name}`, async () => {
+          const browser = server.browser()
+          const answer = await post(browser, change, headers)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
+          assert.equal((await browser.send('/home')).status, 302)
+
+          const signed = await signedIn(server)
+          const again = await signed.send('/login.do', {
+            form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': signed.csrf, ...change },
+            headers,
+          })
+          assert.equal(again.status, 403)
+          assert.match(again.text, /This form was not sent from one of our pages/)
+          assert.match((await signed.send('/home')).text, /marissa/)
+        })
+      }
+
+      it('refuses a form without its cookie', async () => {
+        const answer = await server.send('/login.do', {
+          form: { username: 'marissa', password: 'koala', 'X-Svc-Csrf': 'A'.repeat(22) },
+        })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
+      })
+
+      for (const headers of [
+        { origin: 'http://localhost:8080' },
+        { origin: 'null' },
+        { origin: 'null', 'sec-fetch-site': 'same-origin' },
+        { 'sec-fetch-site': 'none' },
+      ]) {
+        it(`takes a form of our own page with ${JSON.stringify(headers)}`, async () => {
+          assert.equal((await post(server.browser(), {}, headers)).headers['location'], 'http://localhost:8080/')
+        })
+      }
+
+      it('takes the anti-forgery value from a header', async () => {
+        const browser = server.browser()
+        await browser.send('/login')
+        const answer = await browser.send('/login.do', {
+          form: { username: 'marissa', password: 'koala' },
+          headers: { 'x-csrf-token': browser.csrf },
+        })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/')
+      })
+
+      it('refuses a forged form of a program with 403', async () => {
+        for (const browser of [server.browser(), await signedIn(server)]) {
+          const answer = await browser.send('/login.do', {
+            form: { username: 'marissa' },
+            headers: { accept: 'application/json' },
+          })
+          assert.equal(answer.status, 403)
+          assert.deepEqual(Object.keys(answer.json()), ['error'])
+        }
+      })
+
+      it('signs in as somebody else where somebody is signed in already', async () => {
+        const browser = await signedIn(server)
+        const before = browser.cookies.get(session)
+        await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })
+        assert.notEqual(browser.cookies.get(session), before)
+        assert.match((await browser.send('/home')).text, /Hello, <bdi>joel/)
+      })
+
+      it('tells the audit trail of success and failure, and never of what was typed', async () => {
+        await post(server.browser(), { username: 'typed-into-the-wrong-field', password: 'secret-of-somebody' })
+        const trail = JSON.stringify(server.events)
+        assert.match(trail, /UserAuthenticationSuccess/)
+        assert.match(trail, /UserAuthenticationFailure/)
+        assert.match(trail, /UserNotFound/)
+        assert.doesNotMatch(trail, /koala|wombat|secret-of-somebody|typed-into/)
+      })
+    })
+
+    describe('another zone', () => {
+      it('has users and sessions of its own', async () => {
+        const browser = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
+        assert.match((await browser.send('/home')).text, /Hello, <bdi>marissa/)
+        const id = browser.cookies.get(session) ?? ''
+        const elsewhere = await server.send('/home', { cookies: { [session]: id } })
+        assert.equal(elsewhere.headers['location'], 'http://localhost:8080/login')
+        assert.equal(
+          (await server.browser(Z1_HOST).signIn('marissa', 'koala')).headers['location'],
+          'http://z1.localhost:8080/login?error=login_failure',
+        )
+      })
+
+      it('is named on its pages', async () => {
+        const { text } = await server.send('/login', { host: Z1_HOST })
+        assert.match(text, /<title>Sign in · Zone one<\/title>/)
+      })
+    })
+  })
+}
+
+describe('the sign-in form of a zone', () => {
+  it('has the zone’s prompts and links, with their variables filled in', async () => {
+    const server = await startServer({
+      config: {
+        bootstrap,
+        zone_config: {
+          prompts: [
+            { name: 'username', type: 'text', text: 'Staff <number>' },
+            { name: 'password', type: 'password', text: 'Secret' },
+            { name: 'passcode', type: 'password', text: 'Code' },
+          ],
+          links: {
+            selfService: { signup: 'https://portal.example/{zone.id}/new', passwd: '/forgot?zone={zone.subdomain}' },
+          },
+        },
+      },
+    })
+    try {
+      const { text } = await server.send('/login')
+      assert.ok(unescaped(text).includes('<bdi>Staff <number></bdi>'))
+      assert.doesNotMatch(text, /name="passcode"/)
+      assert.match(text, /<a href="https:\/\/portal\.example\/svc\/new">Create account<\/a>/)
+      assert.match(text, /href="\/forgot\?zone=">Reset password<\/a>/)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('has no links when the zone switched them off', async () => {
+    const selfService = { selfServiceLinksEnabled: false, signup: 'https://portal.example/new', passwd: '/forgot' }
+    const server = await startServer({ config: { bootstrap, zone_config: { links: { selfService } } } })
+    try {
+      assert.doesNotMatch((await server.send('/login')).text, /Create account|Reset password/)
+      assert.deepEqual(Object.keys((await server.send('/info')).json<{ links: object }>().links), ['login', 'uaa'])
+    } finally {
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { behaviourOf, differenceIds } from '../../src/model/compatibility.ts'
+
+const standard = behaviourOf('standard')
+const uaa = behaviourOf('uaa')
+
+describe('behaviourOf', () => {
+  it('tells its own mode', () => {
+    assert.deepEqual([standard.mode, uaa.mode], ['standard', 'uaa'])
+  })
+
+  it('has the rows of the table, and each is a difference between the modes', () => {
+    const names = Object.keys(differenceIds)
+    assert.ok(names.length > 0)
+    for (const behaviour of [standard, uaa]) {
+      assert.deepEqual(Object.keys(behaviour).toSorted(), [...names, 'mode'].toSorted())
+    }
+    const differing = Object.entries(standard).filter(([name, value]) => {
+      const other: unknown = Reflect.get(uaa, name)
+      return JSON.stringify(value) !== JSON.stringify(other)
+    })
+    assert.deepEqual(
+      differing.map(([name]) => name).toSorted(),
+      [...names, 'mode'].toSorted(),
+      'a row that is equal in both modes is no row',
+    )
+  })
+
+  // Both columns as the interface pages have them: a table of lifetimes, texts and refusals is easily mistyped.
+  const cases = [
+    { name: 'the path of the issuer (M1)', row: 'issuerPath', want: ['', '/oauth/token'] },
+    { name: 'the life of a code (R10)', row: 'codeSeconds', want: [60, 300] },
+    { name: 'the life of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },
+    {
+      name: 'silence where approval is needed (R7)',
+      row: 'consentRequired',
+      want: ['consent_required', 'interaction_required'],
+    },
+    {
+      name: 'wrong user name or password (C11)',
+      row: 'badCredentials',
+      want: ['invalid_grant 400', 'invalid_client 401'],
+    },
+    { name: 'a missing password (C11)', row: 'missingPassword', want: ['invalid_request 400', 'invalid_client 401'] },
+    { name: 'a refused sign-in (C11)', row: 'signInRefused', want: ['invalid_grant 400', 'unauthorized 401'] },
+    { name: 'an unverified account (C11)', row: 'unverifiedAccount', want: ['invalid_grant 400', 'access_denied 403'] },
+    { name: 'a useless login hint (C11)', row: 'unusableLoginHint', want: ['invalid_request 400', 'unauthorized 401'] },
+    {
+      name: 'a provider barred to the client (C11)',
+      row: 'providerBarred',
+      want: ['unauthorized_client 400', 'unauthorized 401'],
+    },
+    { name: 'no provider left (C11)', row: 'noProviderLeft', want: ['unauthorized_client 400', 'invalid_client 401'] },
+    {
+      name: 'several providers left (C11)',
+      row: 'severalProvidersLeft',
+      want: ['invalid_request 400', 'invalid_client 401'],
+    },
+    {
+      name: 'a grant the client may not use (C11)',
+      row: 'grantNotAllowed',
+      want: ['unauthorized_client 400', 'invalid_client 401'],
+    },
+    { name: 'a bad refresh token (C11)', row: 'badRefreshToken', want: ['invalid_grant 400', 'invalid_token 401'] },
+    { name: 'the code of another client (C11)', row: 'foreignCode', want: ['invalid_grant 400', 'invalid_client 401'] },
+    { name: 'lost required groups (C11)', row: 'requiredGroupsLost', want: ['invalid_grant 400', 'invalid_token 401'] },
+    { name: 'nothing left to grant (C11)', row: 'nothingGranted', want: ['invalid_scope 400', 'invalid_token 401'] },
+    {
+      name: 'the implicit grant at the token endpoint (C11)',
+      row: 'implicitAtToken',
+      want: ['unsupported_grant_type 400', 'invalid_grant 400'],
+    },
+    {
+      name: 'no client credentials (C11)',
+      row: 'missingClientCredentials',
+      want: ['invalid_client 401', 'unauthorized 401'],
+    },
+    { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
+  ]
+  const written = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null ? Object.values(value).join(' ') : value
+  for (const { name, row, want } of cases) {
+    it(`tells ${name}`, () => {
+      assert.deepEqual(
+        [standard, uaa].map(behaviour => written(Reflect.get(behaviour, row))),
+        want,
+      )
+    })
+  }
+
+  it('has no other row than those and switches that only `standard` turns on', () => {
+    const told = new Set(cases.map(({ row }) => row))
+    const switches = Object.keys(differenceIds).filter(row => !told.has(row))
+    for (const row of switches) {
+      assert.deepEqual([Reflect.get(standard, row), Reflect.get(uaa, row)], [true, false], row)
+    }
+  })
+})
+
+describe('differenceIds', () => {
+  it('names each row by the letter of its area and a number', () => {
+    for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCLP][1-9]\d?$/, row)
+  })
+})

@@ -1,0 +1,452 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { hexDigest } from '../../src/base/secrets.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import {
+  APP,
+  changeClient,
+  changeUser,
+  exchange,
+  insertCode,
+  isAlive,
+  MODES,
+  refresh,
+  refused,
+  tokensOf,
+  verified,
+} from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const URI = 'https://auto.example/cb'
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
+const S256 = { codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', codeChallengeMethod: 'S256' } as const
+const PLAIN = { codeChallenge: VERIFIER, codeChallengeMethod: 'plain' } as const
+const YEAR = 365 * 86_400
+const OTHER_VERIFIER = 'x'.repeat(43)
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    {
+      client_id: 'patient',
+      client_secret: 'secret',
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid', 'profile', 'cloud.read'],
+      redirect_uri: ['https://patient.example/cb'],
+      access_token_validity: YEAR,
+      autoapprove: true,
+    },
+    ...[true, false].map(allowpublic => ({
+      client_id: `public-${allowpublic}`,
+      client_secret: 'secret',
+      allowpublic,
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid'],
+      redirect_uri: ['https://public.example/cb'],
+      autoapprove: true,
+    })),
+  ],
+}
+
+type Code = Parameters<typeof insertCode>[1]
+type Form = Readonly<Record<string, string>>
+
+const accepted: readonly { readonly name: string; readonly code?: Code; readonly form?: Form }[] = [
+  { name: 'a code of a request that named no redirect URI' },
+  { name: 'the redirect URI of the request', code: { redirectUri: URI }, form: { redirect_uri: URI } },
+  { name: 'the verifier of an S256 challenge', code: S256, form: { code_verifier: VERIFIER } },
+  { name: 'the verifier of a plain challenge', code: PLAIN, form: { code_verifier: VERIFIER } },
+  { name: 'a scope beside the code, which fixes it', form: { scope: 'cloud.write' } },
+]
+
+interface Refused extends Refusal {
+  readonly name: string
+  readonly code?: Code
+  readonly form?: Form
+  readonly basic?: readonly [string, string]
+  /** Seconds that pass between the issue and the exchange. */
+  readonly later?: number
+}
+
+const grantError = '400 invalid_grant'
+const TOO_SHORT = 'Code verifier length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.'
+
+const rejected: readonly Refused[] = [
+  {
+    name: 'a redirect URI that differs',
+    code: { redirectUri: URI },
+    form: { redirect_uri: 'https://auto.example/other' },
+    want: grantError,
+    description: 'Redirect URI mismatch.',
+  },
+  {
+    name: 'a redirect URI that differs in case only',
+    code: { redirectUri: URI },
+    form: { redirect_uri: 'https://auto.example/CB' },
+    want: grantError,
+    description: 'Redirect URI mismatch.',
+  },
+  {
+    name: 'no redirect URI where the request named one',
+    code: { redirectUri: URI },
+    want: grantError,
+    description: 'Redirect URI mismatch.',
+  },
+  {
+    name: 'a redirect URI where the request named none',
+    form: { redirect_uri: URI },
+    want: grantError,
+    description: 'Redirect URI mismatch.',
+  },
+  {
+    name: 'a code of another client (C11)',
+    code: { clientId: 'app' },
+    want: { standard: grantError, uaa: '401 invalid_client' },
+    description: 'Client ID mismatch',
+  },
+  { name: 'an expired code', later: 60, want: grantError, description: /^Authorization code expired: / },
+  {
+    name: 'a verifier that is too short',
+    code: S256,
+    form: { code_verifier: VERIFIER.slice(1) },
+    want: '400 invalid_request',
+    description: TOO_SHORT,
+  },
+  {
+    name: 'a verifier that is too long',
+    code: S256,
+    form: { code_verifier: 'a'.repeat(129) },
+    want: '400 invalid_request',
+    description: TOO_SHORT,
+  },
+  {
+    name: 'a verifier with other characters',
+    code: S256,
+    form: { code_verifier: `${VERIFIER}+` },
+    want: '400 invalid_request',
+    description: TOO_SHORT,
+  },
+  {
+    name: 'a verifier with a line break behind it',
+    code: S256,
+    form: { code_verifier: `${VERIFIER}\n` },
+    want: '400 invalid_request',
+    description: TOO_SHORT,
+  },
+  {
+    name: 'a wrong verifier of an S256 challenge',
+    code: S256,
+    form: { code_verifier: OTHER_VERIFIER },
+    want: grantError,
+    description: `Invalid code verifier: ${OTHER_VERIFIER}`,
+  },
+  {
+    name: 'the S256 challenge itself as the verifier',
+    code: S256,
+    form: { code_verifier: S256.codeChallenge },
+    want: grantError,
+    description: /^Invalid code verifier: /,
+  },
+  {
+    name: 'a wrong verifier of a plain challenge',
+    code: PLAIN,
+    form: { code_verifier: OTHER_VERIFIER },
+    want: grantError,
+    description: /^Invalid code verifier: /,
+  },
+  {
+    name: 'no verifier where there was a challenge',
+    code: S256,
+    want: grantError,
+    description: 'PKCE error: Code verifier must be provided for this authorization code.',
+  },
+  {
+    name: 'a verifier where there was no challenge',
+    form: { code_verifier: VERIFIER },
+    want: grantError,
+    description: 'PKCE error: Code verifier not required for this authorization code.',
+  },
+  {
+    name: 'a plain challenge of a client that may be public',
+    code: { clientId: 'public-true', scopes: ['openid'], ...PLAIN },
+    form: { code_verifier: VERIFIER },
+    basic: ['public-true', 'secret'],
+    want: grantError,
+    description: 'Public client must use code challange method S256',
+  },
+  {
+    name: 'no challenge of a client that may be public',
+    code: { clientId: 'public-true', scopes: ['openid'] },
+    basic: ['public-true', 'secret'],
+    want: grantError,
+    description: 'Public client must use code challange method S256',
+  },
+]
+
+for (const mode of MODES) {
+  describe(`grant_type=authorization_code, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+
+    it('answers with every token that the code stands for', async () => {
+      const answer = await exchange(server, await insertCode(server))
+      const tokens = tokensOf(answer)
+      assert.deepEqual(Object.keys(answer.json()).toSorted(), [
+        'access_token',
+        'expires_in',
+        'id_token',
+        'jti',
+        'refresh_token',
+        'scope',
+        'token_type',
+      ])
+      assert.equal(tokens.scope, 'openid profile cloud.read')
+      assert.equal(decodeJwt(tokens.access_token)['grant_type'], 'authorization_code')
+    })
+
+    for (const { name, code, form } of accepted) {
+      it(`accepts ${name}`, async () => {
+        const { scope } = tokensOf(await exchange(server, await insertCode(server, code), form))
+        assert.equal(scope, 'openid profile cloud.read')
+      })
+    }
+
+    for (const { name, code, form, basic, later = 0, ...refusal } of rejected) {
+      it(`refuses ${name}`, async () => {
+        const value = await insertCode(server, code)
+        server.clock.advance(later)
+        await refused(server, mode, () => exchange(server, value, form, basic), refusal)
+      })
+    }
+
+    it('accepts a plain challenge where allowpublic is false in standard, and refuses it in uaa (A16)', async () => {
+      const value = await insertCode(server, { clientId: 'public-false', scopes: ['openid'], ...PLAIN })
+      const answer = await exchange(server, value, { code_verifier: VERIFIER }, ['public-false', 'secret'])
+      assert.equal(answer.status, mode === 'standard' ? 200 : 400)
+    })
+
+    const odd = [
+      {
+        name: 'an empty code',
+        code: '',
+        want: '400 invalid_request',
+        description: 'An authorization code must be supplied.',
+      },
+      {
+        name: 'an unknown code',
+        code: 'nonsense',
+        want: grantError,
+        description: 'Invalid authorization code: nonsense',
+      },
+      {
+        name: 'a code of SQL',
+        code: "' or 1=1 --",
+        want: grantError,
+        description: "Invalid authorization code: ' or 1=1 --",
+      },
+      {
+        name: 'a code of 60 KiB',
+        code: 'c'.repeat(60_000),
+        want: grantError,
+        description: `Invalid authorization code: ${'c'.repeat(64)}`,
+      },
+    ]
+    for (const { name, code, ...refusal } of odd) {
+      it(`refuses ${name}`, async () => {
+        await refused(server, mode, () => exchange(server, code), refusal)
+      })
+    }
+
+    it('refuses a request without a code', async () => {
+      await refused(
+        server,
+        mode,
+        () => server.token({ grant_type: 'authorization_code' }, { basic: ['auto', 'auto-secret'] }),
+        {
+          want: '400 invalid_request',
+          description: 'An authorization code must be supplied.',
+        },
+      )
+    })
+
+    it('burns the code with a failed exchange', async () => {
+      const value = await insertCode(server, S256)
+      await exchange(server, value, { code_verifier: OTHER_VERIFIER })
+      await refused(server, mode, () => exchange(server, value, { code_verifier: VERIFIER }), {
+        want: grantError,
+        description: `Invalid authorization code: ${value}`,
+      })
+    })
+
+    it('does not burn the code for a client that fails to authenticate', async () => {
+      const value = await insertCode(server)
+      await exchange(server, value, {}, ['auto', 'wrong'])
+      tokensOf(await exchange(server, value))
+    })
+
+    it('revokes what the code gave when it is used again, or only refuses it (T11)', async () => {
+      const revocations = (): number => server.events.filter(({ type }) => type === 'TokenRevocationEvent').length
+      const earlier = revocations()
+      const value = await insertCode(server)
+      const other = tokensOf(await exchange(server, await insertCode(server)))
+      const first = tokensOf(await exchange(server, value))
+      const second = tokensOf(await refresh(server, first.refresh_token, {}, ['auto', 'auto-secret']))
+      await refused(server, mode, () => exchange(server, value), {
+        want: grantError,
+        description: `Invalid authorization code: ${value}`,
+      })
+      const survives = mode === 'uaa'
+      for (const token of [first.access_token, second.access_token]) {
+        assert.equal(await isAlive(server, token), survives)
+        assert.equal((await server.send('/userinfo', { bearer: token })).status, survives ? 200 : 401)
+      }
+      const refreshed = await refresh(server, first.refresh_token, {}, ['auto', 'auto-secret'])
+      assert.equal(refreshed.status, survives ? 200 : 400)
+      assert.ok(await isAlive(server, other.access_token), 'a token of another code was revoked')
+      assert.equal(revocations() - earlier, survives ? 0 : 1)
+    })
+
+    it('keeps what was revoked dead for as long as it could have lived (T11)', async () => {
+      const value = await insertCode(server, { clientId: 'patient' })
+      const { access_token: token } = tokensOf(await exchange(server, value, {}, ['patient', 'secret']))
+      await exchange(server, value, {}, ['patient', 'secret'])
+      server.clock.advance(YEAR - 10)
+      while ((await server.store.purge(server.clock.now())) > 0);
+      assert.equal(await isAlive(server, token), mode === 'uaa')
+    })
+
+    it('keeps the token format that the authorization request asked for', async () => {
+      const tokens = tokensOf(await exchange(server, await insertCode(server, { tokenFormat: 'opaque' })))
+      assert.match(tokens.access_token, /^[0-9a-f]{32}$/)
+    })
+
+    it('lets the token request ask for another format', async () => {
+      const code = await insertCode(server, { tokenFormat: 'opaque' })
+      const tokens = tokensOf(await exchange(server, code, { token_format: 'jwt' }))
+      assert.equal(tokens.access_token.split('.').length, 3)
+    })
+
+    it('puts what the authorization knew into the ID token: nonce, time, methods and session', async () => {
+      const code = await insertCode(server, { nonce: 'n-0S6_WzA2Mj', amr: ['pwd', 'otp'] })
+      const { payload } = await verified(server, tokensOf(await exchange(server, code)).id_token, { audience: 'auto' })
+      assert.equal(payload['nonce'], 'n-0S6_WzA2Mj')
+      assert.equal(payload['auth_time'], Math.floor(server.clock.now().getTime() / 1000) - 30)
+      assert.deepEqual(payload['amr'], ['pwd', 'otp'])
+      assert.equal(payload['sid'], mode === 'standard' ? 'session-of-auto' : undefined)
+    })
+
+    it('keeps the nonce out of the access token, or puts it there', async () => {
+      const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
+      assert.equal(decodeJwt(token)['nonce'], mode === 'standard' ? undefined : 'n')
+    })
+
+    it('gives no ID token for a code without openid', async () => {
+      const answer = await exchange(server, await insertCode(server, { scopes: ['cloud.read'] }))
+      assert.deepEqual(Object.keys(answer.json()).includes('id_token'), false)
+    })
+
+    it('gives no refresh token to a client without that grant', async () => {
+      const code = await insertCode(server, { clientId: 'patient' })
+      await changeClient(server, 'patient', { authorizedGrantTypes: ['authorization_code'] })
+      const answer = await exchange(server, code, {}, ['patient', 'secret'])
+      assert.equal(answer.json()['refresh_token'], undefined)
+    })
+
+    it('leaves out a scope whose group the user lost since', async () => {
+      const { scope } = tokensOf(await exchange(server, await insertCode(server, { userName: 'joel' })))
+      assert.equal(scope, 'openid profile')
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`a code whose ground is gone, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+
+    it('is refused when no scope is left to grant (C11)', async () => {
+      const code = await insertCode(server, { userName: 'joel', scopes: ['cloud.read'] })
+      await refused(server, mode, () => exchange(server, code), {
+        want: { standard: '400 invalid_scope', uaa: '401 invalid_token' },
+        description: 'No scopes were granted',
+        challenge: mode === 'uaa' ? 'Bearer error="invalid_token", error_description="No scopes were granted"' : null,
+      })
+    })
+
+    it('is refused when the user lost a group that the client requires (C11)', async () => {
+      const code = await insertCode(server)
+      await changeClient(server, 'auto', { requiredUserGroups: ['cloud.write'] })
+      await refused(server, mode, () => exchange(server, code), {
+        want: { standard: grantError, uaa: '401 invalid_token' },
+        description: "User does not meet the client's required group criteria.",
+      })
+      await changeClient(server, 'auto', { requiredUserGroups: [] })
+    })
+
+    it('is refused when the account was deactivated', async () => {
+      const code = await insertCode(server)
+      await changeUser(server, 'marissa', { active: false })
+      await refused(server, mode, () => exchange(server, code), { want: grantError })
+      await changeUser(server, 'marissa', { active: true })
+    })
+
+    it('is refused when the client lost the grant (C11)', async () => {
+      const code = await insertCode(server)
+      await changeClient(server, 'auto', { authorizedGrantTypes: ['password'] })
+      await refused(server, mode, () => exchange(server, code), {
+        want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
+        description: 'Unauthorized grant type',
+      })
+    })
+  })
+}
+
+for (const mode of MODES) {
+  describe(`a code from the browser, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(() => server.stop())
+
+    const authorize = async (query: Form): Promise<string> => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const answer = await browser.send('/oauth/authorize', {
+        query: { response_type: 'code', client_id: 'auto', redirect_uri: URI, state: 's', ...query },
+      })
+      return String(answer.location().searchParams.get('code'))
+    }
+
+    it('becomes tokens whose hash and session id fit', async () => {
+      const challenge = { code_challenge: S256.codeChallenge, code_challenge_method: 'S256' }
+      const code = await authorize({ nonce: 'n', ...challenge })
+      const tokens = tokensOf(await exchange(server, code, { redirect_uri: URI, code_verifier: VERIFIER }))
+      const { payload } = await verified(server, tokens.id_token, { audience: 'auto' })
+      const half = Buffer.from(hexDigest(tokens.access_token).slice(0, 32), 'hex').toString('base64url')
+      assert.equal(payload['at_hash'], mode === 'standard' ? half : undefined)
+      assert.equal(payload['nonce'], 'n')
+      assert.deepEqual(payload['amr'], ['pwd'])
+      assert.equal(typeof payload['sid'], mode === 'standard' ? 'string' : 'undefined')
+    })
+
+    it('lives for one minute, or for five (R10)', async () => {
+      const seconds = mode === 'standard' ? 60 : 300
+      const [code, late] = [await authorize({}), await authorize({})]
+      server.clock.advance(seconds - 1)
+      tokensOf(await exchange(server, code, { redirect_uri: URI }))
+      server.clock.advance(1)
+      await refused(server, mode, () => exchange(server, late, { redirect_uri: URI }), { want: grantError })
+    })
+
+    it('is refused to another client, and is then burnt', async () => {
+      const code = await authorize({})
+      const foreign = { standard: grantError, uaa: '401 invalid_client' }
+      await refused(server, mode, () => exchange(server, code, { redirect_uri: URI }, APP), { want: foreign })
+      await refused(server, mode, () => exchange(server, code, { redirect_uri: URI }), { want: grantError })
+    })
+  })
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import {
+  APP,
+  approve,
+  exchange,
+  insertCode,
+  MODES,
+  passwordTokens,
+  refused,
+  RESOURCE,
+  SERVICE,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+for (const mode of MODES) {
+  describe(`POST /check_token, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(() => server.stop())
+    const send = (token: string, form = {}, request: TestRequest = { basic: RESOURCE }): Promise<TestAnswer> =>
+      server.send('/check_token', { form: { token, ...form }, ...request })
+
+    it('answers the claims of the token of a user, with the scope as a list in either mode', async () => {
+      const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
+      const { id } = await userNamed(server, 'marissa')
+      const claims = decodeJwt(token)
+      const answer = await send(token)
+      assert.equal(answer.status, 200)
+      assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+      assert.deepEqual(answer.json(), {
+        user_id: id,
+        user_name: 'marissa',
+        email: 'marissa@example.org',
+        client_id: 'app',
+        exp: claims.exp,
+        scope: ['cloud.read', 'openid'],
+        jti,
+        aud: ['cloud', 'openid', 'app'],
+        sub: id,
+        iss: claims.iss,
+        iat: claims.iat,
+        cid: 'app',
+        grant_type: 'password',
+        azp: 'app',
+        auth_time: claims.iat,
+        zid: 'svc',
+        rev_sig: claims['rev_sig'],
+        origin: 'svc',
+        revocable: false,
+      })
+    })
+
+    it('answers the authorities of the token of a client', async () => {
+      const form = { grant_type: 'client_credentials', token_format: 'opaque' }
+      const { access_token: token } = tokensOf(await server.token(form, { basic: SERVICE }))
+      const told = (await send(token)).json()
+      assert.deepEqual(told['authorities'], ['jobs.run', 'jobs.read'])
+      assert.deepEqual([told['revocable'], told['user_id']], [true, undefined])
+    })
+
+    it('tells how a client without a secret authenticated', async () => {
+      const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
+      const challenge = {
+        codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+        codeChallengeMethod: 'S256',
+      } as const
+      const code = await insertCode(server, { clientId: 'spa', scopes: ['openid'], ...challenge })
+      const { access_token: token } = tokensOf(
+        await exchange(server, code, { client_id: 'spa', code_verifier: verifier }, null),
+      )
+      assert.equal((await send(token)).json()['client_auth_method'], 'none')
+    })
+
+    it('tells the nonce where the token has it', async () => {
+      const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
+      assert.equal((await send(token)).json()['nonce'], mode === 'uaa' ? 'n' : undefined)
+    })
+
+    const scopes = [
+      { name: 'one scope', scopes: 'openid' },
+      { name: 'several', scopes: 'openid,cloud.read' },
+      { name: 'any case', scopes: 'OpenID,CLOUD.READ' },
+      { name: 'none', scopes: '' },
+    ]
+    for (const { name, scopes: wanted } of scopes) {
+      it(`compares the scopes that the caller wants: ${name}`, async () => {
+        const { access_token: token } = await passwordTokens(server)
+        assert.equal((await send(token, { scopes: wanted })).status, 200)
+      })
+    }
+
+    it('names the scopes that are missing', async () => {
+      const { access_token: token } = await passwordTokens(server, { scope: 'openid' })
+      await refused(server, mode, () => send(token, { scopes: 'openid,cloud.read,x' }), {
+        want: '400 invalid_scope',
+        description: 'Some requested scopes are missing: cloud.read,x',
+      })
+    })
+
+    const bad: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
+      { name: 'no token', token: '', want: '400 invalid_token', description: 'Token parameter must be set' },
+      {
+        name: 'a token that nobody issued',
+        token: 'nonsense',
+        want: '400 invalid_token',
+        description: 'The token expired, was revoked, or the token ID is incorrect.',
+      },
+      {
+        name: 'something like a JWT',
+        token: 'a.b.c',
+        want: '400 invalid_token',
+        description: 'The token is malformed.',
+      },
+    ]
+    for (const { name, token, ...refusal } of bad) {
+      it(`refuses ${name}, with no challenge`, async () => {
+        await refused(server, mode, () => send(token), { ...refusal, challenge: null })
+      })
+    }
+
+    it('refuses an expired token', async () => {
+      const { access_token: token } = await passwordTokens(server)
+      server.clock.advance(43_200)
+      await refused(server, mode, () => send(token), { want: '400 invalid_token', description: 'Token has expired' })
+    })
+
+    it('takes an ID token in uaa, and refuses it in standard (T8)', async () => {
+      const { id_token: token } = await passwordTokens(server)
+      if (mode === 'uaa') assert.equal((await send(token)).json()['client_id'], 'app')
+      else
+        await refused(server, mode, () => send(token), {
+          want: '400 invalid_token',
+          description: 'Invalid access token',
+        })
+    })
+
+    it('wants the approvals of the user', async () => {
+      const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
+      const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
+      await refused(server, mode, () => send(token), {
+        want: '400 invalid_token',
+        description: 'Invalid token (some requested scopes are not approved)',
+      })
+      await approve(server, ['openid', 'cloud.read'], 'APPROVED')
+      assert.equal((await send(token)).status, 200)
+    })
+
+    const callers: readonly (Refusal & { readonly name: string; readonly request: TestRequest })[] = [
+      {
+        name: 'nobody',
+        request: {},
+        want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
+        challenge: /^Basic /,
+      },
+      {
+        name: 'a wrong secret',
+        request: { basic: ['resource', 'wrong'] },
+        want: '401 invalid_client',
+        challenge: /^Basic /,
+      },
+      {
+        name: 'a bearer token',
+        request: { bearer: 'x' },
+        want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
+      },
+      { name: 'a client without the authority', request: { basic: SERVICE }, want: '403 insufficient_scope' },
+    ]
+    for (const { name, request, ...refusal } of callers) {
+      it(`is closed to ${name}`, async () => {
+        await refused(server, mode, () => send('nonsense', {}, request), refusal)
+      })
+    }
+
+    it('refuses a token in the query', async () => {
+      const sending = () => server.send('/check_token', { query: { token: 'x' }, form: '', basic: RESOURCE })
+      await refused(server, mode, sending, {
+        want: '406 query_string_not_allowed',
+        description: 'Parameters must be passed in the body of the request',
+      })
+    })
+
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      it(`answers 405 to ${method}`, async () => {
+        await refused(server, mode, () => server.send('/check_token', { method, basic: RESOURCE }), {
+          want: '405 method_not_allowed',
+          description: `Request method '${method}' not supported`,
+        })
+      })
+    }
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}

@@ -1,0 +1,397 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { changeClient, clientNamed, insertCode, MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const CREDENTIALS = { grant_type: 'client_credentials' }
+const VERIFIER = 'a'.repeat(43)
+/** BASE64URL(SHA-256(VERIFIER)). */
+const CHALLENGE = 'ZtNPunH49FD35FWYhT5Tv8I7vRKQJ8uxMaL0_9eHjNA'
+const STRANGE_ID = 'cl:ient +%ü'
+const STRANGE_SECRET = 'se:cret +%&=ü'
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    {
+      client_id: STRANGE_ID,
+      client_secret: STRANGE_SECRET,
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+    },
+    { client_id: 'cli', client_secret: '', authorized_grant_types: ['password'], scope: ['openid'] },
+    {
+      client_id: 'two',
+      client_secret: 'old-secret',
+      secondary_client_secret: 'new-secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+    },
+    { client_id: 'bare', authorized_grant_types: ['password'], scope: ['openid'] },
+    {
+      client_id: 'both',
+      client_secret: 'both-secret',
+      allowpublic: true,
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid'],
+      redirect_uri: ['https://both.example/cb'],
+      autoapprove: true,
+    },
+  ],
+}
+
+const basicHeader = (text: string): TestRequest => ({
+  headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` },
+})
+const authorization = (value: string): TestRequest => ({ headers: { authorization: value } })
+const BASE64 = Buffer.from('service:service-secret').toString('base64') // 22 bytes, so it ends in one padding character
+const BAD = /^Basic realm="SVC\/client", error="unauthorized", error_description="Bad credentials"$/
+const NOBODY = 'An Authentication object was not found in the SecurityContext'
+
+interface Accepted {
+  readonly name: string
+  readonly form?: Readonly<Record<string, string>>
+  readonly request?: TestRequest
+}
+
+const accepted: readonly Accepted[] = [
+  { name: 'a secret in the header', request: { basic: ['service', 'service-secret'] } },
+  { name: 'the scheme in any case', request: authorization(`bAsIc ${BASE64}`) },
+  { name: 'base64 without padding', request: authorization(`Basic ${BASE64.replace(/=+$/, '')}`) },
+  { name: 'a secret in the form', form: { client_id: 'service', client_secret: 'service-secret' } },
+  {
+    name: 'the client_id in the form beside the header',
+    form: { client_id: 'service' },
+    request: { basic: ['service', 'service-secret'] },
+  },
+  {
+    name: 'colons, blanks and percent signs, form-encoded in the header',
+    request: { basic: [STRANGE_ID, STRANGE_SECRET] },
+  },
+  {
+    name: 'a plus sign for a blank in the header',
+    request: basicHeader('cl%3Aient++%25%C3%BC:se%3Acret++%25%26%3D%C3%BC'.replaceAll('++', '+%2B')),
+  },
+  { name: 'such characters in the form', form: { client_id: STRANGE_ID, client_secret: STRANGE_SECRET } },
+  { name: 'the older of two secrets', request: { basic: ['two', 'old-secret'] } },
+  { name: 'the newer of two secrets', request: { basic: ['two', 'new-secret'] } },
+]
+
+interface Rejected extends Refusal {
+  readonly name: string
+  readonly form?: Readonly<Record<string, string>>
+  readonly request?: TestRequest
+}
+
+const bad = { want: '401 invalid_client', challenge: BAD } as const
+const nobody = {
+  want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
+  description: NOBODY,
+} as const
+
+const rejected: readonly Rejected[] = [
+  { name: 'a wrong secret', request: { basic: ['service', 'wrong'] }, description: 'Bad credentials', ...bad },
+  { name: 'an unknown client', request: { basic: ['nobody', 'wrong'] }, description: 'Bad credentials', ...bad },
+  {
+    name: 'an empty secret where there is one',
+    request: { basic: ['service', ''] },
+    description: 'Bad credentials',
+    ...bad,
+  },
+  { name: 'an empty client id', request: { basic: ['', 'service-secret'] }, description: 'Bad credentials', ...bad },
+  { name: 'a client id in another case', request: { basic: ['Service', 'service-secret'] }, ...bad },
+  { name: 'a client id with a NUL', request: { basic: ['service\0', 'service-secret'] }, ...bad },
+  { name: 'a secret with a NUL behind it', request: { basic: ['service', 'service-secret\0'] }, ...bad },
+  {
+    name: 'a wrong secret in the form',
+    form: { client_id: 'service', client_secret: 'wrong' },
+    description: 'Bad credentials',
+    ...bad,
+  },
+  {
+    name: 'an unknown client in the form',
+    form: { client_id: 'nobody', client_secret: 'wrong' },
+    description: 'Bad credentials',
+    ...bad,
+  },
+  { name: 'a client_id without its secret', form: { client_id: 'service' }, description: 'Bad credentials', ...bad },
+  { name: 'an unknown client_id alone', form: { client_id: 'nobody' }, description: 'Bad credentials', ...bad },
+  { name: 'a client_secret alone', form: { client_secret: 'service-secret' }, description: 'Bad credentials', ...bad },
+  {
+    name: 'the client_id of a client without a secret that is not public',
+    form: { grant_type: 'password', client_id: 'bare', username: 'marissa', password: 'koala' },
+    description: 'Missing credentials',
+    ...bad,
+  },
+  {
+    name: 'an empty secret of a client that has none',
+    form: { grant_type: 'password', username: 'marissa', password: 'koala' },
+    request: { basic: ['bare', ''] },
+    description: 'Bad credentials',
+    ...bad,
+  },
+  {
+    name: 'characters outside the base64 alphabet',
+    request: authorization(`Basic ${BASE64.slice(0, 8)}!${BASE64.slice(8)}`),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64url characters',
+    request: authorization('Basic c2VydmljZTo_Pz8_'),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64 with a blank inside',
+    request: authorization(`Basic ${BASE64.slice(0, 8)} ${BASE64.slice(8)}`),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64 that is cut off',
+    request: authorization('Basic c2Vyd'),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64 with too little padding',
+    request: authorization(`Basic ${Buffer.from('service:service-secre').toString('base64')}=`),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64 with too much padding',
+    request: authorization(`Basic ${BASE64}=`),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'base64 of bytes that are not UTF-8',
+    request: authorization(`Basic ${Buffer.from('service:\xff', 'latin1').toString('base64')}`),
+    description: 'Failed to decode basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'a token without a colon',
+    request: basicHeader('service'),
+    description: 'Invalid basic authentication token',
+    ...bad,
+  },
+  {
+    name: 'half a percent-code in the header',
+    request: basicHeader('service:service-secret%4'),
+    description: 'Failed to URL Decode credentials',
+    ...bad,
+  },
+  {
+    name: 'a percent-code that is not UTF-8 in the header',
+    request: basicHeader('service:%ff'),
+    description: 'Failed to URL Decode credentials',
+    ...bad,
+  },
+  {
+    name: 'doubly encoded credentials',
+    request: basicHeader(`${encodeURIComponent(encodeURIComponent(STRANGE_ID))}:${encodeURIComponent(STRANGE_SECRET)}`),
+    description: 'Bad credentials',
+    ...bad,
+  },
+  {
+    name: 'a form that names another client than the header',
+    form: { client_id: 'app' },
+    request: { basic: ['service', 'service-secret'] },
+    description: 'Given client ID does not match authenticated client',
+    ...bad,
+  },
+  { name: 'no credentials at all', ...nobody },
+  { name: 'the word Basic alone', request: authorization('Basic'), ...nobody },
+  { name: 'a bearer token', request: { bearer: 'anything' }, ...nobody },
+  {
+    name: 'a scheme that nobody knows, whatever the form says',
+    form: { client_id: 'service', client_secret: 'service-secret' },
+    request: authorization('Digest username="service"'),
+    ...nobody,
+  },
+  {
+    name: 'a bearer token, whatever the form says',
+    form: { client_id: 'service', client_secret: 'service-secret' },
+    request: { bearer: 'anything' },
+    ...nobody,
+  },
+  {
+    name: 'a public client without a proof',
+    form: { grant_type: 'authorization_code', client_id: 'spa', code: 'x' },
+    want: '401 invalid_client',
+    challenge: BAD,
+  },
+  {
+    name: 'a public client that asks for a grant of its own',
+    form: { client_id: 'spa' },
+    want: '401 invalid_client',
+    challenge: BAD,
+  },
+  {
+    name: 'a client that is not public, with a proof as if it were',
+    form: { grant_type: 'authorization_code', client_id: 'auto', code: 'x', code_verifier: VERIFIER },
+    description: 'Bad credentials',
+    ...bad,
+  },
+]
+
+for (const mode of MODES) {
+  describe(`client authentication, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+    const send = (form: Readonly<Record<string, string>> = {}, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.token({ ...CREDENTIALS, ...form }, request)
+
+    for (const { name, form, request } of accepted) {
+      it(`accepts ${name}`, async () => {
+        const { access_token: token } = tokensOf(await send(form, request))
+        assert.equal(decodeJwt(token)['client_auth_method'], undefined)
+      })
+    }
+
+    for (const { name, form, request, ...refusal } of rejected) {
+      it(`refuses ${name}`, async () => {
+        await refused(server, mode, () => send(form, request), refusal)
+      })
+    }
+
+    it('challenges a request without credentials as each mode has it', async () => {
+      const answer = await send()
+      const error = `, error="unauthorized", error_description="${NOBODY}"`
+      assert.equal(answer.headers['www-authenticate'], `Basic realm="SVC/client"${mode === 'uaa' ? error : ''}`)
+    })
+
+    it('reports each outcome with the client, and never a secret', async () => {
+      const from = server.events.length
+      await send({}, { basic: ['service', 'service-secret'] })
+      await send({}, { basic: ['service', 'wrong-secret'] })
+      const events = server.events.slice(from)
+      assert.deepEqual(
+        events.map(({ type, principal }) => [type, principal]),
+        [
+          ['ClientAuthenticationSuccess', 'service'],
+          ['TokenIssuedEvent', 'service'],
+          ['ClientAuthenticationFailure', 'service'],
+        ],
+      )
+      assert.doesNotMatch(JSON.stringify(events), /secret/)
+    })
+
+    it('never locks a client, however often its secret was wrong', async () => {
+      for (let attempt = 0; attempt < 12; attempt += 1) await send({}, { basic: ['service', `wrong-${attempt}`] })
+      tokensOf(await send({}, { basic: ['service', 'service-secret'] }))
+    })
+
+    it('accepts an empty secret of a client that was given one, and says so in the token', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      for (const credentials of [
+        { form: { client_id: 'cli', client_secret: '' }, request: {} },
+        { form: {}, request: { basic: ['cli', ''] as const } },
+      ]) {
+        const { access_token: token } = tokensOf(await send({ ...form, ...credentials.form }, credentials.request))
+        assert.equal(decodeJwt(token)['client_auth_method'], 'none')
+      }
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`a public client, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+    const code = (clientId: string): Promise<string> =>
+      insertCode(server, { clientId, scopes: ['openid'], codeChallenge: CHALLENGE, codeChallengeMethod: 'S256' })
+    const form = (clientId: string, value: string) => ({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: value,
+      code_verifier: VERIFIER,
+    })
+
+    for (const clientId of ['spa', 'both']) {
+      it(`exchanges a code with its verifier alone (${clientId}), and the token says so`, async () => {
+        const { access_token: token } = tokensOf(await server.token(form(clientId, await code(clientId))))
+        assert.equal(decodeJwt(token)['client_auth_method'], 'none')
+      })
+    }
+
+    it('that has a secret may still use it', async () => {
+      const answer = await server.token(form('both', await code('both')), { basic: ['both', 'both-secret'] })
+      assert.equal(decodeJwt(tokensOf(answer).access_token)['client_auth_method'], undefined)
+    })
+
+    it('refreshes with its id alone, and stays public', async () => {
+      const first = tokensOf(await server.token(form('spa', await code('spa'))))
+      const second = tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa' }, null))
+      assert.equal(decodeJwt(second.access_token)['client_auth_method'], 'none')
+    })
+
+    it('that sends a wrong secret is refused, public or not', async () => {
+      const value = await code('both')
+      const sending = () => server.token({ ...form('both', value), client_secret: 'wrong' })
+      await refused(server, mode, sending, { want: '401 invalid_client', description: 'Bad credentials' })
+    })
+  })
+}
+
+describe('two methods of client authentication in one request', () => {
+  const basic = ['service', 'service-secret'] as const
+  const cases = [
+    { name: 'the header and the whole form', form: { client_id: 'service', client_secret: 'service-secret' } },
+    { name: 'the header and a secret in the form', form: { client_secret: 'service-secret' } },
+    { name: 'the header and a wrong secret in the form', form: { client_id: 'service', client_secret: 'wrong' } },
+    { name: 'the header and an empty secret in the form', form: { client_secret: '' } },
+  ]
+  const outcome = async (mode: CompatibilityMode, form: Readonly<Record<string, string>>): Promise<string> => {
+    const server = await startServer({ mode })
+    try {
+      const answer = await server.token({ ...CREDENTIALS, ...form }, { basic })
+      return `${answer.status} ${answer.json<{ error_description?: string }>().error_description ?? ''}`
+    } finally {
+      await server.stop()
+    }
+  }
+  for (const { name, form } of cases) {
+    it(`is refused in standard: ${name} (C2)`, async () => {
+      assert.equal(await outcome('standard', form), '400 Only one method of client authentication may be used')
+    })
+    it(`lets the header win in uaa: ${name} (C2)`, async () => assert.equal(await outcome('uaa', form), '200 '))
+  }
+})
+
+describe('a secret that changes', () => {
+  let server: TestServer
+  before(async () => (server = await startServer()))
+  after(() => server.stop())
+  const authenticate = async (secret: string): Promise<number> =>
+    (await server.token(CREDENTIALS, { basic: ['service', secret] })).status
+
+  it('is worth nothing at once, although it was remembered', async () => {
+    assert.equal(await authenticate('service-secret'), 200)
+    const { secrets } = await clientNamed(server, 'resource')
+    await changeClient(server, 'service', { secrets })
+    assert.deepEqual([await authenticate('service-secret'), await authenticate('resource-secret')], [401, 200])
+  })
+
+  it('of bcrypt is accepted and replaced by argon2id, and tokens stay valid', async () => {
+    const { hash } = await import('@node-rs/bcrypt')
+    const imported = [{ hash: `{bcrypt}${await hash('imported', 4)}`, revision: 'from-the-import' }]
+    await changeClient(server, 'service', { secrets: imported })
+    const first = tokensOf(await server.token(CREDENTIALS, { basic: ['service', 'imported'] }))
+    const [renewed] = (await clientNamed(server, 'service')).secrets
+    assert.match(String(renewed?.hash), /^\$argon2id\$/)
+    assert.equal(renewed?.revision, 'from-the-import')
+    const second = tokensOf(await server.token(CREDENTIALS, { basic: ['service', 'imported'] }))
+    assert.equal(decodeJwt(first.access_token)['rev_sig'], decodeJwt(second.access_token)['rev_sig'])
+  })
+})

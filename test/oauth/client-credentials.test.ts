@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { changeClient, isAlive, MODES, refused, SERVICE, tokensOf, verified } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const FORM = { grant_type: 'client_credentials' }
+const both = {
+  client_id: 'both',
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials', 'password'],
+  scope: ['openid', 'cloud.read'],
+  authorities: ['jobs.run', 'openid', 'zones.*.read', 'deep.er.read', 'word'],
+}
+const idle = { client_id: 'idle', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
+const bootstrap = { ...usualBootstrap, clients: [...usualBootstrap.clients, both, idle] }
+
+const granted = [
+  { name: 'every authority when none is asked for', scope: '', want: 'jobs.run jobs.read' },
+  { name: 'one that is asked for', scope: 'jobs.read', want: 'jobs.read' },
+  { name: 'in the order asked for', scope: 'jobs.read jobs.run', want: 'jobs.read jobs.run' },
+  { name: 'words between plus signs', scope: 'jobs.run+jobs.read', want: 'jobs.run jobs.read' },
+  { name: 'words between commas and line breaks', scope: ' jobs.run,\r\n\tjobs.read ', want: 'jobs.run jobs.read' },
+  { name: 'a word that is repeated once', scope: 'jobs.run jobs.run', want: 'jobs.run' },
+]
+
+const refusals: readonly (Refusal & { readonly name: string; readonly scope: string })[] = [
+  {
+    name: 'a scope that is no authority',
+    scope: 'jobs.run jobs.delete',
+    want: '400 invalid_scope',
+    description: 'Invalid scope: jobs.delete',
+    challenge: null,
+  },
+  {
+    name: 'a scope in another case',
+    scope: 'JOBS.RUN',
+    want: '400 invalid_scope',
+    description: 'Invalid scope: JOBS.RUN',
+  },
+  { name: 'a wildcard', scope: 'jobs.*', want: '400 invalid_scope', description: 'Invalid scope: jobs.*' },
+]
+
+for (const mode of MODES) {
+  describe(`grant_type=client_credentials, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+
+    for (const { name, scope, want } of granted) {
+      it(`grants ${name}`, async () => {
+        const { payload } = await verified(
+          server,
+          tokensOf(await server.token({ ...FORM, scope }, { basic: SERVICE })).access_token,
+        )
+        assert.deepEqual(payload['scope'], mode === 'standard' ? want : want.split(' '))
+        assert.deepEqual(payload['authorities'], ['jobs.run', 'jobs.read'], 'authorities lists all of them')
+      })
+    }
+
+    for (const { name, scope, ...refusal } of refusals) {
+      it(`refuses ${name}, and says what may be asked for`, async () => {
+        const answer = await refused(server, mode, () => server.token({ ...FORM, scope }, { basic: SERVICE }), refusal)
+        assert.equal(answer.json()['scope'], 'jobs.run jobs.read')
+      })
+    }
+
+    it('answers neither a refresh token nor an ID token, even with openid', async () => {
+      const answer = await server.token({ ...FORM, scope: 'openid' }, { basic: ['both', 'secret'] })
+      assert.deepEqual(Object.keys(answer.json()), ['access_token', 'token_type', 'expires_in', 'scope', 'jti'])
+    })
+
+    it('takes the authorities and not the scopes of the client', async () => {
+      const { scope } = tokensOf(await server.token(FORM, { basic: ['both', 'secret'] }))
+      assert.equal(scope, both.authorities.join(' '))
+    })
+
+    it('makes the audience of the scopes: the part before the last dot, openid, and the client', async () => {
+      const { access_token: token } = tokensOf(await server.token(FORM, { basic: ['both', 'secret'] }))
+      const { payload } = await verified(server, token)
+      assert.deepEqual(payload.aud, ['jobs', 'openid', 'zones.*', 'deep.er', 'both'])
+    })
+
+    it('gives a client without authorities the empty scope, which adds no audience', async () => {
+      const { access_token: token, scope } = tokensOf(await server.token(FORM, { basic: ['idle', 'secret'] }))
+      assert.equal(scope, 'svc.none')
+      assert.deepEqual((await verified(server, token)).payload.aud, ['idle'])
+    })
+
+    it('writes no row for a JWT, and one for an opaque token', async () => {
+      const jwt = tokensOf(await server.token(FORM, { basic: SERVICE }))
+      const opaque = tokensOf(await server.token({ ...FORM, token_format: 'opaque' }, { basic: SERVICE }))
+      assert.equal(opaque.access_token, opaque.jti)
+      assert.match(opaque.access_token, /^[0-9a-f]{32}$/)
+      assert.deepEqual(
+        [await isAlive(server, jwt.access_token), await isAlive(server, opaque.access_token)],
+        [true, true],
+      )
+    })
+
+    it('is refused to a client that has lost its authorities altogether', async () => {
+      await changeClient(server, 'idle', { authorities: [] })
+      await refused(server, mode, () => server.token(FORM, { basic: ['idle', 'secret'] }), {
+        want: '400 invalid_scope',
+        description: 'Empty scope (client has no registered scopes)',
+      })
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import {
+  APP,
+  approve,
+  changeUser,
+  exchange,
+  insertCode,
+  MODES,
+  passwordTokens,
+  refused,
+  RESOURCE,
+  SERVICE,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    {
+      client_id: 'admin',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['svc.admin'],
+    },
+    {
+      client_id: 'portal',
+      client_secret: 'secret',
+      authorized_grant_types: ['password', 'client_credentials'],
+      scope: ['svc.resource', 'openid'],
+      authorities: ['svc.resource', 'jobs.read'],
+    },
+  ],
+  users: [
+    ...usualBootstrap.users,
+    { userName: 'root', password: 'secret', emails: [{ value: 'root@example.org' }], groups: ['svc.resource'] },
+  ],
+}
+const PORTAL = ['portal', 'secret'] as const
+const REALM = 'Bearer realm="SVC/oauth", '
+
+for (const mode of MODES) {
+  const inactive = mode === 'standard' ? { active: false } : { revocable: false, active: false }
+
+  describe(`POST /introspect, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+    const send = (token: string, request: TestRequest = { basic: RESOURCE }): Promise<TestAnswer> =>
+      server.send('/introspect', { form: { token }, ...request })
+    const clientToken = async (basic: readonly [string, string], form = {}): Promise<string> =>
+      tokensOf(await server.token({ grant_type: 'client_credentials', ...form }, { basic })).access_token
+
+    it('tells everything of the token of a user', async () => {
+      const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
+      const answer = await send(token)
+      const { id } = await userNamed(server, 'marissa')
+      const now = server.clock.now().getTime() / 1000
+      const scopes = ['cloud.read', 'openid']
+      const common = {
+        active: true,
+        user_id: id,
+        user_name: 'marissa',
+        email: 'marissa@example.org',
+        client_id: 'app',
+        exp: now + (mode === 'standard' ? 3600 : 43_200),
+        jti,
+        aud: ['cloud', 'openid', 'app'],
+        sub: id,
+        iss: decodeJwt(token).iss,
+        iat: now,
+        cid: 'app',
+        grant_type: 'password',
+        azp: 'app',
+        auth_time: now,
+        zid: 'svc',
+        rev_sig: decodeJwt(token)['rev_sig'],
+        origin: 'svc',
+        revocable: false,
+      }
+      const own =
+        mode === 'standard' ? { scope: scopes.join(' '), username: 'marissa', token_type: 'bearer' } : { scope: scopes }
+      assert.equal(answer.status, 200)
+      assert.deepEqual(answer.json(), { ...common, ...own })
+      assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+      assert.equal(answer.headers['cache-control'], 'no-store')
+    })
+
+    it('tells the authorities of the token of a client, and no user', async () => {
+      const told = (await send(await clientToken(SERVICE, { scope: 'jobs.read' }))).json()
+      assert.deepEqual(told['authorities'], ['jobs.run', 'jobs.read'])
+      assert.deepEqual(told['scope'], mode === 'standard' ? 'jobs.read' : ['jobs.read'])
+      assert.deepEqual([told['sub'], told['username'], told['user_id']], ['service', undefined, undefined])
+    })
+
+    it('tells of an opaque token what a JWT would say, and that it can be revoked', async () => {
+      const told = (await send(await clientToken(SERVICE, { token_format: 'opaque' }))).json()
+      assert.deepEqual([told['active'], told['revocable'], told['client_id']], [true, true, 'service'])
+    })
+
+    const worthless = [
+      { name: 'a text that nobody issued', token: 'nonsense' },
+      { name: 'an empty JWT', token: '..' },
+      { name: 'a JWT without a key id', token: 'e30.e30.e30' },
+      { name: 'a text of 60 KiB', token: 'x'.repeat(60_000) },
+      { name: 'a text of SQL', token: "' or 1=1 --" },
+      { name: 'a text of other alphabets', token: '\u00fc\u4e16\u{1f511}' },
+      { name: 'the digest of a token, should it leak', token: 'qkv0K0r0J6hVnJ0Zq1S3WmQF2jz2dU3yA7lSxDEm8pE' },
+    ]
+    for (const { name, token } of worthless) {
+      it(`says only that ${name} is not active (C7)`, async () => {
+        const answer = await send(token)
+        assert.deepEqual([answer.status, answer.json()], [200, inactive])
+      })
+    }
+
+    it('says only that an expired token is not active', async () => {
+      const { access_token: token } = await passwordTokens(server)
+      server.clock.advance(43_200)
+      assert.deepEqual((await send(token)).json(), inactive)
+    })
+
+    it('says only that a refresh token is no active access token', async () => {
+      assert.deepEqual((await send((await passwordTokens(server)).refresh_token)).json(), inactive)
+    })
+
+    it('says only that the token of a deactivated account is not active', async () => {
+      const { access_token: token } = await passwordTokens(server, { username: 'joel', password: 'wombat' })
+      await changeUser(server, 'joel', { active: false })
+      assert.deepEqual((await send(token)).json(), inactive)
+    })
+
+    it('wants the approvals of the user, as long as the token lives', async () => {
+      const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
+      const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
+      assert.deepEqual((await send(token)).json(), inactive)
+      await approve(server, ['openid', 'cloud.read'], 'APPROVED')
+      assert.equal((await send(token)).json()['active'], true)
+      await approve(server, ['cloud.read'], 'DENIED')
+      assert.deepEqual((await send(token)).json(), inactive)
+    })
+
+    it('takes the credentials of the caller in the form', async () => {
+      const form = { token: 'nonsense', client_id: 'resource', client_secret: 'resource-secret' }
+      assert.equal((await server.send('/introspect', { form })).status, 200)
+    })
+
+    it('takes a client token with the authority', async () => {
+      assert.equal((await send('nonsense', { bearer: await clientToken(PORTAL) })).status, 200)
+    })
+
+    it('ignores token_type_hint and whatever else it does not know', async () => {
+      const form = { token: 'nonsense', token_type_hint: 'refresh_token', x: 'y' }
+      assert.equal((await server.send('/introspect', { form, basic: RESOURCE })).status, 200)
+    })
+
+    const callers: readonly (Refusal & { readonly name: string; readonly request: () => Promise<TestRequest> })[] = [
+      {
+        name: 'nobody',
+        request: async () => ({}),
+        want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
+        challenge: /^Basic realm="SVC\/client"/,
+      },
+      {
+        name: 'a wrong secret',
+        request: async () => ({ basic: ['resource', 'wrong'] }),
+        want: '401 invalid_client',
+        challenge: /^Basic /,
+      },
+      {
+        name: 'a public client',
+        request: async () => ({ form: { token: 'x', client_id: 'spa' } }),
+        want: '401 invalid_client',
+      },
+      {
+        name: 'a client without the authority',
+        request: async () => ({ basic: SERVICE }),
+        want: '403 insufficient_scope',
+        description: 'Insufficient scope for this resource',
+      },
+      {
+        name: 'a client that has the admin authority alone',
+        request: async () => ({ basic: ['admin', 'secret'] }),
+        want: '403 insufficient_scope',
+      },
+      {
+        name: 'the token of a user, whatever its scope',
+        request: async () => ({ bearer: await rootToken() }),
+        want: '403 insufficient_scope',
+        challenge: new RegExp(`^${REALM}error="insufficient_scope"`),
+      },
+      {
+        name: 'a client token without the authority in its scope',
+        request: async () => ({ bearer: await clientToken(PORTAL, { scope: 'jobs.read' }) }),
+        want: '403 insufficient_scope',
+        challenge: new RegExp(`^${REALM}error="insufficient_scope"`),
+      },
+      {
+        name: 'a token that nobody issued',
+        request: async () => ({ bearer: 'nonsense' }),
+        want: '401 invalid_token',
+        challenge: new RegExp(`^${REALM}error="invalid_token"`),
+      },
+    ]
+    const rootToken = async (): Promise<string> =>
+      (await passwordTokens(server, { username: 'root', password: 'secret' }, PORTAL)).access_token
+    for (const { name, request, ...refusal } of callers) {
+      it(`is closed to ${name}`, async () => {
+        const prepared = await request()
+        await refused(server, mode, () => send('nonsense', prepared), refusal)
+      })
+    }
+
+    it('names the scope that would have helped', async () => {
+      assert.equal((await send('nonsense', { basic: SERVICE })).json()['scope'], 'svc.resource')
+    })
+
+    for (const form of ['', 'token=', 'tok=x']) {
+      it(`refuses a request without a token (${form})`, async () => {
+        await refused(server, mode, () => server.send('/introspect', { form, basic: RESOURCE }), {
+          want: '400 invalid_request',
+        })
+      })
+    }
+
+    it('does not read the token from the query', async () => {
+      const query = { token: 'nonsense' }
+      await refused(server, mode, () => server.send('/introspect', { query, form: '', basic: RESOURCE }), {
+        want: '400 invalid_request',
+      })
+    })
+
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      it(`answers 405 to ${method}`, async () => {
+        const answer = await refused(server, mode, () => server.send('/introspect', { method, basic: RESOURCE }), {
+          want: '405 method_not_allowed',
+          description: `Request method '${method}' not supported`,
+        })
+        assert.equal(answer.headers['allow'], 'POST')
+      })
+    }
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}

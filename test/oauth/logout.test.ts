@@ -1,0 +1,516 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
+import { hiddenFields, setCookies } from '../support/forms.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const BYE = 'https://auto.example/bye'
+const WHITELIST = ['https://listed.example/bye', 'https://*.wild.example/**', '/listed']
+
+const bootstrap = {
+  ...authorizeBootstrap,
+  clients: authorizeBootstrap.clients.map(client =>
+    client.client_id === 'auto'
+      ? {
+          ...client,
+          post_logout_redirect_uris: [
+            BYE,
+            'https://auto.example/#/bye',
+            'com.example.app://bye',
+            'javascript:alert(1)',
+            'https://auto.example/bye?x=1',
+          ],
+        }
+      : client,
+  ),
+}
+const config = { bootstrap, zone_config: { links: { logout: { whitelist: WHITELIST } } } }
+
+/** Tokens for the browser's own session. */
+async function tokensOf(
+  server: TestServer,
+  browser: Browser,
+  host?: string,
+): Promise<{ id_token: string; access_token: string }> {
+  const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query
+  const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+  const secret = host === undefined ? 'auto-secret' : 'z1-secret'
+  const answer = await server.token(form, { basic: ['auto', secret], ...(host !== undefined && { host }) })
+  return answer.json<{ id_token: string; access_token: string }>()
+}
+
+const hintOf = async (server: TestServer, browser: Browser): Promise<string> =>
+  (await tokensOf(server, browser)).id_token
+
+const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+const logout = (browser: Browser, query: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
+  browser.send('/logout.do', { query })
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+  const session = isStandard ? 'svc-session' : 'JSESSIONID'
+
+  describe(`/logout.do in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    describe('redirect', () => {
+      const cases: readonly { name: string; query: Readonly<Record<string, string>>; want?: string; uaa?: string }[] = [
+        {
+          name: 'to one of our own pages',
+          query: { redirect: 'http://localhost:8080/home?x=1' },
+          want: 'http://localhost:8080/home?x=1',
+        },
+        { name: 'to the base URL', query: { redirect: 'http://localhost:8080' }, want: 'http://localhost:8080' },
+        {
+          name: 'to what the zone lists',
+          query: { redirect: 'https://listed.example/bye' },
+          want: 'https://listed.example/bye',
+        },
+        {
+          name: 'to what a pattern of the zone fits',
+          query: { redirect: 'https://a.wild.example/bye#/x' },
+          want: 'https://a.wild.example/bye#/x',
+        },
+        { name: 'to a path that the zone lists', query: { redirect: '/listed' }, want: 'http://localhost:8080/listed' },
+        {
+          name: 'to a redirect URI of the client',
+          query: { redirect: 'https://auto.example/cb', client_id: 'auto' },
+          want: 'https://auto.example/cb',
+        },
+        {
+          name: 'to a logout URI of the client, which UAA does not know',
+          query: { redirect: BYE, client_id: 'auto' },
+          want: BYE,
+          uaa: 'default',
+        },
+        { name: 'not to a redirect URI without its client', query: { redirect: 'https://auto.example/cb' } },
+        {
+          name: 'not to a redirect URI of another client',
+          query: { redirect: 'https://auto.example/cb', client_id: 'app' },
+        },
+        { name: 'not to a longer path', query: { redirect: 'https://auto.example/cb/more', client_id: 'auto' } },
+        { name: 'not to a subdomain', query: { redirect: 'https://a.auto.example/cb', client_id: 'auto' } },
+        { name: 'not to another port of loopback', query: { redirect: 'http://127.0.0.1:9000/cb', client_id: 'auto' } },
+        { name: 'not to a listed URI with more behind it', query: { redirect: 'https://listed.example/bye/more' } },
+        { name: 'not to another host', query: { redirect: 'https://evil.example/' } },
+        {
+          name: 'not to another host that looks like a listed one',
+          query: { redirect: 'https://evil.example/.wild.example/' },
+        },
+        { name: 'not to a host behind our own', query: { redirect: 'http://localhost:8080.evil.example/' } },
+        { name: 'not to a user that looks like us', query: { redirect: 'http://localhost:8080@evil.example/' } },
+        { name: 'not to our host with a user', query: { redirect: 'http://x@localhost:8080/' } },
+        { name: 'not to another port of ours', query: { redirect: 'http://localhost:8081/' } },
+        { name: 'not to another scheme of ours', query: { redirect: 'https://localhost:8080/' } },
+        { name: 'not to a path that is not listed', query: { redirect: '/home' } },
+        { name: 'not to a host without a scheme', query: { redirect: '//evil.example/' } },
+        { name: 'not to a backslash', query: { redirect: '/\\evil.example/' } },
+        { name: 'not to a backslash in our own', query: { redirect: 'http://localhost:8080\\@evil.example/' } },
+        { name: 'not to a text with a line break', query: { redirect: 'http://localhost:8080/\r\nX: y' } },
+        { name: 'not to a text with foreign letters', query: { redirect: 'http://localhost:8080/ü' } },
+        { name: 'not to a script', query: { redirect: 'javascript:alert(1)', client_id: 'auto' } },
+        { name: 'not to nothing', query: { redirect: '', client_id: 'auto', magic: '1' } },
+      ]
+      for (const { name, query, want, uaa } of cases) {
+        it(`leads ${name}`, async () => {
+          const browser = await signedIn(server)
+          const answer = await logout(browser, query)
+          if (query['redirect'] === '' && isStandard) {
+            assert.equal(answer.status, 200, 'an empty parameter is an absent one: the person is asked')
+            return
+          }
+          assert.equal(answer.status, 302)
+          const target = uaa !== undefined && !isStandard ? uaa : (want ?? 'default')
+          assert.equal(answer.headers['location'], target === 'default' ? 'http://localhost:8080/login' : target)
+          assert.equal(await isSignedIn(browser), false)
+        })
+      }
+
+      it('clears session, anti-forgery value and Current-User', async () => {
+        const browser = await signedIn(server)
+        const id = browser.cookies.get(session) ?? ''
+        const answer = await logout(browser, { redirect: 'http://localhost:8080/' })
+        const secure = isStandard ? '; SameSite=Lax' : '; Secure; SameSite=None'
+        assert.deepEqual(setCookies(answer), {
+          [session]: `${session}=; Max-Age=0; Path=/; HttpOnly${secure}`,
+          'X-Svc-Csrf': 'X-Svc-Csrf=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
+          'Current-User': 'Current-User=; Max-Age=0; Path=/; SameSite=Strict',
+        })
+        assert.equal(
+          (await server.send('/home', { cookies: { [session]: id } })).status,
+          302,
+          'the id is worth nothing',
+        )
+      })
+
+      it('works without a session', async () => {
+        const answer = await logout(server.browser(), { redirect: 'https://listed.example/bye' })
+        assert.equal(answer.headers['location'], 'https://listed.example/bye')
+      })
+
+      it('leaves other sessions of the same person alone', async () => {
+        const [one, other] = [await signedIn(server), await signedIn(server)]
+        await logout(one, { redirect: 'http://localhost:8080/' })
+        assert.equal(await isSignedIn(other), true)
+      })
+    })
+
+    it('keeps the session at a HEAD request', async () => {
+      const browser = await signedIn(server)
+      const answer = await browser.send('/logout.do', { method: 'HEAD' })
+      assert.notEqual(answer.status, 200)
+      assert.equal(await isSignedIn(browser), true)
+    })
+
+    it('refuses a form with a wrong anti-forgery value, and keeps the session', async () => {
+      const browser = await signedIn(server)
+      for (const form of [{ 'X-Svc-Csrf': 'A'.repeat(22) }, { 'X-Svc-Csrf': browser.csrf.slice(1) }]) {
+        assert.equal((await browser.send('/logout.do', { form })).status, 403)
+      }
+      const foreign = { form: { 'X-Svc-Csrf': browser.csrf }, headers: { origin: 'https://evil.example' } }
+      assert.equal((await browser.send('/logout.do', foreign)).status, 403)
+      assert.equal(await isSignedIn(browser), true)
+    })
+
+    it('signs out by the button in the header of our own pages', async () => {
+      const browser = await signedIn(server)
+      const home = await browser.send('/home')
+      const form = /<form class="person" action="(\/logout\.do)" method="post">/.exec(home.text)
+      assert.ok(form)
+      const answer = await browser.send('/logout.do', { form: hiddenFields(home.text) })
+      assert.equal(answer.status, 302)
+      assert.equal(answer.headers['location'], 'http://localhost:8080/login')
+      assert.equal(await isSignedIn(browser), false)
+    })
+  })
+}
+
+describe('/logout.do, RP-Initiated Logout in standard', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ config })
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  const asks = (answer: TestAnswer): boolean =>
+    answer.status === 200 && answer.text.includes('<form id="logout_confirmation"')
+  const isOver = (answer: TestAnswer): boolean => answer.status === 200 && answer.text.includes('You are signed out')
+
+  it('follows a verified hint at once to the registered URI, with state and nothing else', async () => {
+    const browser = await signedIn(server)
+    const id_token_hint = await hintOf(server, browser)
+    const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE, state: 'a b&c' })
+    assert.equal(answer.status, 302)
+    assert.equal(answer.headers['location'], `${BYE}?state=a%20b%26c`)
+    assert.equal(await isSignedIn(browser), false)
+  })
+
+  const targets: readonly { name: string; target: string; state?: string; want: string | 400 }[] = [
+    { name: 'without a state', target: BYE, want: BYE },
+    { name: 'with a query of its own', target: `${BYE}?x=1`, state: 's', want: `${BYE}?x=1&state=s` },
+    {
+      name: 'with a fragment',
+      target: 'https://auto.example/#/bye',
+      state: 's',
+      want: 'https://auto.example/?state=s#/bye',
+    },
+    {
+      name: 'of an application by its own scheme',
+      target: 'com.example.app://bye',
+      state: 's',
+      want: 'com.example.app://bye?state=s',
+    },
+    { name: 'that is a redirect URI only', target: 'https://auto.example/cb', want: 400 },
+    { name: 'that is longer', target: `${BYE}/more`, want: 400 },
+    { name: 'in another case', target: 'https://AUTO.example/bye', want: 400 },
+    { name: 'with another query', target: `${BYE}?x=2`, want: 400 },
+    { name: 'that the zone lists', target: 'https://listed.example/bye', want: 400 },
+    { name: 'of our own', target: 'http://localhost:8080/home', want: 400 },
+    { name: 'of anybody', target: 'https://evil.example/', want: 400 },
+    { name: 'that is a script, even a registered one', target: 'javascript:alert(1)', want: 400 },
+  ]
+  for (const { name, target, state, want } of targets) {
+    it(`${want === 400 ? 'refuses, and keeps the session, a target' : 'follows a hint to a target'} ${name}`, async () => {
+      const browser = await signedIn(server)
+      const id_token_hint = await hintOf(server, browser)
+      const answer = await logout(browser, {
+        id_token_hint,
+        post_logout_redirect_uri: target,
+        ...(state !== undefined && { state }),
+      })
+      if (want === 400) {
+        assert.equal(answer.status, 400)
+        assert.equal(answer.headers['location'], undefined)
+        assert.match(answer.text, /The post_logout_redirect_uri is not registered for this client\./)
+        assert.equal(await isSignedIn(browser), true)
+        return
+      }
+      assert.equal(answer.headers['location'], want)
+      assert.equal(await isSignedIn(browser), false)
+    })
+  }
+
+  it('takes a hint that expired', async () => {
+    const browser = await signedIn(server)
+    const id_token_hint = await hintOf(server, browser)
+    for (let minute = 0; minute < 70; minute += 20) {
+      server.clock.advance(1200)
+      assert.equal(await isSignedIn(browser), true)
+    }
+    assert.equal((await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE })).headers['location'], BYE)
+  })
+
+  it('takes a hint beside the client it was made for', async () => {
+    const browser = await signedIn(server)
+    const id_token_hint = await hintOf(server, browser)
+    const answer = await logout(browser, { id_token_hint, client_id: 'auto', post_logout_redirect_uri: BYE })
+    assert.equal(answer.headers['location'], BYE)
+  })
+
+  it('says that it is over where a hint names no target', async () => {
+    const browser = await signedIn(server)
+    const answer = await logout(browser, { id_token_hint: await hintOf(server, browser) })
+    assert.ok(isOver(answer))
+    assert.equal(setCookies(answer)['svc-session'], 'svc-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax')
+    assert.equal(await isSignedIn(browser), false)
+  })
+
+  it('refuses hints that are none, and keeps the session', async () => {
+    const browser = await signedIn(server)
+    const { id_token, access_token } = await tokensOf(server, browser)
+    const neighbour = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
+    const [head = '', body = '', signature = ''] = id_token.split('.')
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+    const forgedBody = Buffer.from(JSON.stringify({ ...claims, sub: 'other' })).toString('base64url')
+    const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
+    const hints = {
+      'an access token': access_token,
+      'a hint of another zone': (await tokensOf(server, neighbour, Z1_HOST)).id_token,
+      'a changed body': `${head}.${forgedBody}.${signature}`,
+      'a changed signature': `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+      'no signature': `${head}.${body}.`,
+      'no algorithm': `${none}.${body}.`,
+      'no token at all': 'x',
+      'three parts of nothing': '..',
+      'a very long text': `${head}.${'a'.repeat(40_000)}.${signature}`.slice(0, 12_000),
+    }
+    for (const [name, id_token_hint] of Object.entries(hints)) {
+      const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE })
+      assert.equal(answer.status, 400, name)
+      assert.equal(answer.headers['location'], undefined, name)
+      assert.match(answer.text, /The id_token_hint was not issued by this server\./, name)
+      assert.equal(await isSignedIn(browser), true, name)
+    }
+  })
+
+  it('refuses a hint beside another client, and keeps the session', async () => {
+    const browser = await signedIn(server)
+    const answer = await logout(browser, {
+      id_token_hint: await hintOf(server, browser),
+      client_id: 'app',
+      post_logout_redirect_uri: BYE,
+    })
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, /The id_token_hint does not belong to this client\./)
+    assert.equal(await isSignedIn(browser), true)
+  })
+
+  const doubts: readonly { name: string; query: (browser: Browser) => Promise<Readonly<Record<string, string>>> }[] = [
+    { name: 'nothing vouches for it', query: async () => ({}) },
+    { name: 'only a client is named', query: async () => ({ client_id: 'auto' }) },
+    {
+      name: 'a target comes without a hint',
+      query: async () => ({ client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' }),
+    },
+    {
+      name: 'the hint is somebody else’s',
+      query: async () => ({
+        id_token_hint: await hintOf(server, await signedIn(server, 'joel', 'wombat')),
+        post_logout_redirect_uri: BYE,
+        state: 's',
+      }),
+    },
+    {
+      name: 'the hint is of another session',
+      query: async () => ({
+        id_token_hint: await hintOf(server, await signedIn(server)),
+        post_logout_redirect_uri: BYE,
+        state: 's',
+      }),
+    },
+  ]
+  for (const { name, query } of doubts) {
+    it(`asks first when ${name}, and ends the session when told so`, async () => {
+      const browser = await signedIn(server)
+      const asked = await query(browser)
+      const page = await logout(browser, asked)
+      assert.ok(asks(page), page.text)
+      assert.equal(await isSignedIn(browser), true)
+      assert.match(page.text, /<form id="logout_confirmation" action="\/logout\.do" method="post"/)
+      const fields = hiddenFields(page.text.slice(page.text.indexOf('logout_confirmation')))
+      assert.deepEqual(fields, { 'X-Svc-Csrf': browser.csrf, ...asked, confirmed: 'true' })
+
+      const { 'X-Svc-Csrf': _, ...bare } = fields
+      assert.ok(asks(await browser.send('/logout.do', { form: bare })), 'not without the anti-forgery value')
+      assert.equal(
+        (await browser.send('/logout.do', { form: { ...fields, 'X-Svc-Csrf': 'A'.repeat(22) } })).status,
+        403,
+      )
+      assert.equal(await isSignedIn(browser), true)
+
+      const done = await browser.send('/logout.do', { form: fields })
+      if (asked['id_token_hint'] === undefined) assert.ok(isOver(done), 'without a hint it leads nowhere')
+      else assert.equal(done.headers['location'], `${BYE}?state=s`)
+      assert.equal(await isSignedIn(browser), false)
+    })
+  }
+
+  it('never leads anywhere without a hint', async () => {
+    const browser = server.browser()
+    const answer = await logout(browser, { client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' })
+    assert.ok(isOver(answer))
+    assert.equal(answer.headers['location'], undefined)
+  })
+
+  it('follows a hint although the session is gone', async () => {
+    const id_token_hint = await hintOf(server, await signedIn(server))
+    const answer = await logout(server.browser(), { id_token_hint, post_logout_redirect_uri: BYE, state: 's' })
+    assert.equal(answer.headers['location'], `${BYE}?state=s`)
+  })
+
+  it('ignores redirect beside a hint or a target', async () => {
+    const browser = await signedIn(server)
+    assert.ok(asks(await logout(browser, { redirect: 'https://listed.example/bye', post_logout_redirect_uri: BYE })))
+    const id_token_hint = await hintOf(server, browser)
+    assert.ok(isOver(await logout(browser, { redirect: 'https://listed.example/bye', id_token_hint })))
+  })
+
+  it('takes a form of the client without an anti-forgery value', async () => {
+    const browser = await signedIn(server)
+    const id_token_hint = await hintOf(server, browser)
+    const answer = await browser.send('/logout.do', {
+      form: { id_token_hint, post_logout_redirect_uri: BYE, state: 's' },
+    })
+    assert.equal(answer.status, 302)
+    assert.equal(answer.headers['location'], `${BYE}?state=s`)
+  })
+
+  it('asks again by GET for a form of another site, which comes without the session', async () => {
+    const browser = await signedIn(server)
+    const id_token_hint = await hintOf(server, browser)
+    const form = { id_token_hint, post_logout_redirect_uri: BYE, state: 's' }
+    const bounced = await server.send('/logout.do', { form, headers: { origin: 'https://auto.example' } })
+    assert.equal(bounced.status, 303)
+    assert.deepEqual(setCookies(bounced), {}, 'a session is not ended unseen')
+    const done = await browser.send(bounced.location().pathname + bounced.location().search)
+    assert.equal(done.headers['location'], `${BYE}?state=s`)
+    assert.equal(await isSignedIn(browser), false)
+  })
+
+  it('is not done by a form of just any site', async () => {
+    const browser = await signedIn(server)
+    const bounced = await server.send('/logout.do', { form: { x: '1' }, headers: { origin: 'https://evil.example' } })
+    assert.ok(asks(await browser.send(bounced.location().pathname + bounced.location().search)))
+    assert.equal(await isSignedIn(browser), true)
+  })
+})
+
+describe('/logout.do, post_logout_redirect_uri in uaa', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ mode: 'uaa', config })
+  })
+  after(() => server.stop())
+
+  const cases: readonly { name: string; query: (hint: string) => Readonly<Record<string, string>>; want: string }[] = [
+    {
+      name: 'wins over redirect',
+      query: () => ({ post_logout_redirect_uri: 'https://listed.example/bye', redirect: 'http://localhost:8080/home' }),
+      want: 'https://listed.example/bye',
+    },
+    {
+      name: 'is followed for the client that is named',
+      query: () => ({ post_logout_redirect_uri: 'https://auto.example/cb', client_id: 'auto' }),
+      want: 'https://auto.example/cb',
+    },
+    {
+      name: 'is followed for the client of the hint',
+      query: hint => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: hint }),
+      want: 'https://auto.example/cb',
+    },
+    {
+      name: 'leads to the default for a bad hint, whatever client is named',
+      query: () => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: 'x', client_id: 'auto' }),
+      want: 'http://localhost:8080/login',
+    },
+    {
+      name: 'comes without state',
+      query: hint => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: hint, state: 's' }),
+      want: 'https://auto.example/cb',
+    },
+    {
+      name: 'leads to the default when nothing knows it',
+      query: () => ({ post_logout_redirect_uri: 'https://evil.example/' }),
+      want: 'http://localhost:8080/login',
+    },
+    { name: 'may be absent', query: () => ({}), want: 'http://localhost:8080/login' },
+  ]
+  for (const { name, query, want } of cases) {
+    it(`${name}, and nobody is asked`, async () => {
+      const browser = await signedIn(server)
+      const answer = await logout(browser, query(await hintOf(server, browser)))
+      assert.equal(answer.status, 302)
+      assert.equal(answer.headers['location'], want)
+      assert.equal(await isSignedIn(browser), false)
+    })
+  }
+
+  it('takes a form only with the anti-forgery value', async () => {
+    const browser = await signedIn(server)
+    assert.equal((await browser.send('/logout.do', { form: { redirect: 'http://localhost:8080/' } })).status, 403)
+    assert.equal(await isSignedIn(browser), true)
+    const done = await browser.send('/logout.do', {
+      form: { redirect: 'http://localhost:8080/home', 'X-Svc-Csrf': browser.csrf },
+    })
+    assert.equal(done.headers['location'], 'http://localhost:8080/home')
+    const nobody = await server.browser().send('/logout.do', { form: {} })
+    assert.equal(nobody.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
+  })
+})
+
+describe('/logout.do, what a zone configures', () => {
+  for (const mode of MODES) {
+    it(`has a default of its own and a name of its own for redirect, in ${mode}`, async () => {
+      const logoutLinks = {
+        redirectUrl: 'https://portal.example/',
+        redirectParameterName: 'next',
+        whitelist: ['https://listed.example/bye'],
+      }
+      const server = await startServer({ mode, config: { bootstrap, zone_config: { links: { logout: logoutLinks } } } })
+      try {
+        const go = async (query: Readonly<Record<string, string>>) =>
+          (await logout(await signedIn(server), query)).headers['location']
+        assert.equal(await go({ next: 'https://listed.example/bye' }), 'https://listed.example/bye')
+        assert.equal(await go({ next: 'https://evil.example/' }), 'https://portal.example/')
+        const browser = await signedIn(server)
+        const own = await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
+        assert.equal(own.headers['location'], 'https://portal.example/')
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { MODES } from '../support/oauth.ts'
+
+const CLAIMS =
+  'sub user_name origin iss auth_time amr acr client_id aud zid grant_type user_id azp scope exp iat jti rev_sig cid given_name family_name phone_number email'.split(
+    ' ',
+  )
+const CONFIGURATION = '/.well-known/openid-configuration'
+
+async function withServer(
+  mode: CompatibilityMode,
+  config: Readonly<Record<string, unknown>>,
+  work: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startServer({ mode, config })
+  try {
+    await work(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** The members that the specified interface names, in its order, as far as they do not depend on the mode. */
+const specified = (base: string) => ({
+  authorization_endpoint: `${base}/oauth/authorize`,
+  token_endpoint: `${base}/oauth/token`,
+  userinfo_endpoint: `${base}/userinfo`,
+  jwks_uri: `${base}/token_keys`,
+  end_session_endpoint: `${base}/logout.do`,
+  scopes_supported: ['openid', 'profile', 'email', 'phone', 'roles', 'user_attributes'],
+  subject_types_supported: ['public'],
+  response_types_supported: ['code'],
+  id_token_encryption_alg_values_supported: ['none'],
+  claim_types_supported: ['normal'],
+  claims_parameter_supported: false,
+  service_documentation: `${base}/`,
+  ui_locales_supported: ['en-US'],
+  code_challenge_methods_supported: ['S256', 'plain'],
+})
+
+describe(`GET ${CONFIGURATION}`, () => {
+  it('has in standard what the interface names first, then what is really there (M4)', () =>
+    withServer('standard', {}, async server => {
+      const answer = await server.send(CONFIGURATION)
+      assert.equal(answer.status, 200)
+      assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+      const base = server.baseUrl
+      assert.deepEqual(answer.json(), {
+        issuer: base,
+        ...specified(base),
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+        token_endpoint_auth_signing_alg_values_supported: [],
+        id_token_signing_alg_values_supported: ['RS256'],
+        claims_supported: [...CLAIMS, 'name', 'preferred_username', 'email_verified', 'updated_at', 'sid'],
+        grant_types_supported: ['authorization_code', 'client_credentials', 'password', 'refresh_token'],
+        response_modes_supported: ['query'],
+        introspection_endpoint: `${base}/introspect`,
+        introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        authorization_response_iss_parameter_supported: true,
+        request_parameter_supported: false,
+        request_uri_parameter_supported: false,
+      })
+    }))
+
+  it('has in uaa the members that the interface names and no other (M4)', () =>
+    withServer('uaa', {}, async server => {
+      assert.deepEqual((await server.send(CONFIGURATION)).json(), {
+        issuer: `${server.baseUrl}/oauth/token`,
+        ...specified(server.baseUrl),
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        token_endpoint_auth_signing_alg_values_supported: ['RS256', 'HS256'],
+        id_token_signing_alg_values_supported: ['RS256', 'HS256'],
+        claims_supported: CLAIMS,
+      })
+    }))
+
+  for (const mode of MODES) {
+    it(`is the same at every place where a client may look (M2, M3), ${mode}`, () =>
+      withServer(mode, {}, async server => {
+        const { text } = await server.send(CONFIGURATION)
+        for (const path of [`/oauth/token${CONFIGURATION}`, '/.well-known/oauth-authorization-server']) {
+          const answer = await server.send(path)
+          assert.deepEqual([answer.status, answer.text], [200, text], path)
+        }
+      }))
+
+    it(`fits its URL: the issuer followed by the well-known path leads here (M1), ${mode}`, () =>
+      withServer(mode, {}, async server => {
+        const { issuer } = (await server.send(CONFIGURATION)).json()
+        const path = new URL(`${String(issuer)}${CONFIGURATION}`).pathname
+        assert.equal((await server.send(path)).json()['issuer'], issuer)
+      }))
+
+    it(`is below the path of the base URL, and for RFC 8414 at its origin (M3), ${mode}`, () =>
+      withServer(mode, { base_url: 'https://id.example:8443/sso' }, async server => {
+        const base = 'https://id.example:8443/sso'
+        const answer = await server.send(`/sso${CONFIGURATION}`)
+        const issuer = mode === 'standard' ? base : `${base}/oauth/token`
+        assert.equal(answer.json()['issuer'], issuer)
+        assert.equal(answer.json()['token_endpoint'], `${base}/oauth/token`)
+        const atOrigin = `/.well-known/oauth-authorization-server${new URL(issuer).pathname}`
+        for (const path of [atOrigin, '/sso/.well-known/oauth-authorization-server']) {
+          assert.equal((await server.send(path)).text, answer.text, path)
+        }
+        assert.notEqual((await server.send(CONFIGURATION)).status, 200)
+      }))
+
+    it(`has the configured issuer of the zone (M1), ${mode}`, () =>
+      withServer(mode, { zone_config: { issuer: 'https://login.example/tenant' } }, async server => {
+        const told = (await server.send(CONFIGURATION)).json()
+        assert.equal(told['issuer'], `https://login.example/tenant${mode === 'uaa' ? '/oauth/token' : ''}`)
+        assert.equal(told['token_endpoint'], `${server.baseUrl}/oauth/token`)
+      }))
+
+    it(`never follows the Host header, ${mode}`, () =>
+      withServer(mode, {}, async server => {
+        const { text } = await server.send(CONFIGURATION)
+        for (const host of ['localhost:9999', 'LOCALHOST', 'localhost.']) {
+          assert.equal((await server.send(CONFIGURATION, { host })).text, text, host)
+        }
+        const forged = {
+          'x-forwarded-host': 'evil.example',
+          'x-forwarded-proto': 'https',
+          forwarded: 'host=evil.example',
+        }
+        assert.equal((await server.send(CONFIGURATION, { headers: forged })).text, text)
+      }))
+  }
+
+  it('tells only endpoints that exist', () =>
+    withServer('standard', {}, async server => {
+      const told = (await server.send(CONFIGURATION)).json()
+      const urls = Object.entries(told).filter(([name]) => /_endpoint$|_uri$/.test(name))
+      assert.ok(urls.length >= 6)
+      for (const [name, url] of urls) {
+        const answer: TestAnswer = await server.send(new URL(String(url)).pathname)
+        assert.notEqual(answer.status, 404, name)
+      }
+    }))
+
+  it('is also for HEAD, and for no other method', () =>
+    withServer('standard', {}, async server => {
+      const head = await server.send(CONFIGURATION, { method: 'HEAD' })
+      assert.deepEqual([head.status, head.text], [200, ''])
+      assert.equal((await server.send(CONFIGURATION, { method: 'POST' })).status, 404)
+    }))
+})

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { APP, changeUser, MODES, passwordTokens, refused, tokensOf, verified } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const client = (id: string, more: object) => ({
+  client_id: id,
+  client_secret: 'secret',
+  authorized_grant_types: ['password'],
+  scope: ['openid', 'cloud.*'],
+  ...more,
+})
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    client('own', { allowedproviders: ['svc'] }),
+    client('foreign', { allowedproviders: ['ldap'] }),
+    client('nobody', { allowedproviders: [] }),
+    client('strict', { required_user_groups: ['cloud.write'] }),
+    client('wild', {}),
+    client('scopeless', { scope: [] }),
+  ],
+  users: [
+    ...usualBootstrap.users,
+    { userName: 'stranger', password: 'secret', emails: [{ value: 'stranger@example.org' }], verified: false },
+    { userName: 'gone', password: 'secret', emails: [{ value: 'gone@example.org' }], active: false },
+    { userName: 'late', password: 'secret', emails: [{ value: 'late@example.org' }] },
+  ],
+}
+
+type Form = Readonly<Record<string, string>>
+const GRANT = { grant_type: 'password', username: 'marissa', password: 'koala' }
+
+const accepted: readonly { readonly name: string; readonly form: Form; readonly basic?: readonly [string, string] }[] =
+  [
+    { name: 'a user name in any case', form: { username: 'MARISSA' } },
+    { name: 'the origin of the internal accounts as a hint', form: { login_hint: '{"origin":"svc"}' } },
+    { name: 'a hint that is encoded once more', form: { login_hint: '%7B%22origin%22%3A%22svc%22%7D' } },
+    { name: 'a client that allows the internal accounts', form: { scope: 'openid' }, basic: ['own', 'secret'] },
+    { name: 'that origin as a hint too', form: { login_hint: '{"origin":"svc"}' }, basic: ['own', 'secret'] },
+  ]
+
+interface Rejected extends Refusal {
+  readonly name: string
+  readonly form?: Form
+  readonly basic?: readonly [string, string]
+}
+
+const BASIC = 'Basic realm="SVC/client", error="unauthorized", error_description='
+const badCredentials = {
+  want: { standard: '400 invalid_grant', uaa: '401 invalid_client' },
+  description: 'Bad credentials',
+} as const
+const missing = { want: { standard: '400 invalid_request', uaa: '401 invalid_client' } } as const
+const HINT =
+  'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.'
+
+const rejected: readonly Rejected[] = [
+  { name: 'a wrong password', form: { password: 'Koala' }, ...badCredentials },
+  { name: 'an unknown user', form: { username: 'nobody' }, ...badCredentials },
+  { name: 'an account that was deactivated', form: { username: 'gone', password: 'secret' }, ...badCredentials },
+  { name: 'a wrong password of an account that is not verified', form: { username: 'stranger' }, ...badCredentials },
+  { name: 'a user name of SQL', form: { username: "' or 1=1 --" }, ...badCredentials },
+  { name: 'an e-mail address that is no user name', form: { username: 'marissa@example.org' }, ...badCredentials },
+  { name: 'a password of 60 KiB', form: { password: 'p'.repeat(60_000) }, ...badCredentials },
+  { name: 'an empty password', form: { password: '' }, ...missing, description: 'No password supplied' },
+  { name: 'an empty user name', form: { username: '' }, ...missing },
+  {
+    name: 'an account that is not verified',
+    form: { username: 'stranger', password: 'secret' },
+    want: { standard: '400 invalid_grant', uaa: '403 access_denied' },
+    description: 'Account not verified',
+  },
+  {
+    name: 'a hint of an origin that does not exist',
+    form: { login_hint: '{"origin":"nowhere"}' },
+    want: { standard: '400 invalid_request', uaa: '401 unauthorized' },
+    description: HINT,
+  },
+  {
+    name: 'a hint of an origin that the client does not allow',
+    form: { login_hint: '{"origin":"svc"}' },
+    basic: ['foreign', 'secret'],
+    want: { standard: '400 unauthorized_client', uaa: '401 unauthorized' },
+    description: "Client is not authorized for specified user's identity provider.",
+  },
+  {
+    name: 'a client that allows no provider which takes passwords',
+    basic: ['foreign', 'secret'],
+    want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
+    description: 'The client is not authorized for any identity provider that supports password grant.',
+  },
+  {
+    name: 'a client that allows no provider at all',
+    basic: ['nobody', 'secret'],
+    want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
+  },
+  {
+    name: 'a scope that the client has not',
+    form: { scope: 'cloud.read jobs.run' },
+    want: '400 invalid_scope',
+    description: 'jobs.run is invalid. Please use a valid scope name in the request',
+  },
+  {
+    name: 'scopes none of which the user may have',
+    form: { scope: 'cloud.write' },
+    want: '400 invalid_scope',
+    description: '[cloud.write] is invalid. This user is not allowed any of the requested scopes',
+  },
+  {
+    name: 'a user who lacks a group that the client requires',
+    basic: ['strict', 'secret'],
+    want: '400 invalid_scope',
+    description: "User does not meet the client's required group criteria.",
+  },
+  {
+    name: 'a user of a client whose only scope is the empty one',
+    basic: ['scopeless', 'secret'],
+    want: '400 invalid_scope',
+    description: '[svc.none] is invalid. This user is not allowed any of the requested scopes',
+  },
+]
+
+for (const mode of MODES) {
+  describe(`grant_type=password, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+    const send = (form: Form, basic: readonly [string, string] = APP): Promise<TestAnswer> =>
+      server.token({ ...GRANT, ...form }, { basic })
+
+    it('answers every token, and needs no approval', async () => {
+      const answer = await send({})
+      assert.deepEqual(Object.keys(answer.json()), [
+        'access_token',
+        'token_type',
+        'id_token',
+        'refresh_token',
+        'expires_in',
+        'scope',
+        'jti',
+      ])
+      const words = tokensOf(answer).scope.split(' ').toSorted()
+      assert.deepEqual(
+        words,
+        mode === 'standard' ? ['cloud.read', 'email', 'openid', 'profile'] : ['cloud.read', 'openid', 'profile'],
+      )
+    })
+
+    for (const { name, form, basic } of accepted) {
+      it(`accepts ${name}`, async () => assert.match(tokensOf(await send(form, basic)).scope, /\bopenid\b/))
+    }
+
+    for (const { name, form = {}, basic, ...refusal } of rejected) {
+      it(`refuses ${name}`, async () => {
+        await refused(server, mode, () => send(form, basic), refusal)
+      })
+    }
+
+    const challenges = [
+      { name: 'a wrong password', form: { password: 'wrong' }, want: `${BASIC}"Bad credentials"` },
+      { name: 'a missing password', form: { password: '' }, want: `${BASIC}"No password supplied"` },
+      {
+        name: 'an unverified account',
+        form: { username: 'stranger', password: 'secret' },
+        want: 'Basic realm="SVC/client"',
+      },
+      { name: 'a useless hint', form: { login_hint: '{"origin":"nowhere"}' }, want: `${BASIC}"${HINT}"` },
+    ]
+    for (const { name, form, want } of challenges) {
+      it(`challenges ${name} like a client in uaa, and has nothing to challenge in standard`, async () => {
+        const { headers } = await send(form)
+        assert.equal(headers['www-authenticate'], mode === 'uaa' ? want : undefined)
+      })
+    }
+
+    it('refuses a request without a user name or a password', async () => {
+      for (const { username, password } of [{ username: 'marissa' }, { password: 'koala' }] as Form[]) {
+        const form = { grant_type: 'password', ...(username && { username }), ...(password && { password }) }
+        await refused(server, mode, () => server.token(form, { basic: APP }), missing)
+      }
+    })
+
+    it('grants the groups that a wildcard of the client covers', async () => {
+      assert.deepEqual(
+        tokensOf(await send({}, ['wild', 'secret']))
+          .scope.split(' ')
+          .toSorted(),
+        ['cloud.read', 'openid'],
+      )
+    })
+
+    it('expands a wildcard of the request to the groups of the user', async () => {
+      assert.equal(tokensOf(await send({ scope: 'cloud.*' }, ['wild', 'secret'])).scope, 'cloud.read')
+    })
+
+    it('refuses a wildcard where the client has none', async () => {
+      await refused(server, mode, () => send({ scope: 'cloud.*' }), { want: '400 invalid_scope' })
+    })
+
+    it('drops an OpenID scope that the client lacks beside openid, or refuses it (A7)', async () => {
+      const answer = await send({ scope: 'openid phone offline_access' })
+      if (mode === 'standard') assert.equal(tokensOf(answer).scope, 'openid')
+      else assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_scope'])
+    })
+
+    it('knows who signed in when, and how', async () => {
+      const { payload } = await verified(server, (await passwordTokens(server)).id_token, { audience: 'app' })
+      assert.equal(payload['auth_time'], server.clock.now().getTime() / 1000)
+      assert.deepEqual(payload['amr'], ['pwd'])
+    })
+
+    it('refuses an account whose password is to be changed', async () => {
+      await changeUser(server, 'late', { passwordChangeRequired: true })
+      await refused(server, mode, () => send({ username: 'late', password: 'secret' }), {
+        want: { standard: '400 invalid_grant', uaa: '401 unauthorized' },
+        description: 'password change required',
+        challenge: mode === 'uaa' ? `${BASIC}"password change required"` : null,
+      })
+    })
+
+    it('refuses an account of another origin, whatever the password', async () => {
+      const { passwordHash: _, ...late } = (await server.store.users.findByName('svc', 'svc', 'late')) ?? assert.fail()
+      await server.store.users.insert('svc', { ...late, id: 'shadow', userName: 'shadow', origin: 'ldap' })
+      for (const password of ['', 'secret']) {
+        const answer = await send({ username: 'shadow', password })
+        assert.equal(answer.status, mode === 'standard' ? 400 : 401)
+      }
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}
+
+describe('the providers of a zone', () => {
+  const disabled = { originKey: 'svc', type: 'svc', name: 'svc', active: false }
+  const outcome = async (
+    mode: CompatibilityMode,
+    config: Readonly<Record<string, unknown>>,
+    { form = {}, basic = APP }: { form?: Form; basic?: readonly [string, string] } = {},
+  ): Promise<string> => {
+    const server = await startServer({ mode, config })
+    try {
+      const answer = await server.token({ ...GRANT, ...form }, { basic })
+      return `${answer.status} ${answer.json<{ error?: string }>().error ?? 'tokens'}`
+    } finally {
+      await server.stop()
+    }
+  }
+  const off = { bootstrap: { ...bootstrap, identity_providers: [disabled] } }
+  const cases = [
+    {
+      name: 'refuse everybody when the internal one is disabled (C11)',
+      config: off,
+      standard: '400 invalid_grant',
+      uaa: '401 unauthorized',
+    },
+    {
+      name: 'are still barred to a client that does not allow the disabled one',
+      config: off,
+      options: { basic: ['foreign', 'secret'] as const },
+      standard: '400 unauthorized_client',
+      uaa: '401 invalid_client',
+    },
+    {
+      name: 'do not fit a hint of the disabled one',
+      config: off,
+      options: { form: { login_hint: '{"origin":"svc"}' } },
+      standard: '400 invalid_request',
+      uaa: '401 unauthorized',
+    },
+    {
+      name: 'may have the internal one as the default',
+      config: { bootstrap, zone_config: { defaultIdentityProvider: 'svc' } },
+      standard: '200 tokens',
+      uaa: '200 tokens',
+    },
+    {
+      name: 'are asked all the same when the default is none that takes passwords',
+      config: { bootstrap, zone_config: { defaultIdentityProvider: 'nowhere' } },
+      standard: '200 tokens',
+      uaa: '200 tokens',
+    },
+  ]
+  for (const { name, config, options, ...want } of cases) {
+    for (const mode of MODES) {
+      it(`${name}, ${mode}`, async () => assert.equal(await outcome(mode, config, options), want[mode]))
+    }
+  }
+})
+
+describe('the allowed groups of a zone', () => {
+  it('leave a user only them and the default ones', async () => {
+    const users = usualBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'cloud.write'] }))
+    const server = await startServer({
+      config: {
+        bootstrap: { ...usualBootstrap, users },
+        zone_config: { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.write'] } },
+      },
+    })
+    try {
+      const { scope } = await passwordTokens(server)
+      assert.deepEqual(scope.split(' ').toSorted(), ['cloud.write', 'email', 'openid'])
+    } finally {
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { Tokens } from '../support/oauth.ts'
+import { exchange, insertCode, isAlive, MODES, passwordTokens, refresh, refused, tokensOf } from '../support/oauth.ts'
+
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
+const S256 = { codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', codeChallengeMethod: 'S256' } as const
+
+const unusable = {
+  want: { standard: '400 invalid_grant', uaa: '401 invalid_token' },
+  description: 'The token expired, was revoked, or the token ID is incorrect.',
+} as const
+
+for (const mode of MODES) {
+  for (const format of ['opaque', 'jwt'] as const) {
+    describe(`rotation by the zone's policy, ${format} refresh tokens, ${mode}`, () => {
+      let server: TestServer
+      before(async () => {
+        const zoneConfig = { tokenPolicy: { refreshTokenRotate: true, refreshTokenFormat: format } }
+        server = await startServer({ mode, config: { zone_config: zoneConfig } })
+      })
+      after(() => server.stop())
+
+      it('answers another refresh token each time', async () => {
+        const first = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        const third = tokensOf(await refresh(server, second.refresh_token))
+        assert.equal(new Set([first, second, third].map(tokens => tokens.refresh_token)).size, 3)
+      })
+
+      it('keeps all scopes for the next one, also when fewer were asked for', async () => {
+        const first = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token, { scope: 'openid' }))
+        assert.equal(tokensOf(await refresh(server, second.refresh_token)).scope, first.scope)
+      })
+
+      it('does not prolong the life of the first one (RFC 9700 §4.14.2)', async () => {
+        const first = await passwordTokens(server)
+        server.clock.advance(2_592_000 - 10)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        if (format === 'jwt') {
+          const [before, now] = [decodeJwt(first.refresh_token), decodeJwt(second.refresh_token)]
+          assert.deepEqual([now.iat, now.exp], [before.iat, before.exp])
+        }
+        server.clock.advance(10)
+        const { want } = unusable
+        await refused(server, mode, () => refresh(server, second.refresh_token), { want, description: /expired/ })
+      })
+
+      it('refuses a token that was exchanged, and revokes its family in standard (T10)', async () => {
+        const first = await passwordTokens(server)
+        const stranger = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        await refused(server, mode, () => refresh(server, first.refresh_token), unusable)
+        const survives = mode === 'uaa'
+        for (const { access_token: token } of [first, second]) assert.equal(await isAlive(server, token), survives)
+        assert.equal((await refresh(server, second.refresh_token)).status, survives ? 200 : 400)
+        tokensOf(await refresh(server, stranger.refresh_token))
+      })
+
+      it('notices the second use whatever else is wrong with the request', async () => {
+        const first = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        await refused(server, mode, () => refresh(server, first.refresh_token, { scope: 'cloud.write' }), unusable)
+        assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
+      })
+
+      it('does not count a refused request as the use', async () => {
+        const { refresh_token: token } = await passwordTokens(server)
+        await refresh(server, token, { scope: 'cloud.write' })
+        await refresh(server, token, {}, ['app', 'wrong'])
+        await refresh(server, token, { token_format: 'saml' })
+        await refresh(server, token, {}, ['auto', 'auto-secret'])
+        tokensOf(await refresh(server, token))
+      })
+
+      it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    })
+  }
+
+  describe(`rotation for public clients, ${mode}`, () => {
+    const YEAR = 365 * 86_400
+    let server: TestServer
+    before(async () => {
+      const clients = usualBootstrap.clients.map(client =>
+        client.client_id === 'spa' ? { ...client, access_token_validity: YEAR, refresh_token_validity: 600 } : client,
+      )
+      server = await startServer({ mode, config: { bootstrap: { ...usualBootstrap, clients } } })
+    })
+    after(() => server.stop())
+    const start = async (): Promise<Tokens> => {
+      const code = await insertCode(server, { clientId: 'spa', scopes: ['openid', 'cloud.read'], ...S256 })
+      return tokensOf(await exchange(server, code, { client_id: 'spa', code_verifier: VERIFIER }, null))
+    }
+    const next = (token: string): Promise<TestAnswer> => refresh(server, token, { client_id: 'spa' }, null)
+
+    it('happens without any policy', async () => {
+      const first = await start()
+      assert.notEqual(tokensOf(await next(first.refresh_token)).refresh_token, first.refresh_token)
+    })
+
+    it('keeps a revoked family dead for as long as an access token of it could have lived', async () => {
+      const first = await start()
+      tokensOf(await next(first.refresh_token))
+      await refused(server, mode, () => next(first.refresh_token), unusable)
+      server.clock.advance(YEAR - 10)
+      while ((await server.store.purge(server.clock.now())) > 0);
+      assert.equal(await isAlive(server, first.access_token), mode === 'uaa')
+    })
+  })
+}

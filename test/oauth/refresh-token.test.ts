@@ -1,0 +1,408 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt, SignJWT } from 'jose'
+import type { Client } from '../../src/model/client.ts'
+import type { User } from '../../src/model/user.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { Refusal, Tokens } from '../support/oauth.ts'
+import {
+  APP,
+  approve,
+  AUTO,
+  changeClient,
+  changeUser,
+  clientNamed,
+  exchange,
+  insertCode,
+  isAlive,
+  MODES,
+  passwordTokens,
+  refresh,
+  refused,
+  tokensOf,
+  userNamed,
+  verified,
+} from '../support/oauth.ts'
+
+const unusable = { standard: '400 invalid_grant', uaa: '401 invalid_token' }
+const GONE = 'The token expired, was revoked, or the token ID is incorrect.'
+
+const odd: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
+  {
+    name: 'an empty value',
+    token: '',
+    want: '400 invalid_request',
+    description: 'refresh_token parameter not provided',
+  },
+  { name: 'a value that nobody issued', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
+  { name: 'a blank', token: ' ', want: unusable, description: GONE },
+  { name: 'a value of SQL', token: "' or 1=1 --", want: unusable, description: GONE },
+  { name: 'a value of 30 KiB', token: 'r'.repeat(30_000), want: unusable, description: GONE },
+  { name: 'a value of 60 KiB', token: 'r'.repeat(60_000), want: unusable, description: 'The token is too long.' },
+  { name: 'two dots', token: '..', want: unusable, description: 'The token is malformed.' },
+  {
+    name: 'something like a JWT',
+    token: 'e30.e30.e30',
+    want: unusable,
+    description: 'kid claim not found in JWT token header',
+  },
+]
+
+for (const mode of MODES) {
+  describe(`grant_type=refresh_token, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(() => server.stop())
+
+    it('answers new tokens and the same refresh token, which lives on', async () => {
+      const first = await passwordTokens(server)
+      const second = tokensOf(await refresh(server, first.refresh_token))
+      assert.equal(second.refresh_token, first.refresh_token)
+      assert.notEqual(second.access_token, first.access_token)
+      assert.equal(second.scope, first.scope)
+      assert.equal(tokensOf(await refresh(server, first.refresh_token)).refresh_token, first.refresh_token)
+      assert.ok(await isAlive(server, second.access_token))
+    })
+
+    it('narrows the scope for one answer only', async () => {
+      const { refresh_token: token, scope } = await passwordTokens(server)
+      const narrow = tokensOf(await refresh(server, token, { scope: 'cloud.read' }))
+      assert.deepEqual([narrow.scope, narrow.id_token], ['cloud.read', undefined])
+      assert.equal(tokensOf(await refresh(server, token)).scope, scope)
+    })
+
+    it('makes the access token opaque when that is asked for', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      const opaque = tokensOf(await refresh(server, token, { token_format: 'opaque' }))
+      assert.match(opaque.access_token, /^[0-9a-f]{32}$/)
+      assert.equal(opaque.refresh_token, token)
+    })
+
+    it('makes the access token revocable, because the refresh token is stored', async () => {
+      const { access_token: token } = tokensOf(await refresh(server, (await passwordTokens(server)).refresh_token))
+      assert.equal(decodeJwt(token)['revocable'], true)
+    })
+
+    it('copies what is known of the sign-in, and not the nonce', async () => {
+      const code = await insertCode(server, { nonce: 'n', amr: ['pwd', 'otp'] })
+      const first = tokensOf(await exchange(server, code))
+      server.clock.advance(600)
+      const second = tokensOf(await refresh(server, first.refresh_token, {}, AUTO))
+      const before = decodeJwt(first.id_token)
+      const { payload: now } = await verified(server, second.id_token, { audience: 'auto' })
+      for (const claim of ['iss', 'sub', 'aud', 'azp', 'auth_time', 'amr', 'sid', 'grant_type']) {
+        assert.deepEqual(now[claim], before[claim], claim)
+      }
+      assert.deepEqual([before['nonce'], now['nonce']], ['n', undefined])
+      assert.equal(now.iat, Number(before.iat) + 600)
+      const access = decodeJwt(second.access_token)
+      assert.deepEqual([access['grant_type'], access['nonce']], ['authorization_code', undefined])
+    })
+
+    for (const { name, token, ...refusal } of odd) {
+      it(`refuses ${name}`, async () => {
+        await refused(server, mode, () => refresh(server, token), refusal)
+      })
+    }
+
+    it('refuses a request without a refresh token', async () => {
+      await refused(server, mode, () => server.token({ grant_type: 'refresh_token' }, { basic: APP }), {
+        want: '400 invalid_request',
+        description: 'refresh_token parameter not provided',
+      })
+    })
+
+    for (const format of ['jwt', 'opaque']) {
+      it(`refuses an access token (${format})`, async () => {
+        const { access_token: token } = await passwordTokens(server, { token_format: format })
+        await refused(server, mode, () => refresh(server, token), {
+          want: unusable,
+          description: 'Invalid refresh token.',
+        })
+      })
+    }
+
+    it('refuses an ID token', async () => {
+      const { id_token: token } = await passwordTokens(server)
+      await refused(server, mode, () => refresh(server, token), {
+        want: unusable,
+        description: 'Invalid refresh token.',
+      })
+    })
+
+    it('refuses the refresh token of another client, which keeps it', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      await refused(server, mode, () => refresh(server, token, {}, AUTO), {
+        want: '400 invalid_grant',
+        description: 'Wrong client for this refresh token: app',
+      })
+      tokensOf(await refresh(server, token))
+    })
+
+    it('refuses a wider scope than was granted, and says what was', async () => {
+      const { refresh_token: token } = await passwordTokens(server, { scope: 'openid cloud.read' })
+      const answer = await refused(server, mode, () => refresh(server, token, { scope: 'openid profile' }), {
+        want: '400 invalid_scope',
+        description: 'Unable to narrow the scope of the client authentication to [openid, profile].',
+      })
+      assert.deepEqual(String(answer.json()['scope']).split(' ').toSorted(), ['cloud.read', 'openid'])
+    })
+
+    it('refuses an expired one', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      server.clock.advance(2_592_000)
+      const date = server.clock.now().toISOString()
+      await refused(server, mode, () => refresh(server, token), {
+        want: unusable,
+        description: `Invalid refresh token expired at ${date}`,
+      })
+    })
+
+    it('takes one until its last second', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      server.clock.advance(2_592_000 - 1)
+      tokensOf(await refresh(server, token))
+    })
+
+    it('refuses a public call for the token of a client that authenticated', async () => {
+      await changeClient(server, 'app', { allowPublic: true })
+      const { refresh_token: token } = await passwordTokens(server)
+      await refused(server, mode, () => refresh(server, token, { client_id: 'app' }, null), {
+        want: unusable,
+        description: 'Refresh without client authentication not allowed.',
+      })
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`a refresh token whose ground is gone, ${mode}`, () => {
+    const MISMATCH = 'revocable signature mismatch'
+    interface Loss extends Refusal {
+      readonly name: string
+      readonly user?: Partial<User>
+      readonly client?: (client: Client) => Partial<Client>
+    }
+    const losses: readonly Loss[] = [
+      {
+        name: 'the user changed the password',
+        user: { passwordRevision: 'next' },
+        want: unusable,
+        description: MISMATCH,
+      },
+      {
+        name: 'the user changed the e-mail address',
+        user: { email: 'm@example.org' },
+        want: unusable,
+        description: MISMATCH,
+      },
+      { name: 'the user got another name', user: { userName: 'mary' }, want: unusable, description: MISMATCH },
+      { name: 'the salt of the user changed', user: { salt: 'salt' }, want: unusable, description: MISMATCH },
+      { name: 'the account was deactivated', user: { active: false }, want: unusable },
+      {
+        name: 'the salt of the client changed',
+        client: () => ({ tokenSalt: 'salt' }),
+        want: unusable,
+        description: MISMATCH,
+      },
+      {
+        name: 'the client got a second secret',
+        client: ({ secrets }) => ({ secrets: [...secrets, { hash: 'x', revision: 'second' }] }),
+        want: unusable,
+        description: 'Invalid refresh token: revocable signature mismatch',
+      },
+      {
+        name: 'the client lost a scope',
+        client: ({ scope }) => ({ scope: scope.filter(each => each !== 'cloud.read') }),
+        want: unusable,
+        description: 'Some required "granted_scopes" are missing: [cloud.read]'.replaceAll(
+          '"',
+          mode === 'uaa' ? '"' : '?',
+        ),
+      },
+      {
+        name: 'the client requires a group that the user lacks',
+        client: () => ({ requiredUserGroups: ['cloud.write'] }),
+        want: unusable,
+        description: "User does not meet the client's required group criteria.",
+      },
+      {
+        name: 'the client lost the grant',
+        client: () => ({ authorizedGrantTypes: ['password'] }),
+        want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
+        description: 'Unauthorized grant type',
+      },
+    ]
+    for (const { name, user, client, ...refusal } of losses) {
+      it(`is refused when ${name}`, async () => {
+        const server = await startServer({ mode })
+        try {
+          const { refresh_token: token } = await passwordTokens(server)
+          if (user) await changeUser(server, 'marissa', user)
+          if (client) await changeClient(server, 'app', client(await clientNamed(server, 'app')))
+          await refused(server, mode, () => refresh(server, token), refusal)
+        } finally {
+          await server.stop()
+        }
+      })
+    }
+  })
+
+  describe(`the approvals behind a refresh token, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(() => server.stop())
+
+    const byCode = async (): Promise<Tokens> =>
+      tokensOf(
+        await exchange(
+          server,
+          await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] }),
+          {},
+          APP,
+        ),
+      )
+    const missing = (scopes: string): Refusal => ({
+      want: unusable,
+      description: `Invalid token (some requested scopes are not approved): [${scopes}]`,
+    })
+
+    it('must be there for a code of a client that is not autoapproved', async () => {
+      const { refresh_token: token } = await byCode()
+      await refused(server, mode, () => refresh(server, token), missing('openid, cloud.read'))
+      await approve(server, ['openid', 'cloud.read'], 'APPROVED')
+      tokensOf(await refresh(server, token))
+    })
+
+    it('are asked only for the scopes of the request', async () => {
+      await approve(server, ['cloud.read'], 'DENIED')
+      const { refresh_token: token } = await byCode()
+      await refused(server, mode, () => refresh(server, token), missing('cloud.read'))
+      tokensOf(await refresh(server, token, { scope: 'openid' }))
+    })
+
+    it('end', async () => {
+      await approve(server, ['openid', 'cloud.read'], 'APPROVED')
+      const { refresh_token: token } = await byCode()
+      server.clock.advance(3600)
+      await refused(server, mode, () => refresh(server, token), missing('openid, cloud.read'))
+    })
+
+    it('are no matter to a client that was told the password', async () => {
+      tokensOf(await refresh(server, (await passwordTokens(server)).refresh_token))
+    })
+  })
+
+  describe(`a refresh token as JWT, ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { zone_config: { tokenPolicy: { refreshTokenFormat: 'jwt' } } } })
+    })
+    after(() => server.stop())
+
+    it('has the claims of §5.4 and works', async () => {
+      const { refresh_token: token, scope } = await passwordTokens(server)
+      const { payload } = await verified(server, token)
+      const user = await userNamed(server, 'marissa')
+      const now = server.clock.now().getTime() / 1000
+      const { jti, rev_sig: signature, grant_id: grant, ...rest } = payload
+      assert.match(String(jti), /^[0-9a-f]{32}-r$/)
+      assert.match(String(signature), /^[0-9a-f]{1,8}$/)
+      assert.match(String(grant), /^[0-9a-f]{32}$/)
+      assert.deepEqual(rest, {
+        sub: user.id,
+        iat: now,
+        exp: now + 2_592_000,
+        cid: 'app',
+        client_id: 'app',
+        iss: `${server.baseUrl}${mode === 'uaa' ? '/oauth/token' : ''}`,
+        zid: 'svc',
+        aud: ['cloud', 'openid', 'app'],
+        granted_scopes: scope.split(' '),
+        amr: ['pwd'],
+        auth_time: now,
+        grant_type: 'password',
+        user_name: 'marissa',
+        origin: 'svc',
+        user_id: user.id,
+      })
+      const second = tokensOf(await refresh(server, token))
+      assert.equal(second.refresh_token, token)
+      assert.equal(decodeJwt(second.access_token)['revocable'], undefined, 'nothing is stored')
+    })
+
+    it('is opaque all the same beside an opaque access token', async () => {
+      const { refresh_token: token } = await passwordTokens(server, { token_format: 'opaque' })
+      assert.match(token, /^[0-9a-f]{32}-r$/)
+    })
+
+    it('is refused with another signature', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      const { payload, header } = await verified(server, token)
+      const forged = await new SignJWT(payload)
+        .setProtectedHeader({ alg: 'HS256', kid: String(header.kid) })
+        .sign(new Uint8Array(32))
+      for (const value of [forged, `${token.slice(0, -6)}AAAAAA`]) {
+        await refused(server, mode, () => refresh(server, value), {
+          want: unusable,
+          description: 'Could not verify token signature.',
+        })
+      }
+    })
+
+    it('is no access token', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      assert.equal(await isAlive(server, token), false)
+      assert.equal((await server.send('/userinfo', { bearer: token })).status, 401)
+    })
+  })
+}
+
+describe('the policies of refresh tokens', () => {
+  it('keep one refresh token per client and user when that is wanted', async () => {
+    const server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenUnique: true } } } })
+    try {
+      const first = await passwordTokens(server)
+      const other = await passwordTokens(server, {}, AUTO)
+      const joel = await passwordTokens(server, { username: 'joel', password: 'wombat' })
+      const second = await passwordTokens(server)
+      await refused(server, 'standard', () => refresh(server, first.refresh_token), {
+        want: '400 invalid_grant',
+        description: GONE,
+      })
+      for (const [token, basic] of [
+        [second, APP],
+        [other, AUTO],
+        [joel, APP],
+      ] as const) {
+        tokensOf(await refresh(server, token.refresh_token, {}, basic))
+      }
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('are of the zone unless the client has its own', async () => {
+    const clients = usualBootstrap.clients.map(client =>
+      client.client_id === 'auto' ? { ...client, refresh_token_validity: 50 } : client,
+    )
+    const server = await startServer({
+      config: {
+        bootstrap: { ...usualBootstrap, clients },
+        zone_config: { tokenPolicy: { refreshTokenValidity: 100, refreshTokenFormat: 'jwt' } },
+      },
+    })
+    try {
+      for (const [basic, seconds] of [
+        [APP, 100],
+        [AUTO, 50],
+      ] as const) {
+        const { iat = 0, exp } = decodeJwt((await passwordTokens(server, {}, basic)).refresh_token)
+        assert.equal(exp, iat + seconds)
+      }
+    } finally {
+      await server.stop()
+    }
+  })
+})

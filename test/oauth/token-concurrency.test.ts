@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { exchange, insertCode, isAlive, passwordTokens, refresh, SERVICE, tokensOf } from '../support/oauth.ts'
+
+const COUNT = 20
+const together = (send: () => Promise<TestAnswer>): Promise<readonly TestAnswer[]> =>
+  Promise.all(Array.from({ length: COUNT }, send))
+const config = { zone_config: { tokenPolicy: { refreshTokenRotate: true } } }
+
+for (const kind of DATABASE_KINDS) {
+  describe(`requests at the same moment, ${kind}`, () => {
+    let database: TestDatabase
+    /** Two processes' worth of servers over one database: what one remembers, the other cannot know. */
+    let servers: readonly TestServer[]
+    let server: TestServer
+    before(async () => {
+      database = await freshDatabase(kind)
+      const first = await startServer({ database: database.url, config })
+      servers = [first, await startServer({ database: database.url, config, clock: first.clock })]
+      server = first
+    })
+    after(async () => {
+      for (const each of servers) await each.stop()
+      await database.drop()
+    })
+    const next = (index: number): TestServer => servers[index % servers.length] ?? server
+
+    it('exchange one code once (RFC 6749 §4.1.2), and what it gave is dead with the second attempt', async () => {
+      const code = await insertCode(server)
+      let index = 0
+      const answers = await together(() => exchange(next(index++), code))
+      const [winner, ...others] = answers.filter(({ status }) => status === 200)
+      assert.ok(winner)
+      assert.equal(others.length, 0)
+      const refusals = answers.filter(answer => answer !== winner)
+      assert.deepEqual(
+        new Set(refusals.map(answer => `${answer.status} ${String(answer.json()['error'])}`)),
+        new Set(['400 invalid_grant']),
+      )
+      for (const each of servers) assert.equal(await isAlive(each, tokensOf(winner).access_token), false)
+    })
+
+    it('refresh one rotating token once (RFC 9700 §4.14.2), and its family is dead with the second attempt', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      let index = 0
+      const answers = await together(() => refresh(next(index++), token))
+      const [winner, ...others] = answers.filter(({ status }) => status === 200)
+      assert.ok(winner)
+      assert.equal(others.length, 0)
+      const refusals = answers.filter(answer => answer !== winner)
+      assert.deepEqual(
+        new Set(refusals.map(answer => `${answer.status} ${String(answer.json()['error'])}`)),
+        new Set(['400 invalid_grant']),
+      )
+      const given = tokensOf(winner)
+      for (const each of servers) {
+        assert.equal(await isAlive(each, given.access_token), false)
+        assert.equal((await refresh(each, given.refresh_token)).status, 400)
+      }
+    })
+
+    it('are all answered where nothing is used up, each with a token of its own', async () => {
+      let index = 0
+      const form = { grant_type: 'client_credentials', token_format: 'opaque' }
+      const answers = await together(() => next(index++).token(form, { basic: SERVICE }))
+      const tokens = answers.map(answer => tokensOf(answer).access_token)
+      assert.equal(new Set(tokens).size, COUNT)
+      for (const token of tokens) assert.ok(await isAlive(server, token))
+    })
+
+    it('logged no fault in all this', () => {
+      for (const { faults } of servers) assert.deepEqual(faults, [])
+    })
+  })
+}

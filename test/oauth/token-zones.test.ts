@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { privatePem } from '../support/config.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { Tokens } from '../support/oauth.ts'
+import {
+  APP,
+  AUTO,
+  insertCode,
+  isAlive,
+  MODES,
+  refused,
+  RESOURCE,
+  SERVICE,
+  tokensOf,
+  verified,
+} from '../support/oauth.ts'
+
+const ZONES = [
+  { id: 'z1', host: 'z1.localhost:8080', password: 'koala-1' },
+  { id: 'z2', host: 'z2.localhost:8080', password: 'koala-2' },
+] as const
+type TestZone = (typeof ZONES)[number]
+const [one, two] = ZONES
+
+/** Each zone has the same clients and the same user names; only the password of the user differs. */
+const zoneRecord = (id: string, password: string, config: object) => ({
+  id,
+  subdomain: id,
+  name: id,
+  config,
+  bootstrap: { ...usualBootstrap, users: [{ ...usualBootstrap.users[0], password }] },
+})
+
+const configWith = (keys: (zone: string) => object) => ({
+  bootstrap: {
+    ...usualBootstrap,
+    identity_zones: [
+      ...ZONES.map(({ id, password }) => zoneRecord(id, password, keys(id))),
+      { ...zoneRecord('off', 'koala', {}), active: false },
+    ],
+  },
+})
+
+const pem = privatePem('rsa', 2048)
+const sharedKey = { tokenPolicy: { activeKeyId: 'same', keys: { same: { signingKey: pem, signingAlg: 'RS256' } } } }
+const settings = [
+  { name: 'with keys of their own', keys: () => ({}) },
+  { name: 'with one and the same key', keys: () => sharedKey },
+]
+
+for (const mode of MODES) {
+  for (const { name, keys } of settings) {
+    describe(`two zones ${name}, ${mode}`, () => {
+      let server: TestServer
+      before(async () => (server = await startServer({ mode, config: configWith(keys) })))
+      after(() => server.stop())
+
+      const token = (
+        { host }: { host: string },
+        form: Readonly<Record<string, string>>,
+        basic: readonly [string, string] = APP,
+      ): Promise<TestAnswer> => server.token(form, { host, basic })
+      const signIn = async (zone: TestZone, form: Readonly<Record<string, string>> = {}): Promise<Tokens> =>
+        tokensOf(await token(zone, { grant_type: 'password', username: 'marissa', password: zone.password, ...form }))
+      const introspect = async ({ host }: { host: string }, value: string): Promise<unknown> =>
+        (await server.send('/introspect', { host, form: { token: value }, basic: RESOURCE })).json()['active']
+
+      it('sign with the issuer and id of the zone, verifiable with its keys', async () => {
+        for (const zone of ZONES) {
+          const issuer = `http://${zone.host}${mode === 'uaa' ? '/oauth/token' : ''}`
+          const tokens = await signIn(zone)
+          for (const value of [tokens.access_token, tokens.id_token]) {
+            const { payload } = await verified(server, value, { host: zone.host, issuer, audience: 'app' })
+            assert.equal(payload['zid'], zone.id)
+          }
+        }
+      })
+
+      it('have users of their own under the same name', async () => {
+        const [first, second] = await Promise.all(ZONES.map(zone => signIn(zone)))
+        assert.notEqual(decodeJwt(first?.access_token ?? '').sub, decodeJwt(second?.access_token ?? '').sub)
+        const foreign = { grant_type: 'password', username: 'marissa', password: two.password }
+        await refused(server, mode, () => token(one, foreign), {
+          want: { standard: '400 invalid_grant', uaa: '401 invalid_client' },
+        })
+      })
+
+      it('have clients of their own under the same id', async () => {
+        const client = await server.store.clients.find('z1', 'service')
+        assert.ok(client)
+        await server.store.clients.update('z1', { ...client, secrets: [], authorities: ['jobs.run'] })
+        const form = { grant_type: 'client_credentials' }
+        await refused(server, mode, () => token(one, form, SERVICE), { want: '401 invalid_client' })
+        assert.equal(tokensOf(await token(two, form, SERVICE)).scope, 'jobs.run jobs.read')
+      })
+
+      for (const format of ['jwt', 'opaque']) {
+        it(`do not take each other's access tokens (${format}), and neither does the default zone`, async () => {
+          const { access_token: value } = await signIn(one, { token_format: format })
+          assert.equal(await introspect(one, value), true)
+          for (const { host } of [two, { host: 'localhost:8080' }]) {
+            assert.equal(await introspect({ host }, value), false)
+            const answer = await server.send('/userinfo', { host, bearer: value })
+            assert.deepEqual([answer.status, answer.json()['error']], [401, 'invalid_token'])
+          }
+        })
+      }
+
+      it("do not take each other's refresh tokens", async () => {
+        const { refresh_token: value } = await signIn(one)
+        const form = { grant_type: 'refresh_token', refresh_token: value }
+        const want = { standard: '400 invalid_grant', uaa: '401 invalid_token' }
+        await refused(server, mode, () => token(two, form), { want })
+        tokensOf(await token(one, form))
+      })
+
+      it("do not take each other's codes, and do not burn them", async () => {
+        const code = await insertCode(server, { zoneId: 'z1' })
+        const form = { grant_type: 'authorization_code', code }
+        await refused(server, mode, () => token(two, form, AUTO), { want: '400 invalid_grant' })
+        tokensOf(await token(one, form, AUTO))
+      })
+
+      it("do not count each other's failed sign-ins", async () => {
+        for (let attempt = 0; attempt < 6; attempt += 1) {
+          await token(one, { grant_type: 'password', username: 'marissa', password: 'wrong' })
+        }
+        await signIn(two)
+        server.clock.advance(300)
+      })
+
+      it('publish their own keys and metadata', async () => {
+        for (const { host } of ZONES) {
+          const base = `http://${host}`
+          const told = (await server.send('/.well-known/openid-configuration', { host })).json()
+          assert.equal(told['issuer'], `${base}${mode === 'uaa' ? '/oauth/token' : ''}`)
+          assert.equal(told['token_endpoint'], `${base}/oauth/token`)
+          assert.equal(told['jwks_uri'], `${base}/token_keys`)
+        }
+        const documents = await Promise.all(
+          ZONES.map(async ({ host }) => (await server.send('/token_keys', { host })).text),
+        )
+        assert.equal(new Set(documents).size, name === 'with keys of their own' ? 2 : 1)
+      })
+
+      it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    })
+  }
+}
+
+describe('a zone by its host name', () => {
+  let server: TestServer
+  before(async () => (server = await startServer({ config: configWith(() => ({})) })))
+  after(() => server.stop())
+  const form = { grant_type: 'client_credentials' }
+
+  const hosts = [
+    { name: 'in any case', host: 'Z1.LocalHost:8080', want: 'z1' },
+    { name: 'with another port', host: 'z1.localhost:1', want: 'z1' },
+    { name: 'without a port', host: 'z1.localhost', want: 'z1' },
+    { name: 'with the dot at the end of a full name', host: 'z1.localhost.', want: 'z1' },
+    { name: 'of the base URL', host: 'localhost:8080', want: 'svc' },
+  ]
+  for (const { name, host, want } of hosts) {
+    it(`is found ${name}`, async () => {
+      const { access_token: token } = tokensOf(await server.token(form, { host, basic: SERVICE }))
+      assert.equal(decodeJwt(token)['zid'], want)
+    })
+  }
+
+  const strangers = [
+    { name: 'an unknown subdomain', host: 'z9.localhost:8080' },
+    { name: 'an inactive zone', host: 'off.localhost:8080' },
+    { name: 'a subdomain below a zone', host: 'x.z1.localhost:8080' },
+  ]
+  for (const { name, host } of strangers) {
+    for (const path of [
+      '/oauth/token',
+      '/introspect',
+      '/token_keys',
+      '/userinfo',
+      '/.well-known/openid-configuration',
+    ]) {
+      it(`is not there for ${name}: ${path}`, async () => {
+        const method = /token$|introspect/.test(path) ? 'POST' : 'GET'
+        const request = { host, basic: SERVICE, ...(method === 'POST' && { form }) }
+        assert.equal((await server.send(path, { method, ...request })).status, 404)
+      })
+    }
+  }
+
+  it('is never chosen by a forwarded host', async () => {
+    const headers = {
+      'x-forwarded-host': 'z1.localhost',
+      'x-identity-zone-id': 'z1',
+      'x-identity-zone-subdomain': 'z1',
+    }
+    const { access_token: token } = tokensOf(await server.token(form, { headers, basic: SERVICE }))
+    assert.equal(decodeJwt(token)['zid'], 'svc')
+    assert.ok(await isAlive(server, token))
+  })
+})

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { APP, MODES, SERVICE, refused, tokensOf } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const CREDENTIALS = 'grant_type=client_credentials'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+interface Case extends Refusal {
+  readonly name: string
+  readonly path?: string
+  readonly request: TestRequest
+}
+
+const malformed: readonly Case[] = [
+  {
+    name: 'a body of JSON',
+    request: { body: '{"grant_type":"client_credentials"}', headers: { 'content-type': 'application/json' } },
+    want: '400 invalid_request',
+    description: 'The content type must be application/x-www-form-urlencoded',
+  },
+  {
+    name: 'a multipart body',
+    request: { body: CREDENTIALS, headers: { 'content-type': 'multipart/form-data; boundary=x' } },
+    want: '400 invalid_request',
+  },
+  {
+    name: 'a content type that only begins like the right one',
+    request: { body: CREDENTIALS, headers: { 'content-type': 'application/x-www-form-urlencodedx' } },
+    want: '400 invalid_request',
+  },
+  { name: 'a body without a content type', request: { body: CREDENTIALS }, want: '400 invalid_request' },
+  {
+    name: 'another charset',
+    request: {
+      body: CREDENTIALS,
+      headers: { 'content-type': 'application/x-www-form-urlencoded; charset=iso-8859-1' },
+    },
+    want: '400 invalid_request',
+    description: 'The charset must be UTF-8',
+  },
+  {
+    name: 'bytes that are not UTF-8',
+    request: { body: latin1(`${CREDENTIALS}&x=\xff`), headers: FORM },
+    want: '400 invalid_request',
+    description: 'The request body is not UTF-8',
+  },
+  {
+    name: 'percent-codes that are not UTF-8',
+    request: { form: `${CREDENTIALS}&x=%ff` },
+    want: '400 invalid_request',
+    description: 'A parameter is not properly percent-encoded UTF-8',
+  },
+  { name: 'half a percent-code', request: { form: `${CREDENTIALS}&x=%4` }, want: '400 invalid_request' },
+  { name: 'a percent sign alone', request: { form: `${CREDENTIALS}&x=100%` }, want: '400 invalid_request' },
+  { name: 'an overlong percent-code', request: { form: `${CREDENTIALS}&x=%c0%80` }, want: '400 invalid_request' },
+  {
+    name: 'a raw NUL in a value',
+    request: { form: `${CREDENTIALS}&scope=jobs.run\0` },
+    want: '400 invalid_request',
+    description: 'NUL characters are not allowed in parameters',
+  },
+  { name: 'a percent-encoded NUL in a value', request: { form: `${CREDENTIALS}&x=%00` }, want: '400 invalid_request' },
+  { name: 'a NUL in a name', request: { form: `${CREDENTIALS}&x%00y=1` }, want: '400 invalid_request' },
+  {
+    name: 'a body of more than 64 KiB',
+    request: { form: `${CREDENTIALS}&x=${'a'.repeat(64 * 1024)}` },
+    want: '413 invalid_request',
+    description: 'The request body is too large',
+  },
+  {
+    name: 'more than a thousand parameters',
+    request: { form: `${CREDENTIALS}${Array.from({ length: 1000 }, (_, index) => `&p${index}=`).join('')}` },
+    want: '400 invalid_request',
+    description: 'Too many parameters',
+  },
+  {
+    name: 'parameters in the query',
+    path: '/oauth/token?scope=jobs.run',
+    request: { form: CREDENTIALS },
+    want: '406 query_string_not_allowed',
+    description: 'Parameters must be passed in the body of the request',
+  },
+  {
+    name: 'everything in the query and nothing in the body',
+    path: `/oauth/token?${CREDENTIALS}&client_id=service&client_secret=service-secret`,
+    request: { method: 'POST', form: '' },
+    want: '406 query_string_not_allowed',
+  },
+  {
+    name: 'a doubly encoded grant type',
+    request: { form: 'grant_type=client%255Fcredentials' },
+    want: '400 unsupported_grant_type',
+    description: 'Unsupported grant type',
+  },
+  { name: 'an empty body', request: { form: '' }, want: '400 invalid_request', description: 'Missing grant type' },
+  { name: 'no body', request: { method: 'POST' }, want: '400 invalid_request', description: 'Missing grant type' },
+  {
+    name: 'an empty grant type',
+    request: { form: 'grant_type=' },
+    want: '400 invalid_request',
+    description: 'Missing grant type',
+  },
+  {
+    name: 'a grant type without a value',
+    request: { form: 'grant_type' },
+    want: '400 invalid_request',
+    description: 'Missing grant type',
+  },
+]
+
+const common: readonly Case[] = [
+  {
+    name: 'an unknown grant type',
+    request: { form: 'grant_type=magic' },
+    want: '400 unsupported_grant_type',
+    description: 'Unsupported grant type',
+  },
+  {
+    name: 'a grant type in capitals',
+    request: { form: 'grant_type=CLIENT_CREDENTIALS' },
+    want: '400 unsupported_grant_type',
+  },
+  {
+    name: 'a grant type that is a property of every object',
+    request: { form: 'grant_type=constructor' },
+    want: '400 unsupported_grant_type',
+  },
+  {
+    name: 'the implicit grant (C11)',
+    request: { form: 'grant_type=implicit' },
+    want: { standard: '400 unsupported_grant_type', uaa: '400 invalid_grant' },
+    description: 'Implicit grant type not supported from token endpoint',
+  },
+  {
+    name: 'a grant that the client lacks (C11)',
+    request: { form: 'grant_type=password&username=marissa&password=koala' },
+    want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
+    description: 'Unauthorized grant type',
+  },
+  {
+    name: 'a token format that does not exist',
+    request: { form: `${CREDENTIALS}&token_format=saml` },
+    want: '400 invalid_request',
+    description: 'The token_format must be jwt or opaque',
+  },
+]
+
+const METHODS = ['GET', 'PUT', 'DELETE', 'PATCH'] as const
+
+for (const mode of MODES) {
+  describe(`POST /oauth/token, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(() => server.stop())
+    const send = (path: string, request: TestRequest): Promise<TestAnswer> =>
+      server.send(path, { method: 'POST', basic: SERVICE, ...request })
+
+    it('answers with the members, content type and cache headers of RFC 6749 §5.1', async () => {
+      const answer = await send('/oauth/token', { form: CREDENTIALS })
+      assert.equal(answer.status, 200)
+      assert.equal(answer.headers['content-type'], 'application/json;charset=UTF-8')
+      assert.equal(answer.headers['cache-control'], 'no-store')
+      assert.equal(answer.headers['pragma'], 'no-cache')
+      const { access_token: token, jti, ...rest } = answer.json()
+      assert.equal(String(token).split('.').length, 3)
+      assert.match(String(jti), /^[0-9a-f]{32}$/)
+      const seconds = mode === 'standard' ? 3600 : 43_200
+      assert.deepEqual(rest, { token_type: 'bearer', expires_in: seconds, scope: 'jobs.run jobs.read' })
+    })
+
+    for (const { name, path = '/oauth/token', request, ...refusal } of [...malformed, ...common]) {
+      it(`refuses ${name}`, async () => {
+        await refused(server, mode, () => send(path, request), refusal)
+      })
+    }
+
+    for (const method of METHODS) {
+      it(`answers 405 to ${method}`, async () => {
+        const answer = await refused(server, mode, () => send('/oauth/token', { method }), {
+          want: '405 method_not_allowed',
+          description: `Request method '${method}' not supported`,
+          challenge: null,
+        })
+        assert.equal(answer.headers['allow'], 'POST')
+      })
+    }
+
+    it('answers 405 without a body to HEAD', async () => {
+      const answer = await send('/oauth/token', { method: 'HEAD' })
+      assert.deepEqual([answer.status, answer.text], [405, ''])
+    })
+
+    it('answers 405 to GET even with a complete request in the query', async () => {
+      const path = `/oauth/token?${CREDENTIALS}&client_id=service&client_secret=service-secret`
+      await refused(server, mode, () => server.send(path), { want: '405 method_not_allowed' })
+    })
+
+    const accepted = [
+      { name: 'a content type in any case', headers: { 'content-type': 'Application/X-WWW-Form-URLEncoded' } },
+      { name: 'the charset UTF-8', headers: { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' } },
+      { name: 'a charset in quotes', headers: { 'content-type': 'application/x-www-form-urlencoded;charset="utf-8"' } },
+      { name: 'any Accept header', headers: { ...FORM, accept: 'text/html' } },
+    ]
+    for (const { name, headers } of accepted) {
+      it(`takes ${name}`, async () => {
+        tokensOf(await send('/oauth/token', { body: CREDENTIALS, headers }))
+      })
+    }
+
+    it('ignores parameters that it does not know, and empty ones', async () => {
+      const { scope } = tokensOf(
+        await send('/oauth/token', { form: `${CREDENTIALS}&scope=&nonce=n&x=y&token_format=` }),
+      )
+      assert.equal(scope, 'jobs.run jobs.read')
+    })
+
+    it('lets the first of two values win, or refuses both (A3)', async () => {
+      const sending = () => send('/oauth/token', { form: `${CREDENTIALS}&scope=jobs.run&scope=jobs.read` })
+      if (mode === 'uaa') return assert.equal(tokensOf(await sending()).scope, 'jobs.run')
+      await refused(server, mode, sending, {
+        want: '400 invalid_request',
+        description: 'The parameter scope must not be repeated',
+      })
+    })
+
+    it('answers ten thousand scopes at once, with a refusal', async () => {
+      const scope = Array.from({ length: 10_000 }, (_, index) => `s${index}`).join('+')
+      await refused(server, mode, () => send('/oauth/token', { form: `${CREDENTIALS}&scope=${scope}` }), {
+        want: '400 invalid_scope',
+        description: 'Invalid scope: s0',
+      })
+    })
+
+    it('answers ten thousand wildcards for a user, with a refusal', async () => {
+      const scope = Array.from({ length: 10_000 }, () => '*').join('.')
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope }
+      await refused(server, mode, () => server.token(form, { basic: APP }), { want: '400 invalid_scope' })
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}
+
+describe('the error_description', () => {
+  const cases = [
+    {
+      mode: 'standard',
+      name: 'repeats what was sent only in the characters of RFC 6749 A.8 (R8)',
+      want: 'Invalid scope: ?q??u?',
+    },
+    { mode: 'uaa', name: 'repeats what was sent as it is, escaped for JSON', want: 'Invalid scope: \u00e9q"\\u\u007f' },
+  ] as const
+  for (const { mode, name, want } of cases) {
+    it(`${name}, ${mode}`, async () => {
+      const server = await startServer({ mode })
+      try {
+        const form = { grant_type: 'client_credentials', scope: '\u00e9q"\\u\u007f' }
+        assert.equal((await server.token(form, { basic: SERVICE })).json()['error_description'], want)
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})

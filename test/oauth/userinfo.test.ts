@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { changeUser, MODES, passwordTokens, refused, tokensOf, userNamed } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+
+const ALL = ['all', 'secret'] as const
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    {
+      client_id: 'all',
+      client_secret: 'secret',
+      authorized_grant_types: ['password', 'client_credentials'],
+      scope: ['openid', 'profile', 'email', 'phone', 'cloud.read'],
+      authorities: ['openid'],
+    },
+  ],
+  users: [
+    {
+      ...usualBootstrap.users[0],
+      phoneNumbers: [{ value: '+49 30 1234' }],
+    },
+    {
+      userName: 'nameless',
+      password: 'secret',
+      emails: [{ value: 'n@example.org' }],
+      name: { givenName: '', familyName: '' },
+    },
+  ],
+}
+
+for (const mode of MODES) {
+  describe(`/userinfo, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+    const tokenFor = async (scope: string, userName = 'marissa', password = 'koala'): Promise<string> =>
+      (await passwordTokens(server, { scope, username: userName, password }, ALL)).access_token
+    const send = (token: string, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.send('/userinfo', { bearer: token, ...request })
+
+    const profile = {
+      name: 'Marissa Bloggs',
+      given_name: 'Marissa',
+      family_name: 'Bloggs',
+    }
+    const email = { email: 'marissa@example.org', email_verified: true }
+    const phone = { phone_number: '+49 30 1234' }
+    const cases = [
+      { scope: 'openid', standard: {} },
+      { scope: 'openid profile', standard: { ...profile, preferred_username: 'marissa', updated_at: 1_768_478_400 } },
+      { scope: 'openid email', standard: email },
+      { scope: 'openid phone', standard: phone },
+    ]
+    for (const { scope, standard } of cases.filter(each => mode === 'standard' || !/email|phone/.test(each.scope))) {
+      it(`tells about the person what the mode says for "${scope}" (T6)`, async () => {
+        const answer = await send(await tokenFor(scope))
+        const { id } = await userNamed(server, 'marissa')
+        const { previous_logon_time: previous, ...told } = answer.json()
+        assert.deepEqual(told, {
+          user_id: id,
+          sub: id,
+          user_name: 'marissa',
+          ...(mode === 'standard' ? standard : { ...profile, ...email, ...phone }),
+        })
+        assert.ok(previous === null ? mode === 'uaa' : previous === undefined || typeof previous === 'number')
+        assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+      })
+    }
+
+    it('tells when the person signed in before, once that has happened', async () => {
+      const first = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
+      assert.equal(first['previous_logon_time'], mode === 'uaa' ? null : undefined)
+      const time = server.clock.now().getTime()
+      server.clock.advance(60)
+      const second = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
+      assert.equal(second['previous_logon_time'], time)
+    })
+
+    it('leaves out a name that is blank', async () => {
+      const told = (await send(await tokenFor('openid profile', 'nameless', 'secret'))).json()
+      for (const member of ['name', 'given_name', 'family_name', 'phone_number']) {
+        assert.equal(Object.hasOwn(told, member), false, member)
+      }
+    })
+
+    it('says in the ID token nothing blank either', async () => {
+      const { id_token: token } = await passwordTokens(
+        server,
+        { scope: 'openid profile', username: 'nameless', password: 'secret' },
+        ALL,
+      )
+      const claims: Record<string, unknown> = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      const blank = Object.entries(claims).filter(([, value]) => value === '' || value === null)
+      assert.deepEqual(blank, [])
+    })
+
+    it('follows a change of the account at once', async () => {
+      const token = await tokenFor('openid profile')
+      await changeUser(server, 'marissa', { givenName: 'Mary' })
+      assert.equal((await send(token)).json()['name'], 'Mary Bloggs')
+      await changeUser(server, 'marissa', { givenName: 'Marissa' })
+    })
+
+    it('takes an opaque token', async () => {
+      const { access_token: token } = await passwordTokens(server, { scope: 'openid', token_format: 'opaque' }, ALL)
+      assert.equal((await send(token)).status, 200)
+    })
+
+    it('takes the scheme in any case', async () => {
+      const headers = { authorization: `bEaReR ${await tokenFor('openid')}` }
+      assert.equal((await server.send('/userinfo', { headers })).status, 200)
+    })
+
+    it('takes a POST with the token in the header', async () => {
+      assert.equal((await send(await tokenFor('openid'), { method: 'POST' })).status, 200)
+    })
+
+    it('takes a POST with the token in the form (T5)', async () => {
+      assert.equal((await server.send('/userinfo', { form: { access_token: await tokenFor('openid') } })).status, 200)
+    })
+
+    for (const method of ['PUT', 'DELETE', 'PATCH']) {
+      it(`${mode === 'uaa' ? 'takes' : 'refuses'} ${method} (T5)`, async () => {
+        const token = await tokenFor('openid')
+        const answer = await send(token, { method })
+        assert.equal(answer.status, mode === 'uaa' ? 200 : 405)
+        if (mode === 'standard') assert.equal(answer.headers['allow'], 'GET, POST')
+      })
+    }
+
+    const REALM = 'Bearer realm="SVC/oauth"'
+    const full = 'Full authentication is required to access this resource'
+    const bare = `${REALM}${mode === 'uaa' ? `, error="unauthorized", error_description="${full}"` : ''}`
+    const refusals: readonly (Refusal & { readonly name: string; readonly request: () => Promise<TestRequest> })[] = [
+      {
+        name: 'no token (C6)',
+        request: async () => ({}),
+        want: '401 unauthorized',
+        description: full,
+        challenge: bare,
+      },
+      {
+        name: 'an empty token',
+        request: async () => ({ headers: { authorization: 'Bearer ' } }),
+        want: '401 unauthorized',
+      },
+      { name: 'another scheme', request: async () => ({ basic: ['all', 'secret'] }), want: '401 unauthorized' },
+      {
+        name: 'a token in the query',
+        request: async () => ({ query: { access_token: await tokenFor('openid') } }),
+        want: '401 unauthorized',
+      },
+      {
+        name: 'a token that nobody issued',
+        request: async () => ({ bearer: 'nonsense' }),
+        want: '401 invalid_token',
+        challenge: `${REALM}, error="invalid_token", error_description="The token expired, was revoked, or the token ID is incorrect."`,
+      },
+      {
+        name: 'a token of a megabyte',
+        request: async () => ({ bearer: `${'e'.repeat(1_000_000)}.e30.x` }),
+        want: '401 invalid_token',
+        description: 'The token is too long.',
+      },
+      {
+        name: 'a token without openid',
+        request: async () => ({ bearer: await tokenFor('cloud.read') }),
+        want: '403 access_denied',
+        description: 'Invalid token does not contain resource id (openid)',
+        challenge: `${REALM}, error="access_denied", error_description="Invalid token does not contain resource id (openid)"`,
+      },
+      {
+        name: 'the token of a client, even with openid',
+        request: async () => ({
+          bearer: tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: ALL })).access_token,
+        }),
+        want: '403 access_denied',
+      },
+      {
+        name: 'an ID token',
+        request: async () => ({ bearer: (await passwordTokens(server, {}, ALL)).id_token }),
+        want: { standard: '401 invalid_token', uaa: '403 access_denied' },
+      },
+      {
+        name: 'a token in two places',
+        request: async () => {
+          const token = await tokenFor('openid')
+          return { form: { access_token: token }, bearer: token }
+        },
+        want: '400 invalid_request',
+        description: 'The access token must be sent in one place only',
+      },
+    ]
+    for (const { name, request, ...refusal } of refusals) {
+      it(`refuses ${name}`, async () => {
+        const prepared = await request()
+        await refused(server, mode, () => server.send('/userinfo', prepared), refusal)
+      })
+    }
+
+    it('refuses a token once it expired', async () => {
+      const token = await tokenFor('openid')
+      server.clock.advance(mode === 'standard' ? 3600 : 43_200)
+      await refused(server, mode, () => send(token), {
+        want: '401 invalid_token',
+        description: `Invalid access token: expired at ${server.clock.now().toISOString()}`,
+      })
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+}

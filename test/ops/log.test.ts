@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import type { Log } from '../../src/ops/log.ts'
+import { createLog } from '../../src/ops/log.ts'
+
+/** What is written while `use` runs, line by line. */
+function linesOf(use: (log: Log) => void): readonly Record<string, unknown>[] {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-log-'))
+  const file = join(folder, 'log')
+  const fd = openSync(file, 'w')
+  try {
+    const log = createLog({ fd })
+    use(log)
+    log.flush()
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line))
+  } finally {
+    closeSync(fd)
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe('the log', () => {
+  it('has one line of JSON for each event, with its time and its level', () => {
+    const lines = linesOf(log => {
+      log.info('one\ntwo "three"')
+      log.warn('careful')
+      log.refusal('locked')
+    })
+    assert.deepEqual(
+      lines.map(({ level, msg }) => ({ level, msg })),
+      [
+        { level: 30, msg: 'one\ntwo "three"' },
+        { level: 40, msg: 'careful' },
+        { level: 30, msg: 'locked' },
+      ],
+    )
+    for (const { time } of lines) assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+
+  it('has the stack of a fault, and of what caused it', () => {
+    const [line] = linesOf(log => log.fault('GET /home', new TypeError('outer', { cause: new Error('inner') })))
+    assert.equal(line?.['level'], 50)
+    assert.equal(line['msg'], 'GET /home')
+    assert.match(JSON.stringify(line['err']), /TypeError.*outer.*inner/)
+  })
+
+  it('marks the audit trail, so that it can be told from the rest', () => {
+    const [line] = linesOf(log =>
+      log.audit({ type: 'UserAuthenticationSuccess', zoneId: 'svc', principal: 'u-1', origin: 'svc' }),
+    )
+    assert.equal(line?.['log'], 'audit')
+    assert.equal(line['msg'], 'UserAuthenticationSuccess')
+    assert.equal(line['principal'], 'u-1')
+    assert.equal(line['zoneId'], 'svc')
+  })
+})

@@ -1,0 +1,123 @@
+// A browser without a window for a real server: keeps cookies, follows nothing, one HTTP request at a time per call.
+import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+
+/** One request. */
+export interface Outgoing {
+  readonly method?: string
+  readonly form?: Readonly<Record<string, string>>
+  /** `client_id:secret` in a Basic header. */
+  readonly basic?: readonly [clientId: string, secret: string]
+  readonly bearer?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The connections that may be used; a fresh one unless given. */
+  readonly agent?: Agent
+}
+
+/** One answer, read to its end. */
+export interface Incoming {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The body as JSON. */
+  json(): Record<string, unknown>
+}
+
+/** Sends one request; rejects when the connection ends before the answer does. */
+export function send(url: string, outgoing: Outgoing = {}): Promise<Incoming> {
+  const { form, basic, bearer, agent = new Agent() } = outgoing
+  const body = form === undefined ? undefined : new URLSearchParams(form).toString()
+  const headers: Record<string, string> = { ...outgoing.headers }
+  if (body !== undefined) headers['content-type'] = 'application/x-www-form-urlencoded'
+  if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
+  if (basic) headers['authorization'] = `Basic ${btoa(basic.map(encodeURIComponent).join(':'))}`
+  if (bearer !== undefined) headers['authorization'] = `Bearer ${bearer}`
+  const method = outgoing.method ?? (body === undefined ? 'GET' : 'POST')
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { method, headers, agent, family: 4 }, response => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(parts).toString()
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, headers, text, json: () => JSON.parse(text) })
+      })
+    })
+    sent.on('error', reject).end(body)
+  })
+}
+
+/** A browser. */
+export interface Visitor {
+  readonly cookies: Map<string, string>
+  /** Requests a path below the base URL, with the cookies, and keeps those that come back. */
+  send(path: string, outgoing?: Outgoing): Promise<Incoming>
+  /** Signs in by the form; throws when that is refused. */
+  signIn(userName: string, password: string): Promise<void>
+  /** Whether somebody is signed in, which the home page tells. */
+  isSignedIn(): Promise<boolean>
+  /** Sends an authorization request, and answers the place that it leads to, or undefined for a page. */
+  authorize(query: Readonly<Record<string, string>>): Promise<URL | undefined>
+  /** Allows everything that the approval page, shown by the last `authorize`, asks for; answers where that leads to. */
+  approve(): Promise<URL>
+}
+
+/** Opens a browser without cookies; `agent` decides on its connections. */
+export function visit(baseUrl: string, agent: Agent = new Agent()): Visitor {
+  const cookies = new Map<string, string>()
+  let shown = ''
+  const self: Visitor = {
+    cookies,
+    async send(path, outgoing = {}) {
+      const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
+      const answer = await send(baseUrl + path, {
+        agent,
+        ...outgoing,
+        headers: { ...(cookie !== '' && { cookie }), ...outgoing.headers },
+      })
+      for (const line of answer.headers['set-cookie'] ?? []) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+        if (value === '') cookies.delete(name)
+        else cookies.set(name, value)
+      }
+      return answer
+    },
+    async signIn(username, password) {
+      const page = await self.send('/login')
+      const answer = await self.send('/login.do', { form: { ...fieldsOf(page.text), username, password } })
+      const target = answer.headers.location ?? ''
+      if (answer.status !== 302 || target.includes('error=')) throw new Error(`not signed in: ${target}${answer.text}`)
+    },
+    async isSignedIn() {
+      return (await self.send('/')).status === 200
+    },
+    async authorize(query) {
+      const answer = await self.send(`/oauth/authorize?${new URLSearchParams(query).toString()}`)
+      shown = answer.text
+      return answer.headers.location === undefined ? undefined : new URL(answer.headers.location)
+    },
+    async approve() {
+      const form = { ...fieldsOf(shown), user_oauth_approval: 'true' }
+      const answer = await self.send('/oauth/authorize', { form })
+      if (answer.headers.location === undefined) throw new Error(`not approved: ${answer.status} ${answer.text}`)
+      return new URL(answer.headers.location)
+    },
+  }
+  return self
+}
+
+/** The hidden fields and ticked boxes of a page's main form. */
+function fieldsOf(page: string): Record<string, string> {
+  const main = page.slice(page.indexOf('<main'))
+  const inputs = main.match(/<input [^>]*>/g) ?? []
+  return Object.fromEntries(
+    inputs
+      .filter(input => / type="hidden"| checked/.test(input))
+      .map(input => [attribute(input, 'name'), attribute(input, 'value')]),
+  )
+}
+
+function attribute(tag: string, name: string): string {
+  const text = new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? ''
+  return text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<')
+}

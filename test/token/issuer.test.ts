@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { digest } from '../../src/base/secrets.ts'
+import { revocationSignature } from '../../src/token/revocation-signature.ts'
+import { freshDatabase } from '../support/databases.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import {
+  APP,
+  AUTO,
+  clientNamed,
+  exchange,
+  insertCode,
+  isAlive,
+  MODES,
+  passwordTokens,
+  SERVICE,
+  tokensOf,
+  userNamed,
+  verified,
+} from '../support/oauth.ts'
+
+const FORM = { grant_type: 'client_credentials' }
+const MINIMAL = ['minimal', 'secret'] as const
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    {
+      client_id: 'minimal',
+      client_secret: 'secret',
+      authorized_grant_types: ['password'],
+      scope: ['openid', 'profile', 'email', 'phone'],
+      id_token_minimal: true,
+    },
+    {
+      client_id: 'quick',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+      access_token_validity: 30,
+    },
+  ],
+  users: [
+    {
+      ...usualBootstrap.users[0],
+      phoneNumbers: [{ value: '+49 30 1234' }],
+      externalId: 'x',
+      salt: 'salt',
+    },
+  ],
+}
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+  describe(`the claims of tokens, ${mode}`, () => {
+    let server: TestServer
+    let issuer: string
+    let now: number
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+      issuer = `${server.baseUrl}${isStandard ? '' : '/oauth/token'}`
+      now = server.clock.now().getTime() / 1000
+    })
+    after(() => server.stop())
+    const seconds = isStandard ? 3600 : 43_200
+
+    it('name type, algorithm and key in the header, and the key document only in uaa (T7)', async () => {
+      const tokens = await passwordTokens(server)
+      const [{ header: access }, { header: id }] = [
+        await verified(server, tokens.access_token),
+        await verified(server, tokens.id_token),
+      ]
+      const kid = (await server.send('/token_key')).json()['kid']
+      const jku = isStandard ? {} : { jku: 'https://localhost:8080/token_keys' }
+      assert.deepEqual(access, { alg: 'RS256', kid, typ: isStandard ? 'at+jwt' : 'JWT', ...jku })
+      assert.deepEqual(id, { alg: 'RS256', kid, typ: 'JWT', ...jku })
+    })
+
+    it('of a client', async () => {
+      const { access_token: token, jti, expires_in: lives } = tokensOf(await server.token(FORM, { basic: SERVICE }))
+      const { payload } = await verified(server, token, { issuer, audience: 'service' })
+      const scopes = ['jobs.run', 'jobs.read']
+      assert.deepEqual(payload, {
+        jti,
+        sub: 'service',
+        authorities: scopes,
+        scope: isStandard ? scopes.join(' ') : scopes,
+        client_id: 'service',
+        cid: 'service',
+        azp: 'service',
+        grant_type: 'client_credentials',
+        rev_sig: revocationSignature(await clientNamed(server, 'service'), undefined),
+        iat: now,
+        exp: now + seconds,
+        iss: issuer,
+        zid: 'svc',
+        aud: ['jobs', 'service'],
+      })
+      assert.equal(lives, seconds)
+    })
+
+    it('of a user', async () => {
+      const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
+      const { grant_id: grant, ...payload } = (await verified(server, token, { issuer, audience: 'app' })).payload
+      const user = await userNamed(server, 'marissa')
+      const scopes = ['cloud.read', 'openid']
+      assert.deepEqual(payload, {
+        jti,
+        sub: user.id,
+        scope: isStandard ? scopes.join(' ') : scopes,
+        client_id: 'app',
+        cid: 'app',
+        azp: 'app',
+        grant_type: 'password',
+        user_id: user.id,
+        user_name: 'marissa',
+        origin: 'svc',
+        email: 'marissa@example.org',
+        auth_time: now,
+        rev_sig: revocationSignature(await clientNamed(server, 'app'), user),
+        iat: now,
+        exp: now + seconds,
+        iss: issuer,
+        zid: 'svc',
+        aud: ['cloud', 'openid', 'app'],
+      })
+      assert.equal(typeof grant, isStandard ? 'string' : 'undefined')
+    })
+
+    const identity = { user_name: 'marissa', origin: 'svc' }
+    const profile = { given_name: 'Marissa', family_name: 'Bloggs' }
+    const wider = { name: 'Marissa Bloggs', preferred_username: 'marissa' }
+    const email = { email: 'marissa@example.org', email_verified: true }
+    const phone = { phone_number: '+49 30 1234' }
+    const cases = [
+      { scope: 'openid', standard: {}, uaa: email },
+      { scope: 'openid profile', standard: { ...profile, ...wider }, uaa: { ...email, ...profile, ...phone } },
+      { scope: 'openid email', standard: email },
+      { scope: 'openid phone', standard: phone },
+    ]
+    for (const { scope, ...want } of cases.filter(each => isStandard || each.uaa)) {
+      it(`of a person in the ID token for "${scope}" (T3)`, async () => {
+        const clientId = /phone/.test(scope) ? 'minimal' : 'app'
+        const tokens = await passwordTokens(server, { scope }, clientId === 'app' ? APP : MINIMAL)
+        const { payload } = await verified(server, tokens.id_token, { issuer, audience: clientId })
+        const user = await userNamed(server, 'marissa')
+        const { at_hash: hash, previous_logon_time: previous, ...told } = payload
+        assert.deepEqual(told, {
+          sub: user.id,
+          ...(clientId === 'app' && { user_id: user.id, ...identity }),
+          ...want[mode],
+          aud: [clientId],
+          azp: clientId,
+          client_id: clientId,
+          cid: clientId,
+          iss: issuer,
+          zid: 'svc',
+          iat: now,
+          exp: now + seconds,
+          jti: tokens.jti,
+          rev_sig: revocationSignature(await clientNamed(server, clientId), user),
+          grant_type: 'password',
+          auth_time: now,
+          amr: ['pwd'],
+          scope: ['openid'],
+        })
+        assert.equal(typeof hash, isStandard ? 'string' : 'undefined')
+        assert.ok(previous === undefined || Number.isInteger(previous))
+      })
+    }
+
+    it('tell when the person signed in before (T3)', async () => {
+      const before = server.clock.now().getTime()
+      await passwordTokens(server)
+      server.clock.advance(60)
+      const { id_token: token } = await passwordTokens(server)
+      assert.equal(decodeJwt(token)['previous_logon_time'], before)
+      now += 60
+    })
+
+    it('have a session id where a browser stood behind the grant (T4), and none elsewhere', async () => {
+      const byCode = tokensOf(await exchange(server, await insertCode(server)))
+      assert.equal(decodeJwt(byCode.id_token)['sid'], isStandard ? 'session-of-auto' : undefined)
+      assert.equal(decodeJwt((await passwordTokens(server)).id_token)['sid'], undefined)
+    })
+
+    it('are never null, blank or the text "null"', async () => {
+      const { access_token: access, id_token: id } = await passwordTokens(server, {}, AUTO)
+      for (const token of [access, id]) {
+        const empty = Object.entries(decodeJwt(token)).filter(
+          ([, value]) => value === null || value === '' || value === 'null',
+        )
+        assert.deepEqual(empty, [])
+      }
+    })
+
+    it('have an id of their own in an ID token beside an opaque access token', async () => {
+      const tokens = await passwordTokens(server, { token_format: 'opaque' })
+      assert.equal(tokens.access_token, tokens.jti)
+      assert.notEqual(decodeJwt(tokens.id_token).jti, tokens.access_token)
+    })
+
+    it('name an expiry that the client chose', async () => {
+      const answer = await server.token(FORM, { basic: ['quick', 'secret'] })
+      const { access_token: token, expires_in: lives } = tokensOf(answer)
+      assert.deepEqual([lives, decodeJwt(token).exp], [30, now + 30])
+    })
+  })
+}
+
+describe('the life of an access token', () => {
+  const policies = [
+    { name: 'is what the zone says', accessTokenValidity: 600, service: 600, quick: 30 },
+    { name: 'is the default where the zone says -1 (T9)', accessTokenValidity: -1, service: 3600, quick: 30 },
+  ]
+  for (const { name, accessTokenValidity, service, quick } of policies) {
+    it(`${name}, unless the client has its own`, async () => {
+      const server = await startServer({ config: { bootstrap, zone_config: { tokenPolicy: { accessTokenValidity } } } })
+      try {
+        const lives = async (basic: readonly [string, string]): Promise<number> =>
+          tokensOf(await server.token(FORM, { basic })).expires_in
+        assert.deepEqual([await lives(SERVICE), await lives(['quick', 'secret'])], [service, quick])
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+
+  it('ends exactly then', async () => {
+    const server = await startServer({ config: { bootstrap } })
+    try {
+      const { access_token: token } = tokensOf(await server.token(FORM, { basic: ['quick', 'secret'] }))
+      server.clock.advance(29)
+      assert.equal(await isAlive(server, token), true)
+      server.clock.advance(1)
+      assert.equal(await isAlive(server, token), false)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('a revocable access token', () => {
+  let server: TestServer
+  before(async () => (server = await startServer({ config: { zone_config: { tokenPolicy: { jwtRevocable: true } } } })))
+  after(() => server.stop())
+
+  it('is a JWT that says so, and is alive', async () => {
+    const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
+    assert.equal(decodeJwt(token)['revocable'], true)
+    assert.ok(await isAlive(server, token))
+  })
+
+  it('dies with its row, and says which it was', async () => {
+    const { access_token: token, jti } = await passwordTokens(server)
+    assert.equal(await server.store.tokens.delete('svc', digest(jti)), true)
+    assert.equal(await isAlive(server, token), false)
+    const answer = await server.send('/userinfo', { bearer: token })
+    assert.equal(answer.json()['error_description'], `The token has been revoked: ${jti}`)
+  })
+
+  it('cannot be called by its id alone', async () => {
+    const { jti } = tokensOf(await server.token(FORM, { basic: SERVICE }))
+    assert.equal(await isAlive(server, jti), false)
+  })
+})
+
+describe('tokens at rest', () => {
+  it('are purged once they expired, and not before', async () => {
+    const server = await startServer({ config: { bootstrap } })
+    try {
+      const answer = await server.token({ ...FORM, token_format: 'opaque' }, { basic: ['quick', 'secret'] })
+      const key = digest(tokensOf(answer).access_token)
+      server.clock.advance(29)
+      await server.store.purge(server.clock.now())
+      assert.ok(await server.store.tokens.find('svc', key))
+      server.clock.advance(2)
+      await server.store.purge(server.clock.now())
+      assert.equal(await server.store.tokens.find('svc', key), undefined)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('are digests only: whoever reads the database can use none', async () => {
+    const database = await freshDatabase('sqlite')
+    try {
+      const server = await startServer({
+        database: database.url,
+        config: { zone_config: { tokenPolicy: { jwtRevocable: true } } },
+      })
+      const code = await insertCode(server)
+      const opaque = await passwordTokens(server, { token_format: 'opaque' })
+      const jwt = await passwordTokens(server)
+      await server.stop()
+      const path = database.url.replace('sqlite:', '')
+      const bytes = readFileSync(path).toString('latin1')
+      const secrets = [code, opaque.access_token, opaque.refresh_token, jwt.access_token, jwt.refresh_token]
+      for (const secret of secrets) assert.equal(bytes.includes(secret), false)
+      assert.ok(bytes.includes(digest(opaque.access_token)), 'this test must see the rows at all')
+    } finally {
+      await database.drop()
+    }
+  })
+})

@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { SignJWT, decodeJwt, exportJWK } from 'jose'
+import type { JWTHeaderParameters, JWTPayload } from 'jose'
+import type { Client } from '../../src/model/client.ts'
+import type { User } from '../../src/model/user.ts'
+import { privatePem } from '../support/config.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import {
+  APP,
+  changeClient,
+  changeUser,
+  clientNamed,
+  isAlive,
+  MODES,
+  passwordTokens,
+  refused,
+} from '../support/oauth.ts'
+
+const pem = privatePem('rsa', 2048)
+const strangerPem = privatePem('rsa', 2048)
+const own = createPrivateKey(pem)
+const publicPem = createPublicKey(own).export({ type: 'spki', format: 'pem' }).toString()
+const config = { signing_keys: { active: 'key', keys: { key: { alg: 'RS256', pem } } } }
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+for (const mode of MODES) {
+  describe(`what is no token of this server, ${mode}`, () => {
+    let server: TestServer
+    let good: { claims: JWTPayload; header: JWTHeaderParameters }
+    before(async () => {
+      server = await startServer({ mode, config })
+      const token = (await passwordTokens(server)).access_token
+      const header: JWTHeaderParameters = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
+      good = { claims: decodeJwt(token), header }
+    })
+    after(() => server.stop())
+
+    /** The claims of a real token, changed and signed by the server's own key unless told otherwise. */
+    const forge = (
+      claims: Record<string, unknown>,
+      header: Partial<JWTHeaderParameters> = {},
+      key: Parameters<SignJWT['sign']>[0] = own,
+    ): Promise<string> =>
+      new SignJWT({ ...good.claims, ...claims }).setProtectedHeader({ ...good.header, ...header }).sign(key)
+
+    it('takes the copy that a test makes with the key of the server, or the rest would prove nothing', async () => {
+      assert.equal((await server.send('/userinfo', { bearer: await forge({}) })).status, 200)
+    })
+
+    const SIGNATURE = 'Could not verify token signature.'
+    const unknownKey = (kid: string): string => `Token header claim [kid] references unknown signing key : [${kid}]`
+    const forgeries: readonly {
+      readonly name: string
+      readonly token: () => Promise<string>
+      readonly description: string | RegExp
+    }[] = [
+      {
+        name: 'alg none with an empty signature',
+        token: async () => `${encode({ ...good.header, alg: 'none' })}.${encode(good.claims)}.`,
+        description: SIGNATURE,
+      },
+      {
+        name: 'alg none with the signature of a real token',
+        token: async () =>
+          `${encode({ ...good.header, alg: 'none' })}.${encode(good.claims)}.${(await forge({})).split('.')[2] ?? ''}`,
+        description: SIGNATURE,
+      },
+      {
+        name: 'HS256 under the public key as PEM',
+        token: () => forge({}, { alg: 'HS256' }, Buffer.from(publicPem)),
+        description: SIGNATURE,
+      },
+      {
+        name: 'HS256 under the public key as PEM without its last line break',
+        token: () => forge({}, { alg: 'HS256' }, Buffer.from(publicPem.trim())),
+        description: SIGNATURE,
+      },
+      { name: 'another algorithm of the same key', token: () => forge({}, { alg: 'RS512' }), description: SIGNATURE },
+      {
+        name: 'the signature of another key',
+        token: () => forge({}, {}, createPrivateKey(strangerPem)),
+        description: SIGNATURE,
+      },
+      {
+        name: 'a key of its own in jwk',
+        token: async () =>
+          forge({}, { jwk: await exportJWK(createPublicKey(strangerPem)) }, createPrivateKey(strangerPem)),
+        description: SIGNATURE,
+      },
+      {
+        name: 'an address of keys of its own in jku',
+        token: () => forge({}, { jku: 'http://127.0.0.1:1/keys' }, createPrivateKey(strangerPem)),
+        description: SIGNATURE,
+      },
+      {
+        name: 'claims that were changed',
+        token: async () =>
+          (await forge({}))
+            .split('.')
+            .with(1, encode({ ...good.claims, sub: 'x' }))
+            .join('.'),
+        description: SIGNATURE,
+      },
+      { name: 'a payload that is no JSON', token: () => signedText('nonsense'), description: SIGNATURE },
+      { name: 'a payload that is a list', token: () => signedText('[]'), description: 'The token is malformed.' },
+      { name: 'a critical extension', token: () => forgeCritical(), description: SIGNATURE },
+      { name: 'no kid', token: () => withoutKid(), description: 'kid claim not found in JWT token header' },
+      {
+        name: 'a kid that is a number',
+        token: async () => `${encode({ alg: 'RS256', kid: 7 })}.${encode(good.claims)}.x`,
+        description: 'kid claim not found in JWT token header',
+      },
+      { name: 'an unknown kid', token: () => forge({}, { kid: 'other' }), description: unknownKey('other') },
+      {
+        name: 'a kid that is a path',
+        token: () => forge({}, { kid: '../../../../dev/null' }),
+        description: unknownKey('../../../../dev/null'),
+      },
+      {
+        name: 'a kid of SQL',
+        token: () => forge({}, { kid: "x' union select 'y" }),
+        description: unknownKey("x' union select 'y"),
+      },
+      {
+        name: 'a kid that every object has',
+        token: () => forge({}, { kid: '__proto__' }),
+        description: unknownKey('__proto__'),
+      },
+      {
+        name: 'a kid with a line break and quotes',
+        token: () => forge({}, { kid: 'a\r\n"b' }),
+        description: unknownKey('a???b'),
+      },
+      {
+        name: 'a kid of 10,000 characters',
+        token: () => forge({}, { kid: 'k'.repeat(10_000) }),
+        description: unknownKey('k'.repeat(200)),
+      },
+      {
+        name: 'another issuer',
+        token: () => forge({ iss: 'https://evil.example' }),
+        description:
+          /^Invalid issuer \(https:\/\/evil\.example\) for token did not match expected: http:\/\/localhost:8080/,
+      },
+      { name: 'no issuer', token: () => forge({ iss: undefined }), description: /^Invalid issuer \(undefined\)/ },
+      {
+        name: 'no expiry',
+        token: () => forge({ exp: undefined }),
+        description: 'Invalid access token: expired at an unknown time',
+      },
+      {
+        name: 'an expiry that is a text',
+        token: () => forge({ exp: 'never' }),
+        description: 'Invalid access token: expired at an unknown time',
+      },
+      {
+        name: 'an expiry of null',
+        token: () => forge({ exp: null }),
+        description: /^Invalid access token: expired at /,
+      },
+      {
+        name: 'a client that does not exist',
+        token: () => forge({ client_id: 'nobody' }),
+        description: 'The token refers to a non-existent client: nobody',
+      },
+      {
+        name: 'a user who does not exist',
+        token: () => forge({ user_id: 'nobody' }),
+        description: 'Token bears a non-existent user ID: nobody',
+      },
+      {
+        name: 'a user id that is a number',
+        token: () => forge({ user_id: 7 }),
+        description: 'The token is malformed.',
+      },
+      {
+        name: 'no user id where the signature is that of a user',
+        token: () => forge({ user_id: undefined }),
+        description: 'revocable signature mismatch',
+      },
+      { name: 'another rev_sig', token: () => forge({ rev_sig: '0' }), description: 'revocable signature mismatch' },
+      {
+        name: 'a scope that the user has not',
+        token: () => forge({ scope: ['openid', 'cloud.write'] }),
+        description: /missing: \[cloud\.write\]$/,
+      },
+      {
+        name: 'the id of a refresh token',
+        token: () => forge({ jti: `${'0'.repeat(32)}-r` }),
+        description: 'The token expired, was revoked, or the token ID is incorrect.',
+      },
+      {
+        name: 'revocable without a row',
+        token: () => forge({ revocable: true, jti: 'x' }),
+        description: 'The token has been revoked: x',
+      },
+      {
+        name: 'four parts',
+        token: async () => `${await forge({})}.x`,
+        description: 'The token expired, was revoked, or the token ID is incorrect.',
+      },
+      {
+        name: 'five parts, as an encrypted token has',
+        token: async () => 'a.b.c.d.e',
+        description: 'The token expired, was revoked, or the token ID is incorrect.',
+      },
+    ]
+    const signedText = async (text: string): Promise<string> => {
+      const { CompactSign } = await import('jose')
+      return new CompactSign(Buffer.from(text)).setProtectedHeader(good.header).sign(own)
+    }
+    const forgeCritical = async (): Promise<string> => {
+      const header = { ...good.header, crit: ['x'], x: true }
+      return new SignJWT(good.claims).setProtectedHeader(header).sign(own, { crit: { x: true } })
+    }
+    const withoutKid = (): Promise<string> =>
+      new SignJWT(good.claims).setProtectedHeader({ alg: 'RS256', typ: 'at+jwt' }).sign(own)
+
+    for (const { name, token, description } of forgeries) {
+      it(`refuses ${name}`, async () => {
+        const bearer = await token()
+        // Whatever the mode, the text of a description has no quotes; UAA's has, where the standard forbids them.
+        await refused(server, mode, () => server.send('/userinfo', { bearer }), {
+          want: '401 invalid_token',
+          description,
+          challenge: /^Bearer realm="SVC\/oauth", error="invalid_token", error_description="[^"\\]+"$/,
+        })
+        assert.equal(await isAlive(server, bearer), false)
+      })
+    }
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`a token whose ground is gone, ${mode}`, () => {
+    interface Loss {
+      readonly name: string
+      readonly user?: Partial<User>
+      readonly client?: (client: Client) => Partial<Client>
+      readonly description: string
+    }
+    const quote = mode === 'uaa' ? '"' : '?'
+    const losses: readonly Loss[] = [
+      { name: 'the password changed', user: { passwordRevision: 'next' }, description: 'revocable signature mismatch' },
+      {
+        name: 'the secret of the client changed',
+        client: () => ({ secrets: [{ hash: 'x', revision: 'next' }] }),
+        description: 'revocable signature mismatch',
+      },
+      {
+        name: 'the client got a salt',
+        client: () => ({ tokenSalt: 'salt' }),
+        description: 'revocable signature mismatch',
+      },
+      {
+        name: 'the client lost a scope',
+        client: ({ scope }) => ({ scope: scope.filter(each => each !== 'cloud.read') }),
+        description: `Some required ${quote}scope${quote} are missing: [cloud.read]`,
+      },
+      {
+        name: 'the client requires a group that the user lacks',
+        client: () => ({ requiredUserGroups: ['cloud.write'] }),
+        description: "User does not meet the client's required group criteria.",
+      },
+    ]
+    for (const { name, user, client, description } of losses) {
+      it(`is refused when ${name}`, async () => {
+        const server = await startServer({ mode })
+        try {
+          const { access_token: bearer } = await passwordTokens(server)
+          if (user) await changeUser(server, 'marissa', user)
+          if (client) await changeClient(server, 'app', client(await clientNamed(server, 'app')))
+          await refused(server, mode, () => server.send('/userinfo', { bearer }), {
+            want: '401 invalid_token',
+            description,
+          })
+        } finally {
+          await server.stop()
+        }
+      })
+    }
+
+    it('lives on when the client gets a second secret', async () => {
+      const server = await startServer({ mode })
+      try {
+        const { access_token: token } = await passwordTokens(server, {}, APP)
+        const { secrets } = await clientNamed(server, 'app')
+        await changeClient(server, 'app', { secrets: [...secrets, { hash: 'x', revision: 'second' }] })
+        assert.ok(await isAlive(server, token))
+        await changeClient(server, 'app', { secrets: [{ hash: 'x', revision: 'second' }] })
+        assert.equal(await isAlive(server, token), false)
+      } finally {
+        await server.stop()
+      }
+    })
+  })
+}
+
+describe('an opaque token', () => {
+  let server: TestServer
+  before(async () => (server = await startServer()))
+  after(() => server.stop())
+
+  it('is compared whole: no change of it is taken', async () => {
+    const { access_token: token } = await passwordTokens(server, { token_format: 'opaque' })
+    assert.ok(await isAlive(server, token))
+    const shapes = [
+      token.toUpperCase(),
+      ` ${token}`,
+      `${token} `,
+      token.slice(1),
+      `${token}0`,
+      `${token}\n`,
+      `${token}-r`,
+    ]
+    for (const shape of shapes) assert.equal(await isAlive(server, shape), false, JSON.stringify(shape))
+  })
+})

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { TooManyHashes } from '../../src/base/passwords.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import { OAuthError } from '../../src/model/oauth-error.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { PageError, answerFor, plainDescription, wantsJson } from '../../src/web/answers.ts'
+import { MalformedForm } from '../../src/web/form.ts'
+
+describe('answerFor', () => {
+  const framework = (code: string): Error => Object.assign(new Error('told by the framework'), { code })
+  const cases: readonly {
+    name: string
+    thrown: unknown
+    status: number
+    error: string | undefined
+    fault?: boolean
+    description?: string
+  }[] = [
+    {
+      name: 'a refusal of the protocol',
+      thrown: new OAuthError('invalid_scope', 'No'),
+      status: 400,
+      error: 'invalid_scope',
+      description: 'No',
+    },
+    {
+      name: 'a refusal with a status of its own',
+      thrown: new OAuthError({ error: 'unauthorized', status: 403 }, 'No'),
+      status: 403,
+      error: 'unauthorized',
+    },
+    {
+      name: 'a fault told by the protocol',
+      thrown: new OAuthError('server_error', 'Internal Server Error'),
+      status: 500,
+      error: 'server_error',
+      fault: true,
+    },
+    {
+      name: 'a refusal on a page',
+      thrown: new PageError(404, 'Nothing'),
+      status: 404,
+      error: undefined,
+      description: 'Nothing',
+    },
+    {
+      name: 'such a refusal with a code',
+      thrown: new PageError(400, 'No', { code: 'invalid_request' }),
+      status: 400,
+      error: 'invalid_request',
+    },
+    {
+      name: 'a malformed form',
+      thrown: new MalformedForm('Too many parameters'),
+      status: 400,
+      error: 'invalid_request',
+      description: 'Too many parameters',
+    },
+    { name: 'too many sign-ins', thrown: new TooManyHashes(), status: 503, error: 'temporarily_unavailable' },
+    {
+      name: 'a database that is away',
+      thrown: new StoreUnavailable('host db.internal'),
+      status: 503,
+      error: 'temporarily_unavailable',
+      fault: true,
+      description: 'Database unavailable. Retry later.',
+    },
+    {
+      name: 'a body that is too large',
+      thrown: framework('FST_ERR_CTP_BODY_TOO_LARGE'),
+      status: 413,
+      error: 'invalid_request',
+    },
+    {
+      name: 'a body of another type',
+      thrown: framework('FST_ERR_CTP_INVALID_MEDIA_TYPE'),
+      status: 400,
+      error: 'invalid_request',
+    },
+    {
+      name: 'a body that is shorter than announced',
+      thrown: framework('FST_ERR_CTP_INVALID_CONTENT_LENGTH'),
+      status: 400,
+      error: 'invalid_request',
+    },
+    { name: 'a path that is not encoded', thrown: framework('FST_ERR_BAD_URL'), status: 400, error: 'invalid_request' },
+    {
+      name: 'an unknown code',
+      thrown: framework('E_MAGIC'),
+      status: 500,
+      error: 'server_error',
+      fault: true,
+      description: 'Internal Server Error',
+    },
+    {
+      name: 'a code that every object has',
+      thrown: framework('toString'),
+      status: 500,
+      error: 'server_error',
+      fault: true,
+    },
+    {
+      name: 'a mistake of ours',
+      thrown: new TypeError('secret of the inside'),
+      status: 500,
+      error: 'server_error',
+      fault: true,
+      description: 'Internal Server Error',
+    },
+    {
+      name: 'a text',
+      thrown: 'secret of the inside',
+      status: 500,
+      error: 'server_error',
+      fault: true,
+      description: 'Internal Server Error',
+    },
+    { name: 'nothing', thrown: undefined, status: 500, error: 'server_error', fault: true },
+  ]
+  for (const { name, thrown, status, error, fault = false, description } of cases) {
+    it(`answers ${name}`, () => {
+      const answer = answerFor(thrown)
+      assert.equal(answer.status, status)
+      assert.equal(answer.error, error)
+      assert.equal(answer.fault, fault)
+      if (description !== undefined) assert.equal(answer.description, description)
+      assert.doesNotMatch(answer.description, /secret|db\.internal/)
+    })
+  }
+})
+
+describe('plainDescription', () => {
+  it('keeps to the characters of RFC 6749 in standard, and keeps the text in uaa', () => {
+    const text = 'a "b" \\ ü\n~'
+    assert.equal(plainDescription(text, behaviourOf('standard')), 'a ?b? ? ??~')
+    assert.equal(plainDescription(text, behaviourOf('uaa')), text)
+  })
+})
+
+describe('wantsJson', () => {
+  const cases: readonly (readonly [accept: string | undefined, want: boolean])[] = [
+    ['application/json', true],
+    ['text/html, application/json;q=0.9', true],
+    ['application/json; charset=utf-8', true],
+    ['text/html', false],
+    ['*/*', false],
+    ['application/*', false],
+    ['application/json5', false],
+    ['application/x-www-form-urlencoded', false],
+    ['', false],
+    [undefined, false],
+  ]
+  for (const [accept, want] of cases) {
+    it(`is ${want} for ${accept ?? 'no Accept header'}`, () => {
+      assert.equal(wantsJson({ headers: { accept } } as Parameters<typeof wantsJson>[0]), want) // reads nothing else
+    })
+  }
+})

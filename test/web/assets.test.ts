@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const FOLDER = join(import.meta.dirname, '../../assets')
+
+for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
+  const path = new URL(base).pathname.replace(/\/$/, '')
+
+  describe(`files of pages below ${base}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ config: { base_url: base } })
+    })
+    after(() => server.stop())
+
+    it('are served as they are, with a type, for ever', async () => {
+      for (const name of readdirSync(FOLDER)) {
+        const answer = await server.send(`${path}/resources/${name}`)
+        assert.equal(answer.status, 200, name)
+        assert.equal(answer.text, readFileSync(join(FOLDER, name), 'utf8'), name)
+        assert.match(String(answer.headers['content-type']), name.endsWith('.css') ? /^text\/css/ : /^image\/svg\+xml/)
+        assert.equal(answer.headers['cache-control'], 'public, max-age=31536000, immutable')
+        assert.equal(answer.headers['set-cookie'], undefined)
+      }
+    })
+
+    it('are linked from pages by an address that changes with their content', async () => {
+      const { text } = await server.send(`${path}/login`)
+      const links = [...text.matchAll(/(?:href|src)="([^"]*\/resources\/[^"]+)"/g)].map(match => match[1] ?? '')
+      assert.ok(links.length >= 2)
+      for (const link of links) {
+        assert.match(link, new RegExp(`^${path}/resources/[\\w.-]+\\?v=[\\w-]{16}$`))
+        assert.equal((await server.send(link)).status, 200, link)
+      }
+    })
+
+    it('are not sent again to who has them', async () => {
+      const first = await server.send(`${path}/resources/latchkey.css`)
+      const etag = String(first.headers['etag'])
+      assert.match(etag, /^"[\w-]{16}"$/)
+      const again = await server.send(`${path}/resources/latchkey.css`, { headers: { 'if-none-match': etag } })
+      assert.equal(again.status, 304)
+      assert.equal(again.text, '')
+      assert.equal(
+        (await server.send(`${path}/resources/latchkey.css`, { headers: { 'if-none-match': '"other"' } })).status,
+        200,
+      )
+    })
+
+    it('are these and no others', async () => {
+      for (const name of [
+        '',
+        'nothing.css',
+        '../package.json',
+        '..%2fpackage.json',
+        '%2e%2e/package.json',
+        'latchkey.css/',
+        '.',
+      ]) {
+        assert.equal((await server.send(`${path}/resources/${name}`)).status, 404, name)
+      }
+    })
+  })
+}

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, signedIn } from '../support/authorize.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const SCRIPT = "script-src 'self'"
+const SECOND = "frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
+const HTML = { accept: 'text/html' }
+
+const firstPolicy = (answer: TestAnswer): string | undefined => {
+  const policy = answer.headers['content-security-policy']
+  return Array.isArray(policy) ? policy[0] : policy
+}
+
+/** What every answer has. */
+function assertOpen(answer: TestAnswer, label: string): void {
+  assert.equal(answer.headers['x-content-type-options'], 'nosniff', label)
+  assert.equal(firstPolicy(answer), SCRIPT, label)
+}
+
+/** What every answer has that may not stand in a frame nor in a cache. */
+function assertGuarded(answer: TestAnswer, label: string): void {
+  assertOpen(answer, label)
+  assert.equal(answer.headers['x-frame-options'], 'DENY', label)
+  assert.equal(answer.headers['x-xss-protection'], '1; mode=block', label)
+  assert.match(String(answer.headers['cache-control']), /\bno-store\b/, label)
+}
+
+/** What pages have besides in `standard`. */
+function assertPage(answer: TestAnswer, isStandard: boolean, label: string): void {
+  assertGuarded(answer, label)
+  assert.match(String(answer.headers['content-type']), /^text\/html; charset=utf-8$/, label)
+  assert.equal(answer.headers['content-language'], 'en', label)
+  assert.deepEqual(answer.headers['content-security-policy'], isStandard ? [SCRIPT, SECOND] : SCRIPT, label)
+  assert.equal(answer.headers['referrer-policy'], isStandard ? 'no-referrer' : undefined, label)
+}
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+
+  describe(`security headers in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+    })
+    after(() => server.stop())
+
+    it('are on the answer of every route, whatever it says', async () => {
+      for (const { method, url, audience } of server.app.routes) {
+        for (const accept of ['text/html', 'application/json', '*/*']) {
+          const answer = await server.send(url, { method, headers: { accept } })
+          const label = `${method} ${url} for ${accept}: ${answer.status}`
+          assert.ok(answer.status < 500, label)
+          const isPage = String(answer.headers['content-type']).startsWith('text/html')
+          if (audience === 'open' && !isPage) assertOpen(answer, label)
+          else assertGuarded(answer, label)
+          if (isPage && answer.text !== '') assertPage(answer, isStandard, label)
+        }
+      }
+    })
+
+    it('let no cache keep a page', async () => {
+      const browser = await signedIn(server)
+      for (const path of ['/', '/home', '/logout.do']) {
+        const answer = await browser.send(path)
+        assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate', path)
+        assert.equal(answer.headers['pragma'], 'no-cache', path)
+        assert.equal(answer.headers['expires'], '0', path)
+      }
+      assert.equal(
+        (await server.send('/login')).headers['cache-control'],
+        'no-cache, no-store, max-age=0, must-revalidate',
+      )
+    })
+
+    it('ask for https over https only, but for the authorization endpoint', async () => {
+      for (const path of ['/login', '/home', '/info', '/healthz', '/token_keys', '/nowhere']) {
+        assert.equal((await server.send(path)).headers['strict-transport-security'], undefined, path)
+      }
+      const authorization = await authorize(server.browser(), AUTO_REQUEST)
+      assert.equal(authorization.headers['strict-transport-security'], isStandard ? 'max-age=31536000' : undefined)
+    })
+
+    const failures: readonly { name: string; status: number; send: () => Promise<TestAnswer>; json?: boolean }[] = [
+      { name: 'a malformed query', status: 400, send: () => server.send('/login?a=%zz', { headers: HTML }) },
+      {
+        name: 'a malformed query of a protocol endpoint',
+        status: 400,
+        json: true,
+        send: () => server.send('/oauth/token', { form: 'a=%zz' }),
+      },
+      { name: 'a path that is not encoded', status: 400, send: () => server.send('/%zz', { headers: HTML }) },
+      {
+        name: 'such a path for a program',
+        status: 400,
+        json: true,
+        send: () => server.send('/%zz', { headers: { accept: 'application/json' } }),
+      },
+      {
+        name: 'a body of another type',
+        status: 400,
+        send: () => server.send('/login.do', { body: '{}', headers: { ...HTML, 'content-type': 'application/json' } }),
+      },
+      {
+        name: 'a body that is too large',
+        status: 413,
+        send: () => server.send('/login.do', { form: `a=${'x'.repeat(70_000)}`, headers: HTML }),
+      },
+      {
+        name: 'such a body at a protocol endpoint',
+        status: 413,
+        json: true,
+        send: () => server.send('/oauth/token', { form: `a=${'x'.repeat(70_000)}` }),
+      },
+      {
+        name: 'too many parameters',
+        status: 400,
+        send: () => server.send('/login.do', { form: 'a=&'.repeat(1001), headers: HTML }),
+      },
+      {
+        name: 'an unknown zone',
+        status: 404,
+        send: () => server.send('/login', { host: 'z9.localhost', headers: HTML }),
+      },
+      {
+        name: 'an unknown path of an unknown zone',
+        status: 404,
+        send: () => server.send('/nowhere', { host: 'z9.localhost', headers: HTML }),
+      },
+      {
+        name: 'such a path for a program',
+        status: 404,
+        json: true,
+        send: () => server.send('/nowhere', { host: 'z9.localhost', headers: { accept: 'application/json' } }),
+      },
+      ...(isStandard
+        ? [
+            { name: 'an unknown path', status: 404, send: () => server.send('/nowhere', { headers: HTML }) },
+            { name: 'an unknown path for a program', status: 404, json: true, send: () => server.send('/nowhere') },
+            {
+              name: 'an unknown path by POST',
+              status: 404,
+              send: () => server.send('/nowhere', { form: {}, headers: HTML }),
+            },
+            { name: 'TRACE', status: 404, json: true, send: () => server.send('/login', { method: 'TRACE' }) },
+            {
+              name: 'an unknown method',
+              status: 404,
+              send: () => server.send('/home', { method: 'DELETE', headers: HTML }),
+            },
+          ]
+        : []),
+    ]
+    for (const { name, status, send, json = false } of failures) {
+      it(`are on the answer to ${name}`, async () => {
+        const answer = await send()
+        assert.equal(answer.status, status, answer.text)
+        if (!json) return assertPage(answer, isStandard, name)
+        assertGuarded(answer, name)
+        assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+        assert.deepEqual(Object.keys(answer.json()), ['error', 'error_description'])
+        assert.equal(answer.headers['pragma'], 'no-cache')
+      })
+    }
+
+    it('are on the answer to a fault of ours, which tells nothing of it', async () => {
+      const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      try {
+        const browser = await signedIn(own)
+        const zone = await own.store.zones.find('svc')
+        assert.ok(zone)
+        // A record that no configuration can hold stands for any fault.
+        await own.store.zones.update({
+          ...zone,
+          config: { links: { homeRedirect: 42 as never }, userConfig: { defaultGroups: 5 as never } },
+        })
+        const page = await browser.send('/home', { headers: HTML })
+        assert.equal(page.status, 500)
+        assertPage(page, isStandard, 'page')
+        assert.match(page.text, /Internal Server Error/)
+        assert.doesNotMatch(page.text, /TypeError|replaceAll|\.ts\b/)
+        const program = await browser.send('/home', { headers: { accept: 'application/json' } })
+        assert.equal(program.status, 500)
+        assertGuarded(program, 'program')
+        assert.deepEqual(program.json(), { error: 'server_error', error_description: 'Internal Server Error' })
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+        const token = await own.token(form, { basic: ['app', 'app-secret'] })
+        assert.equal(token.status, 500)
+        assertGuarded(token, 'token')
+        assert.equal(own.faults.length, 3, 'the log has all of them')
+      } finally {
+        await own.stop()
+      }
+    })
+
+    it('are on the answer while the database is away', async () => {
+      const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      const browser = await signedIn(own)
+      await own.store.close()
+      try {
+        const page = await browser.send('/home', { headers: HTML })
+        assert.equal(page.status, 503)
+        assert.equal(page.headers['retry-after'], '2')
+        assertOpen(page, 'page')
+        assert.match(page.text, /Database unavailable\. Retry later\./)
+        assert.equal((await own.send('/healthz')).status, 200)
+      } finally {
+        await own.stop().catch(() => undefined) // the store is closed already
+      }
+    })
+  })
+}
+
+describe('security headers over https', () => {
+  it('ask for https on everything but what may be framed', async () => {
+    const server = await startServer({ config: { base_url: 'https://id.example' } })
+    try {
+      for (const { method, url, audience } of server.app.routes) {
+        const answer = await server.send(url, { method })
+        const want = audience === 'open' ? undefined : 'max-age=31536000'
+        assert.equal(answer.headers['strict-transport-security'], want, `${method} ${url}`)
+      }
+      assert.equal((await server.send('/nowhere')).headers['strict-transport-security'], 'max-age=31536000')
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('what is no HTTP at all', () => {
+  it('is answered with 400 and closed', async () => {
+    const server = await startServer()
+    try {
+      await server.app.http.listen({ host: '127.0.0.1', port: 0 })
+      const address = server.app.http.server.address()
+      assert.ok(typeof address === 'object' && address)
+      const talk = (text: string): Promise<string> =>
+        new Promise((resolve, reject) => {
+          const socket = connect(address.port, '127.0.0.1', () => socket.write(text))
+          let answer = ''
+          socket.setEncoding('utf8').on('data', (part: string) => (answer += part))
+          socket.on('end', () => resolve(answer)).on('error', reject)
+        })
+      const nonsense = await talk('nonsense\r\n\r\n')
+      assert.match(nonsense, /^HTTP\/1\.1 400 Bad Request\r\n/)
+      assert.match(nonsense, /X-Content-Type-Options: nosniff/)
+      assert.match(nonsense, /"error":"invalid_request"/)
+      const long = await talk(`GET /login HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)
+      assert.match(long, /^HTTP\/1\.1 431 /)
+    } finally {
+      await server.stop()
+    }
+  })
+})

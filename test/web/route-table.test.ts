@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fastify from 'fastify'
+import type { RouteConfig } from '../../src/web/route.ts'
+import { watchRoutes } from '../../src/web/route.ts'
+import { signedIn } from '../support/authorize.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+for (const mode of MODES) {
+  describe(`the route table in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode })
+    })
+    after(() => server.stop())
+    const routes = () => server.app.routes
+
+    it('has every route once, with its access and audience', () => {
+      assert.ok(routes().length > 20)
+      const names = routes().map(({ method, url }) => `${method} ${url}`)
+      assert.deepEqual(
+        names.filter((name, index) => names.indexOf(name) !== index),
+        [],
+      )
+      for (const { method, url, access, audience } of routes()) {
+        assert.ok(['anyone', 'client', 'bearer', 'session'].includes(access.by), `${method} ${url}`)
+        assert.ok(['api', 'page', 'open'].includes(audience), `${method} ${url}`)
+        if (access.by === 'anyone') assert.ok(access.because.length > 10, `${method} ${url} says why`)
+      }
+    })
+
+    it('opens to anyone only what is known to be open', async () => {
+      const known = [
+        '/healthz',
+        '/info',
+        '/login',
+        '/login.do',
+        '/logout.do',
+        '/oauth/authorize',
+        '/token_key',
+        '/token_keys',
+        '/zone.css',
+      ]
+      const open = routes().filter(({ access }) => access.by === 'anyone')
+      for (const url of known)
+        assert.ok(
+          open.some(route => route.url === url),
+          url,
+        )
+      for (const { method, url } of open) {
+        if (known.includes(url) || /^\/resources\/|\/\.well-known\//.test(url)) continue
+        // Methods that an endpoint of the protocol does not have.
+        assert.equal((await server.send(url, { method })).status, 405, `${method} ${url}`)
+      }
+    })
+
+    it('refuses an anonymous caller on every route for who is signed in', async () => {
+      const guarded = routes().filter(({ access }) => access.by === 'session')
+      assert.ok(guarded.length > 0)
+      for (const { method, url } of guarded) {
+        const page = await server.send(url, { method, headers: { accept: 'text/html' } })
+        assert.equal(page.status, 302, `${method} ${url}`)
+        assert.equal(page.headers['location'], 'http://localhost:8080/login', `${method} ${url}`)
+        const program = await server.send(url, { method, headers: { accept: 'application/json' } })
+        assert.equal(program.status, 403, `${method} ${url}`)
+        const forged = await server.send(url, {
+          method,
+          cookies: { 'svc-session': 'x'.repeat(43), JSESSIONID: 'x'.repeat(43) },
+        })
+        assert.equal(forged.status, 302, `${method} ${url}`)
+      }
+    })
+
+    it('refuses a missing, a broken and a foreign token on every route for bearers', async () => {
+      const guarded = routes().filter(({ access }) => access.by === 'bearer')
+      assert.ok(guarded.length > 0)
+      const browser = await signedIn(server)
+      const { access_token } = (
+        await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
+      ).json<{ access_token: string }>()
+      for (const { method, url } of guarded) {
+        for (const bearer of [undefined, '', 'x', 'a.b.c', access_token]) {
+          const answer = await browser.send(url, { method, ...(bearer !== undefined && { bearer }) })
+          const label = `${method} ${url} with ${bearer === access_token ? 'the token of another resource' : JSON.stringify(bearer)}`
+          assert.ok([401, 403].includes(answer.status), `${label}: ${answer.status}`)
+          assert.match(String(answer.headers['www-authenticate']), /^Bearer realm="SVC\/oauth"/, label)
+        }
+      }
+    })
+
+    it('refuses who is not a client on every route for clients', async () => {
+      const guarded = routes().filter(({ access }) => access.by === 'client')
+      assert.ok(guarded.length > 0)
+      for (const { method, url } of guarded) {
+        if (method === 'HEAD') continue
+        const form = { grant_type: 'client_credentials', token: 'x' }
+        const request = method === 'GET' ? { query: form } : { form }
+        for (const basic of [undefined, ['service', 'wrong'], ['nemo', 'x']] as const) {
+          const answer = await server.send(url, { method, ...request, ...(basic && { basic }) })
+          assert.ok(answer.status >= 400 && answer.status < 500, `${method} ${url}: ${answer.status}`)
+          assert.doesNotMatch(answer.text, /"access_token"|"active":true/)
+        }
+      }
+    })
+  })
+}
+
+describe('a route that does not state who may call it', () => {
+  const say = (config: Partial<RouteConfig>) => () => {
+    const app = fastify()
+    const table = watchRoutes(app, () => {})
+    app.get('/planted', { config }, () => 'secret')
+    return table
+  }
+  const access = { by: 'anyone', because: 'it is a test' } as const
+
+  it('stops the start', () => {
+    assert.throws(say({}), /GET \/planted does not state who may call it/)
+    assert.throws(say({ access }), /does not state who may call it/)
+    assert.throws(say({ audience: 'page' }), /does not state who may call it/)
+  })
+
+  it('stops it in a whole server too', async () => {
+    const server = await startServer()
+    try {
+      assert.throws(() => server.app.http.get('/planted', () => 'secret'))
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is on the table when it does', () => {
+    const table = say({ access, audience: 'api' })()
+    assert.deepEqual(table.map(({ method, url, audience }) => `${method} ${url} ${audience}`).toSorted(), [
+      'GET /planted api',
+      'HEAD /planted api',
+    ])
+  })
+})
