@@ -101,20 +101,23 @@ for (const mode of MODES) {
       assert.match(page.text, /<h1><bdi>The application<\/bdi> asks for access<\/h1>/)
     })
 
-    inFresh('lists the scopes by importance, each with the words of its group, or those for a scope known everywhere', async () => {
-      const { text } = await openPage(browser)
-      assert.deepEqual(
-        checkboxes(text).map(({ name, value, checked, state }) => `${name} ${value} ${state} ${checked}`),
-        ['openid', 'password.write', 'cloud.read', 'cloud.write', 'profile'].map(
-          (scope, index) => `scope.${index} scope.${scope} undecided true`,
-        ),
-      )
-      assert.match(
-        text,
-        /<label for="scope\.2"><bdi>Read the cloud<\/bdi> <small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
-      )
-      assert.match(text, /<label for="scope\.4"><bdi>See your name<\/bdi>/)
-    })
+    inFresh(
+      'lists the scopes by importance, each with the words of its group, or those for a scope known everywhere',
+      async () => {
+        const { text } = await openPage(browser)
+        assert.deepEqual(
+          checkboxes(text).map(({ name, value, checked, state }) => `${name} ${value} ${state} ${checked}`),
+          ['openid', 'password.write', 'cloud.read', 'cloud.write', 'profile'].map(
+            (scope, index) => `scope.${index} scope.${scope} undecided true`,
+          ),
+        )
+        assert.match(
+          text,
+          /<label for="scope\.2"><bdi>Read the cloud<\/bdi> <small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
+        )
+        assert.match(text, /<label for="scope\.4"><bdi>See your name<\/bdi>/)
+      },
+    )
 
     inFresh('asks only for what was requested and what the person may have', async () => {
       assert.deepEqual(scopesOn(await openPage(browser, { ...ASKS, scope: 'cloud.read openid' })), [

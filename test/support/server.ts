@@ -51,7 +51,8 @@ export interface TestAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
-  /** The body as JSON; throws when it is none. */
+  /** The body as JSON, of the type that the test expects; throws when it is none. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a test says what it expects, and then asserts it
   json<T = Record<string, unknown>>(): T
   /** Location header, parsed; throws when there is none. */
   location(): URL
