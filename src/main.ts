@@ -229,11 +229,11 @@ function explained(error: unknown, { host, port }: Config['listen']): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'EADDRINUSE':
-      return new StartFailure(`port ${port} of ${host} is in use`, { cause: error })
+      return new StartFailure(`port ${port} of ${host} is in use (${code})`, { cause: error })
     case 'EADDRNOTAVAIL':
-      return new StartFailure(`${host} is no address of this machine`, { cause: error })
+      return new StartFailure(`${host} is no address of this machine (${code})`, { cause: error })
     case 'EACCES':
-      return new StartFailure(`this user may not listen on port ${port} of ${host}`, { cause: error })
+      return new StartFailure(`this user may not listen on port ${port} of ${host} (${code})`, { cause: error })
     default:
       return error
   }

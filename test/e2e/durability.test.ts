@@ -131,7 +131,8 @@ async function driveAndKill(server: ServerProcess, promised: Promised, answers: 
   const visitor = await requests.signIn()
   promised.sessions.push(visitor)
   let left = answers
-  const isKilled = (): boolean => left <= 0
+  let hasFailed = false
+  const isKilled = (): boolean => left <= 0 && missingKinds(promised).length === 0
   /** Each is one step of a driver; undefined when there was nothing to do yet. */
   const drivers: readonly (() => Promise<unknown>)[] = [
     async () => promised.sessions.push(await requests.signIn()),
@@ -167,14 +168,14 @@ async function driveAndKill(server: ServerProcess, promised: Promised, answers: 
   ]
   await Promise.all(
     drivers.map(async drive => {
-      while (!isKilled()) {
+      while (!isKilled() && !hasFailed) {
         try {
           if ((await drive()) === undefined) await nextTurn()
-          else if (!isKilled()) left -= 1
+          else left -= 1
           if (isKilled()) server.signal('SIGKILL')
         } catch (error) {
-          if (isKilled() && isBrokenConnection(error)) return
-          left = 0 // the others stop as well
+          if (hasFailed || (isKilled() && isBrokenConnection(error))) return
+          hasFailed = true
           throw error
         }
       }
@@ -185,6 +186,12 @@ async function driveAndKill(server: ServerProcess, promised: Promised, answers: 
 }
 
 let askersUsed = 0
+
+/** What nothing was promised of yet; doubt is a matter of luck. */
+const missingKinds = (promised: Promised): readonly string[] =>
+  Object.entries(promised)
+    .filter(([kind, { size, length }]) => !kind.startsWith('doubtful') && (size ?? length) === 0)
+    .map(([kind]) => kind)
 
 const isBrokenConnection = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/.test(String(error.code))
@@ -246,10 +253,6 @@ for (const kind of DATABASE_KINDS) {
           server = await serve(options)
           const promised = nothing()
           await driveAndKill(server, promised, answers)
-          for (const each of ['codes', 'refreshTokens'] as const) assert.ok(promised[each].size > 0, each)
-          for (const each of ['sessions', 'approved', 'spentCodes', 'spentTokens'] as const) {
-            assert.ok(promised[each].length > 0, each)
-          }
           t.diagnostic(summaryOf(promised))
           server = await serve({ ...options, port: server.port })
           await collect(server, promised)
@@ -279,12 +282,11 @@ for (const kind of DATABASE_KINDS) {
         try {
           const files = { 'latchkey.json': JSON.stringify(options.config) }
           const first = launch(['serve', '--config', 'latchkey.json', '--port', '0'], { folder, files })
-          const begun = (async (): Promise<void> => {
-            while ((await clientsIn(database.url)) === 0) await nextTurn()
-          })()
-          await Promise.race([begun, first.printed(/ready/)])
+          const over = new AbortController()
+          const ended = first.ended.finally(() => over.abort())
+          while (!over.signal.aborted && (await clientsIn(database.url)) === 0) await nextTurn()
           first.signal('SIGKILL')
-          await first.ended
+          assert.equal((await ended).signal, 'SIGKILL', first.stderr)
           wasInTheMiddle = (await clientsIn(database.url)) < askers.length + 1
           const second = await serve(options)
           assert.equal(await clientsIn(database.url), askers.length + 1)

@@ -86,13 +86,13 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       name: 'tells in one line that the port is in use',
       args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
       status: 1,
-      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use/],
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
     },
     {
       name: 'tells the same, once, with several workers',
       args: () => ['serve', '--port', String(port), '--workers', '3'],
       status: 1,
-      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use/],
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
     },
     {
       name: 'tells in one line that it cannot listen on an address of another machine',
