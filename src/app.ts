@@ -1,7 +1,6 @@
 // All wiring: the only file that knows every folder. Reads top to bottom as what depends on what.
 import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
-import cookie from '@fastify/cookie'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
@@ -107,7 +106,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http.decorateRequest('zone').decorateRequest('bearer').decorateRequest('visit').decorateRequest('person')
   http.decorateRequest('visitLoaded', false)
   acceptFormsOnly(http)
-  await http.register(cookie)
 
   const csrf = createCsrf(shared)
   const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })

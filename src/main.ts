@@ -25,8 +25,8 @@ const PURGE_EVERY_MS = 30_000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
-// Hashing never takes more of the thread pool than the cores can use; signing needs the rest.
-const HASHES_AT_ONCE = Math.min(availableParallelism(), 14)
+// Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
+const HASHES_AT_ONCE = availableParallelism()
 
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port cannot be had. */
 export async function start(given: Config): Promise<void> {

@@ -145,16 +145,19 @@ export function createTokenIssuer(deps: {
       const claims = accessTokenClaims(facts, { behaviour, noneScope, revocable })
       const key = await signingKey(zone)
       const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
-      const [accessToken] = await Promise.all([
-        format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization)),
-        revocable ? storeToken(authorization, facts, { kind: 'access_token', format, claims }) : undefined,
-      ])
+      const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
+      const [accessToken] = revocable
+        ? await Promise.all([signed, storeToken(authorization, facts, { kind: 'access_token', format, claims })])
+        : [await signed]
       const wantsRefresh = authorization.tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token')
       const wantsId = authorization.tokens.includes('id_token') && scopes.includes('openid') && user !== undefined
-      const [refreshToken, idToken] = await Promise.all([
-        wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
-        wantsId ? signIdToken(facts, { key, accessToken, format }) : undefined,
-      ])
+      const [refreshToken, idToken] =
+        wantsRefresh || wantsId
+          ? await Promise.all([
+              wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
+              wantsId ? signIdToken(facts, { key, accessToken, format }) : undefined,
+            ])
+          : []
       audit({
         type: 'TokenIssuedEvent',
         zoneId: zone.id,

@@ -151,7 +151,7 @@ function openSigning(record: SigningKeyRecord, vault: Vault): SigningKey {
       const data = `${head}.${encode(payload)}`
       return new Promise((resolve, reject) => {
         // The callback form signs in the thread pool: twice the tokens of the synchronous form, and no stall.
-        sign(hash, Buffer.from(data), input, (error, signature) => {
+        sign(hash, Buffer.from(data, 'latin1'), input, (error, signature) => {
           if (error) reject(error)
           else resolve(`${data}.${signature.toString('base64url')}`)
         })

@@ -1,10 +1,11 @@
-import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../base/random.ts'
 import { sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
+import type { CookieAttributes } from './cookies.ts'
+import { cookieOf, setCookie } from './cookies.ts'
 import { bodyForm } from './route.ts'
 
 /** The anti-forgery value: the same in a cookie and in a form field or header (double submit). */
@@ -35,14 +36,14 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
     httpOnly: true,
     sameSite: 'lax',
     secure: urls.isHttps,
-  } as const satisfies CookieSerializeOptions
+  } as const satisfies CookieAttributes
 
-  const cookieOf = (request: FastifyRequest): string | undefined => {
-    const value = request.cookies[name]
+  const valueIn = (request: FastifyRequest): string | undefined => {
+    const value = cookieOf(request, name)
     return value !== undefined && value.length === LENGTH && /^[A-Za-z0-9]+$/.test(value) ? value : undefined
   }
   const set = (reply: FastifyReply, value: string): void => {
-    reply.setCookie(name, value, { ...attributes, maxAge: LIFE_SECONDS })
+    setCookie(reply, name, value, { ...attributes, maxAge: LIFE_SECONDS })
   }
 
   /** A browser says where a form comes from; a value planted by a neighbouring host does not help against this. */
@@ -59,19 +60,19 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
   return {
     fieldName: name,
     issue(request, reply) {
-      const value = cookieOf(request) ?? random.alphanumeric(LENGTH) // kept, so that several tabs work side by side
+      const value = valueIn(request) ?? random.alphanumeric(LENGTH) // kept, so that several tabs work side by side
       set(reply, value)
       return { name, value }
     },
     renew: reply => set(reply, random.alphanumeric(LENGTH)),
     isGenuine(request) {
-      const expected = cookieOf(request)
+      const expected = valueIn(request)
       const header = request.headers['x-csrf-token']
       const sent = bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
       return expected !== undefined && sent !== undefined && sameSecret(expected, sent) && isOwnOrigin(request)
     },
     clear(reply) {
-      reply.setCookie(name, '', { ...attributes, maxAge: 0 })
+      setCookie(reply, name, '', { ...attributes, maxAge: 0 })
     },
   }
 }

@@ -40,11 +40,10 @@ export function createGates(deps: {
 
   return (route, { access, audience, zone }) => {
     const headers = securityHeaders(audience, urls.isHttps)
-    const setHeaders = (_: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    route.onRequest = async (request, reply) => {
       reply.headers(headers)
-      done()
+      if (zone !== false) await resolveZone(request)
     }
-    route.onRequest = zone === false ? [setHeaders] : [setHeaders, resolveZone]
     const gate = gateFor(access)
     if (gate) route.preHandler = [gate]
   }

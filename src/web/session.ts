@@ -1,6 +1,5 @@
 // Browser sessions: the cookie, and the row that stands behind it. Owns the cookie's name and attributes and when a
 // session ends; refuses to know what people do in it.
-import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -13,6 +12,8 @@ import type { SavedRequest, Session, SignIn } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
+import type { CookieAttributes } from './cookies.ts'
+import { cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
 
 /** Sessions as the areas use them. */
@@ -72,7 +73,7 @@ export function createSessions(deps: {
     httpOnly: true,
     sameSite,
     secure: urls.isHttps || !behaviour.ownSessionCookie,
-  } as const satisfies CookieSerializeOptions
+  } as const satisfies CookieAttributes
   const currentUser = {
     path: '/',
     sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
@@ -80,7 +81,7 @@ export function createSessions(deps: {
   } as const
 
   async function load(request: FastifyRequest): Promise<Session | undefined> {
-    const id = request.cookies[cookieName]
+    const id = cookieOf(request, cookieName)
     if (id === undefined || id.length !== ID_LENGTH) return undefined
     const session = await store.sessions.find(request.zone.id, digest(id))
     const now = clock.now()
@@ -107,9 +108,7 @@ export function createSessions(deps: {
     return request.visit
   }
 
-  function setCookie(reply: FastifyReply, id: string): void {
-    reply.setCookie(cookieName, id, attributes)
-  }
+  const setId = (reply: FastifyReply, id: string): void => setCookie(reply, cookieName, id, attributes)
 
   function newSession(zoneId: string, lifeSeconds: number): { id: string; session: Session } {
     const id = random.urlSafe(ID_LENGTH)
@@ -125,7 +124,7 @@ export function createSessions(deps: {
 
   return {
     of,
-    wasSent: request => request.cookies[cookieName] !== undefined,
+    wasSent: request => cookieOf(request, cookieName) !== undefined,
     async visitor(request) {
       const session = await of(request)
       if (!session?.signIn || !request.person) return undefined
@@ -140,7 +139,7 @@ export function createSessions(deps: {
       }
       const anonymous = newSession(request.zone.id, SESSION_IDLE_SECONDS)
       await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
-      setCookie(reply, anonymous.id)
+      setId(reply, anonymous.id)
       return remember(request, { ...anonymous.session, savedRequest })
     },
     async setPendingApproval(request, query) {
@@ -158,7 +157,7 @@ export function createSessions(deps: {
       }
       const old = await of(request)
       await store.sessions.replace(request.zone.id, old?.idDigest, { ...session, signIn })
-      setCookie(reply, id)
+      setId(reply, id)
       csrf.renew(reply)
       this.setCurrentUser(reply, user.id)
       remember(request, { ...session, signIn })
@@ -167,15 +166,16 @@ export function createSessions(deps: {
     async end(request, reply) {
       const session = await of(request)
       if (session) await store.sessions.delete(request.zone.id, session.idDigest)
-      reply.setCookie(cookieName, '', { ...attributes, maxAge: 0 })
+      setCookie(reply, cookieName, '', { ...attributes, maxAge: 0 })
       csrf.clear(reply)
       this.setCurrentUser(reply, undefined)
       remember(request, undefined)
       request.person = undefined
     },
     setCurrentUser(reply, userId) {
-      if (userId === undefined) reply.setCookie('Current-User', '', { ...currentUser, maxAge: 0 })
-      else reply.setCookie('Current-User', JSON.stringify({ userId }), { ...currentUser, maxAge: SESSION_IDLE_SECONDS })
+      if (userId === undefined) setCookie(reply, 'Current-User', '', { ...currentUser, maxAge: 0 })
+      else
+        setCookie(reply, 'Current-User', JSON.stringify({ userId }), { ...currentUser, maxAge: SESSION_IDLE_SECONDS })
     },
   }
 }

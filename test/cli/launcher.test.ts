@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -69,7 +70,7 @@ describe('the launcher', () => {
     const report: unknown = JSON.parse(stdout)
     assert.equal(status, 0)
     assert.ok(typeof report === 'object' && report !== null && 'threads' in report)
-    assert.ok(Number(report.threads) >= 16)
+    assert.equal(Number(report.threads), 2 * cpus().length + 1)
     assert.deepEqual(report, { version: process.versions.node, args: ['a', '--b'], threads: report.threads })
     assert.equal(findNode(repository), process.execPath)
   })

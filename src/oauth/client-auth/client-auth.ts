@@ -75,15 +75,16 @@ export function createClientAuthenticator(
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 
   function choose(request: ClientAuthRequest): { method: ClientAuthMethod; credential: Credential } | undefined {
-    const found = CLIENT_AUTH_METHODS.flatMap(method => {
+    let found: { method: ClientAuthMethod; credential: Credential } | undefined
+    for (const method of CLIENT_AUTH_METHODS) {
       const credential = readWith(method, request)
-      return credential ? [{ method, credential }] : []
-    })
-    if (found.length > 1 && behaviour.refuseTwoMethods) {
-      // RFC 6749 §2.3: a client must not use more than one method in each request.
-      throw new OAuthError('invalid_request', 'Only one method of client authentication may be used')
+      if (credential && found && behaviour.refuseTwoMethods) {
+        // RFC 6749 §2.3: a client must not use more than one method in each request.
+        throw new OAuthError('invalid_request', 'Only one method of client authentication may be used')
+      }
+      if (credential) found ??= { method, credential }
     }
-    return found[0]
+    return found
   }
 
   function readWith(method: ClientAuthMethod, request: ClientAuthRequest): Credential | undefined {

@@ -58,7 +58,7 @@ const badHeader = (description: string): OAuthError => new OAuthError('invalid_c
 /** RFC 6749 §2.3.1: both parts are form-encoded before they are joined. */
 function urlDecode(text: string): string {
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
+    return /[%+]/.test(text) ? decodeURIComponent(text.replaceAll('+', ' ')) : text
   } catch (cause) {
     throw new OAuthError('invalid_client', 'Failed to URL Decode credentials', { cause })
   }
