@@ -109,7 +109,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   const csrf = createCsrf(shared)
   const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
-  const resolveZone = createZoneResolver(shared)
+  const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
   const bearerGate = createBearerGate({ reader, service, behaviour })
   const denial = createDenial({ sessions, urls })
   const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, denial, urls }))
@@ -143,10 +143,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   }
   http.setNotFoundHandler({ preHandler: [setSecurityHeaders, resolveZone] }, async (request, reply) => {
     // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
-    if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+    const visitor = await sessions.visitor(request)
+    if (!behaviour.unknownPathIsNotFound && !visitor) {
       return denial.askToSignIn(request, reply)
     }
-    throw new PageError(404, 'There is nothing at this address.')
+    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
   })
 
   const serverInfo = createServerInfo({

@@ -19,6 +19,7 @@ import { sealProviderSecrets } from './model/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
 import type { Zone } from './model/zone.ts'
 import type { Store } from './store/store.ts'
+import { sealContext } from './token/keys.ts'
 import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
@@ -207,7 +208,7 @@ async function applySigningKeys(zoneId: string, { active, keys }: SigningKeys, d
         zoneId,
         keyId,
         algorithm: alg,
-        sealedPrivateKey: vault.seal(key.privatePem, `signing-key ${zoneId} ${keyId}`),
+        sealedPrivateKey: vault.seal(key.privatePem, sealContext(zoneId, keyId)),
         publicKey: key.publicPem,
         active: definition.active,
         createdAt: existing?.createdAt ?? clock.now(),

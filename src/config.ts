@@ -271,7 +271,7 @@ function warningsOf({
       sessionSameSite === 'none' && protocol === 'http:',
       'session.same_site: none has no effect over http: browsers want such cookies to be secure',
     ],
-    // standards.md §1: weak, but the wire of the reference system.
+    // Weak, but the wire of the reference system: see docs/compatibility.md, A15 and T9.
     [compatibility === 'uaa', 'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included'],
     [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
   ]

@@ -206,7 +206,15 @@ describe('a first start', () => {
           externalId: '',
           groups: ['Cloud.Read', 'cloud.write', 'openid'],
         },
-        { userName: 'Jo', origin: 'ldap', emails: [{ value: 'jo@example.org' }], password: 'unused', active: false },
+        {
+          userName: 'Jo',
+          origin: 'ldap',
+          emails: [{ value: 'jo@example.org' }],
+          password: 'unused',
+          active: false,
+          externalId: 'uid=jo',
+          salt: 'of-old',
+        },
       ],
     }
     await start(store, { bootstrap })
@@ -231,6 +239,7 @@ describe('a first start', () => {
     assert.equal((await store.groups.findByName('svc', 'cloud.read'))?.description, 'Read the cloud')
     const shadow = await userOf(store, 'jo', 'ldap')
     assert.deepEqual([shadow.passwordHash, shadow.active], [undefined, false])
+    assert.deepEqual([shadow.externalId, shadow.salt], ['uid=jo', 'of-old'])
   })
 
   it('keeps the secrets of providers encrypted', async () => {

@@ -16,7 +16,7 @@ export interface ServerInfo {
   readonly defaultIdpName?: string
 }
 
-/** Server information of a zone (`login-ui-and-sessions.md` §4.4). */
+/** Server information of a zone, as `/info` and a program's `/login` tell it. */
 export function createServerInfo(deps: {
   urls: Urls
   version: string

@@ -17,6 +17,8 @@ export interface Cache<V extends object> {
 /** Keeps at most `capacity` values; the one unused for longest makes room. Absence and failures are not remembered. */
 export function createCache<V extends object>(capacity: number): Cache<V> {
   const values = new Map<string, V>()
+  // While there is plenty of room nobody has to make any, and the order of use is not worth keeping.
+  const crowded = capacity / 2
   const loading = new Map<string, Promise<V | undefined>>()
 
   function remember(key: string, value: V): void {
@@ -45,8 +47,10 @@ export function createCache<V extends object>(capacity: number): Cache<V> {
     get(key, load) {
       const value = values.get(key)
       if (value === undefined) return loading.get(key) ?? startLoading(key, load)
-      values.delete(key) // re-inserted, so that the map's order is the order of use
-      values.set(key, value)
+      if (values.size > crowded) {
+        values.delete(key) // re-inserted, so that the map's order is the order of use
+        values.set(key, value)
+      }
       return Promise.resolve(value)
     },
     peek: key => values.get(key),

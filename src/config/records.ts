@@ -252,7 +252,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
   return items.map(({ record }) => record)
 }
 
-/** `clients-zones-providers.md` §6.1. */
+/** The types that a provider's record may have, whether or not there is a source for them yet. */
 const PROVIDER_TYPES = ['ldap', 'saml', 'oauth2.0', 'oidc1.0', 'keystone']
 
 function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {

@@ -1,4 +1,4 @@
-// The zone's settings as the zone API has them (`clients-zones-providers.md` §5.2). Members without an effect yet are
+// The zone's settings as the zone API has them. Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
 import { LONGEST_SECONDS } from '../model/zone.ts'
 

@@ -1,4 +1,4 @@
-// The client record between the wire (`clients-zones-providers.md` §3) and the model: the bootstrap and the client API
+// The client record between the wire and the model: the bootstrap and the client API
 // read it here, so that both accept the same.
 import type { Client } from './client.ts'
 import { GRANT_TYPES } from './client.ts'

@@ -1,4 +1,4 @@
-// The keys of private_key_jwt as a client registers them (`clients-zones-providers.md` §4.9).
+// The keys of private_key_jwt as a client registers them.
 import { isLoopbackHost } from '../base/loopback.ts'
 
 const MOST_KEYS = 10

@@ -38,7 +38,7 @@ export interface ClientSecret {
   readonly empty?: true
 }
 
-/** Every grant type that a client may be given (`clients-zones-providers.md` §3.2). */
+/** Every grant type that a client may be given, whether or not the token endpoint serves it yet. */
 export const GRANT_TYPES = [
   'authorization_code',
   'implicit',

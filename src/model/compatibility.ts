@@ -101,6 +101,12 @@ const rows = {
   unusableLoginHint: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
   /** C11: the provider named is barred to the client. */
   providerBarred: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('unauthorized', 401) },
+  /** C11: the user's provider is barred to the client, which shows only after the sign-in. */
+  userProviderBarred: {
+    id: 'C11',
+    standard: refusal('unauthorized_client', 400),
+    uaa: refusal('unauthorized_client', 401),
+  },
   /** C11: no provider that takes passwords is left for the client. */
   noProviderLeft: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
   /** C11: several providers are left and nothing chooses. */

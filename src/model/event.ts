@@ -11,7 +11,7 @@ export interface AuditEvent {
   readonly data?: string
 }
 
-/** `login-ui-and-sessions.md` §17, as far as this server emits them. */
+/** The reference system's names of what can happen, as far as this server emits them. */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
   | 'UserAuthenticationFailure'

@@ -1,4 +1,4 @@
-// Reads and checks an authorization request, in the order of `standards.md` A1: client, redirect URI, parameters. What is
+// Reads and checks an authorization request, in the order of row A1 of docs/compatibility.md: client, redirect URI, parameters. What is
 // wrong with the first two is a page, because there is nobody to redirect to yet; everything after is a redirect.
 import type { Client } from '../model/client.ts'
 import { hasCredential, mayUseGrant } from '../model/client.ts'

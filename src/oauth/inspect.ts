@@ -29,7 +29,7 @@ export interface InspectDeps {
   readonly behaviour: Behaviour
 }
 
-/** Claims that the inspection endpoints show, in this order (`tokens-and-oauth.md` §7). */
+/** Claims that the inspection endpoints show, in this order. */
 const SHOWN = [
   'user_id',
   'user_name',

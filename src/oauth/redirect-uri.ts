@@ -60,8 +60,15 @@ function loopbackWithoutPort(uri: string, isRequest = false): string | undefined
 /** UAA: wildcards, path prefixes and subdomains. See docs/compatibility.md, A15. */
 function matchesLeniently(entry: string, requested: string): boolean {
   if (entry === requested) return true
+  if (namesOwnParameter(requested)) return false
   return entry.includes('*') ? matchesPattern(entry, requested) : isBelow(entry, requested)
 }
+
+const OWN_PARAMETERS = ['code', 'state', 'error', 'iss', 'access_token', 'id_token']
+
+/** Whether its query already holds what only a response may say: the client might believe the first of two codes. */
+const namesOwnParameter = (requested: string): boolean =>
+  OWN_PARAMETERS.some(name => new URL(requested).searchParams.has(name))
 
 const isWeb = ({ protocol }: URL): boolean => protocol === 'http:' || protocol === 'https:'
 

@@ -4,7 +4,7 @@ import type { SignIn } from '../model/session.ts'
 
 /**
  * The `session_state` of OpenID Connect Session Management §2: frames of the client recompute it, so that the formula is
- * fixed by `tokens-and-oauth.md` §3.6. Undefined for a redirect URI without an http(s) origin.
+ * part of the wire. Undefined for a redirect URI without an http(s) origin.
  */
 export function sessionState(
   { clientId, redirectUri, userId }: { clientId: string; redirectUri: string; userId: string | undefined },

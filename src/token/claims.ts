@@ -20,7 +20,7 @@ export type Claims = Record<string, unknown>
 
 /**
  * The client, and for each scope the part before its last dot; `openid` counts as it is, and scopes without a dot or
- * the empty scope add nothing (`tokens-and-oauth.md` §5.5).
+ * the empty scope add nothing.
  */
 export function audience(clientId: string, scopes: readonly string[], noneScope: string): string[] {
   const resources = new Set<string>()
@@ -33,7 +33,7 @@ export function audience(clientId: string, scopes: readonly string[], noneScope:
   return [...resources]
 }
 
-/** Claims of an access token (RFC 9068 §2.2 and `tokens-and-oauth.md` §5.2). */
+/** Claims of an access token (RFC 9068 §2.2), with the reference system's beside them. */
 export function accessTokenClaims(
   facts: Facts,
   { behaviour, noneScope, revocable }: { behaviour: Behaviour; noneScope: string; revocable: boolean },
@@ -67,7 +67,7 @@ export function accessTokenClaims(
   return claims
 }
 
-/** Claims of a refresh token (`tokens-and-oauth.md` §5.4); `grantedScopes` may be more than the access token has. */
+/** Claims of a refresh token; `grantedScopes` may be more than the access token has. */
 export function refreshTokenClaims(
   facts: Facts,
   { grantedScopes, noneScope, revocable }: { grantedScopes: readonly string[]; noneScope: string; revocable: boolean },
@@ -98,7 +98,7 @@ export function refreshTokenClaims(
   }
 }
 
-/** Claims of an ID token (OpenID Connect Core §2 and `tokens-and-oauth.md` §5.3). */
+/** Claims of an ID token (OpenID Connect Core §2), with the reference system's beside them. */
 export function idTokenClaims(
   facts: Facts,
   { behaviour, accessTokenHash, codeHash }: { behaviour: Behaviour; accessTokenHash?: string; codeHash?: string },

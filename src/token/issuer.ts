@@ -158,12 +158,13 @@ export function createTokenIssuer(deps: {
               wantsId ? signIdToken(facts, { key, accessToken, format }) : undefined,
             ])
           : []
+      const scope = scopes.join(' ')
       audit({
         type: 'TokenIssuedEvent',
         zoneId: zone.id,
         principal: user?.id ?? client.clientId,
         clientId: client.clientId,
-        data: scopes.join(' '),
+        data: scope,
       })
       return {
         access_token: accessToken,
@@ -171,7 +172,7 @@ export function createTokenIssuer(deps: {
         ...(idToken !== undefined && { id_token: idToken }),
         ...(refreshToken !== undefined && { refresh_token: refreshToken }),
         expires_in: seconds,
-        scope: scopes.join(' '),
+        scope,
         jti: facts.tokenId,
       }
     },

@@ -33,7 +33,7 @@ export interface VerifiedToken {
 /** What a token is expected to be. */
 export type Expected = 'access_token' | 'refresh_token'
 
-/** Verifies tokens; every refusal is an `invalid_token` of `tokens-and-oauth.md` §5.9. */
+/** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
   /** Signature or row, issuer, expiry, revocation, and that client, user and scopes still stand. */
   read(zone: Zone, token: string, expected?: Expected): Promise<VerifiedToken>

@@ -4,7 +4,7 @@ import type { Urls } from '../model/urls.ts'
 import { FORGED, PageError, wantsJson } from './answers.ts'
 import type { Sessions } from './session.ts'
 
-/** How pages turn away whom they do not know and forms that are not theirs (`login-ui-and-sessions.md` §3.2). */
+/** How pages turn away whom they do not know and forms that are not theirs. */
 export interface Denial {
   /** Sends a person to sign in, and remembers what they were on the way to; a program gets 403. */
   askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>

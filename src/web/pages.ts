@@ -95,7 +95,8 @@ export function createPageWriter(deps: {
       // A route that may be framed and cached answers a page only when something is wrong with it.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const chrome = await this.chrome(request, reply)
-      return this.send(reply, errorPage(chrome, { status, title, description, ...(code !== undefined && { code }) }))
+      const back = status === 404 ? { text: 'Go to the start page', url: `${urls.basePath}/` } : undefined
+      return this.send(reply, errorPage(chrome, { status, title, description, code, back }))
     },
   }
 }

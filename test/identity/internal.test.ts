@@ -114,6 +114,13 @@ describe('the lockout of an account', () => {
       assert.equal(told(await attempt(server, 'koala')), 'tokens')
     }))
 
+  it('counts failures only within the time of the policy', () =>
+    withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
+      await guess(server, 1)
+      server.clock.advance(61)
+      assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
+    }))
+
   it('holds on the sign-in page as well, with the same count', () =>
     withServer({}, async server => {
       await guess(server, 3)
@@ -242,6 +249,41 @@ describe('a sign-in', () => {
           ['UserAuthenticationSuccess', 'svc', '127.0.0.1'],
           ['TokenIssuedEvent', undefined, undefined],
         ],
+      )
+    }))
+
+  it('that gives a token is reported with the client and the scopes', () =>
+    withServer({}, async server => {
+      const { scope } = await passwordTokens(server)
+      const event = server.events.find(({ type }) => type === 'TokenIssuedEvent')
+      assert.deepEqual([event?.clientId, event?.data], ['app', scope])
+    }))
+
+  it('that fails is reported by the provider, for the user and for the name', () =>
+    withServer({}, async server => {
+      await attempt(server, 'wrong')
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        server.events
+          .filter(({ origin }) => origin === 'svc')
+          .map(({ type, principal, zoneId, remoteAddress }) => [type, principal, zoneId, remoteAddress]),
+        [
+          ['IdentityProviderAuthenticationFailure', id, 'svc', '127.0.0.1'],
+          ['UserAuthenticationFailure', id, 'svc', '127.0.0.1'],
+          ['PrincipalAuthenticationFailure', id, 'svc', '127.0.0.1'],
+        ],
+      )
+    }))
+
+  it('is reported as what it is when the account is not verified', () =>
+    withServer({}, async server => {
+      await changeUser(server, 'marissa', { verified: false })
+      await attempt(server, 'koala')
+      const { id } = await userNamed(server, 'marissa')
+      const events = server.events.filter(({ principal }) => principal === id)
+      assert.deepEqual(
+        events.map(({ type }) => type),
+        ['UnverifiedUserAuthentication'],
       )
     }))
 })

@@ -81,7 +81,7 @@ describe('an unknown path', () => {
           const answer = await server.send(path, { headers: { accept: 'text/html' } })
           if (mode === 'standard') {
             assert.equal(answer.status, 404, path)
-            assert.match(answer.text, /There is nothing at this address\./)
+            assert.match(answer.text, /There is nothing here/)
           } else {
             assert.equal(answer.headers['location'], 'http://localhost:8080/login', path)
           }

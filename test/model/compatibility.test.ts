@@ -51,6 +51,11 @@ describe('behaviourOf', () => {
       row: 'providerBarred',
       want: ['unauthorized_client 400', 'unauthorized 401'],
     },
+    {
+      name: 'a provider that is barred after the sign-in (C11)',
+      row: 'userProviderBarred',
+      want: ['unauthorized_client 400', 'unauthorized_client 401'],
+    },
     { name: 'no provider left (C11)', row: 'noProviderLeft', want: ['unauthorized_client 400', 'invalid_client 401'] },
     {
       name: 'several providers left (C11)',

@@ -39,6 +39,17 @@ describe('subdomainOf', () => {
   }
 })
 
+describe('subdomainOf in the playground', () => {
+  for (const host of ['evil.example', 'localhost.evil.example', '10.0.0.1', '', undefined]) {
+    it(`finds nothing in ${host === undefined ? 'no host' : `"${host}"`}: a name that somebody pointed here is not ours`, () => {
+      assert.equal(subdomainOf(host, 'localhost', true), 'unknown')
+    })
+  }
+  for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080', 'LOCALHOST']) {
+    it(`serves ${host}`, () => assert.deepEqual(subdomainOf(host, 'localhost', true), { subdomain: '' }))
+  }
+})
+
 for (const mode of MODES) {
   describe(`the zone of a request in ${mode}`, () => {
     let server: TestServer

@@ -1,6 +1,7 @@
 // Who is the client that calls? Each method of client authentication is one file and one entry in the list below; the
 // metadata document reads the same list.
 import type { Passwords } from '../../base/passwords.ts'
+import { digest } from '../../base/secrets.ts'
 import type { SecretMemory } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -64,7 +65,7 @@ export interface ClientAuthenticator {
 export const basicChallenge = ({ clientRealm }: Service, failure?: string): string =>
   `Basic realm="${clientRealm}"${failure === undefined ? '' : `, error="unauthorized", error_description="${failure}"`}`
 
-/** A failed attempt looks and lasts the same whether the client is unknown or its secret wrong. */
+/** A wrong secret looks and lasts the same whether or not there is such a client. */
 export function createClientAuthenticator(
   deps: ClientAuthDeps & { service: Service; behaviour: Behaviour; audit: Audit },
 ): ClientAuthenticator {
@@ -96,7 +97,7 @@ export function createClientAuthenticator(
     }
   }
 
-  /** Nothing usable was sent: say what is missing, without telling which clients exist. */
+  /** Nothing usable was sent: say what is missing. That a client has no secret is none; /oauth/authorize tells it too. */
   async function refuseBare({ id }: Zone, { authorization, params }: ClientAuthRequest): Promise<OAuthError> {
     const clientId = params.get('client_id')
     if (clientId !== undefined && authorization === undefined) {
@@ -117,14 +118,15 @@ export function createClientAuthenticator(
       const client = await store.clients.find(zone.id, credential.clientId)
       const proven = client
         ? await method.verify(credential, client, deps)
-        : await passwords.verifyNothing(credential.secret)
+        : credential.secret !== '' && (await passwords.verifyNothing(credential.secret))
       const facts = {
         zoneId: zone.id,
         principal: credential.clientId,
         ...(remoteAddress !== undefined && { remoteAddress }),
       }
       if (!client || !proven) {
-        audit({ type: 'ClientAuthenticationFailure', ...facts })
+        // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
+        audit({ type: 'ClientAuthenticationFailure', ...facts, ...(!client && { principal: digest(facts.principal) }) })
         throw badClient('Bad credentials')
       }
       const named = request.params.get('client_id')

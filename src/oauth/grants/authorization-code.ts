@@ -1,5 +1,6 @@
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
+import { allowsProvider } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
@@ -10,6 +11,7 @@ import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { isWellFormed, verifierMatches } from '../pkce.ts'
 import type { Grant, GrantDeps } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
 
 /** The code of a browser's visit is exchanged for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
@@ -27,6 +29,7 @@ export const authorizationCode: Grant = {
 
     const user = await store.users.find(zone.id, code.userId)
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
+    if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const held = await deps.groupsOf(zone, user)
     if (!hasRequiredGroups(client, held.groups)) {
       throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")

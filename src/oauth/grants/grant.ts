@@ -43,3 +43,6 @@ export interface Grant {
   readonly caller: 'client' | 'user-token'
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
+
+/** What a client is told whose users must come from other providers. */
+export const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."

@@ -8,6 +8,7 @@ import type { Service } from '../../model/service.ts'
 import { basicChallenge } from '../client-auth/client-auth.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Grant, GrantDeps } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
 
 /** A client that was told the person's password (RFC 6749 §4.3); all scopes count as approved. */
 export const password: Grant = {
@@ -71,7 +72,7 @@ function refused(reason: SignInRefusal, { behaviour, service }: GrantDeps): OAut
 const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
   'unusable-hint':
     'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',
-  'provider-barred': "Client is not authorized for specified user's identity provider.",
+  'provider-barred': PROVIDER_BARRED,
   'no-provider': 'The client is not authorized for any identity provider that supports password grant.',
   'several-providers':
     'The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use.',

@@ -1,5 +1,6 @@
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
+import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { hasRequiredGroups, isAutoApproved, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
@@ -12,6 +13,7 @@ import type { VerifiedToken } from '../../token/reader.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
 
 /** A refresh token is exchanged for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
@@ -32,6 +34,7 @@ export const refreshToken: Grant = {
     if (token.stored?.usedAt) throw await reused(zone, token, deps)
     checkProof(token, request, user, deps)
 
+    if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const scopes = narrow(token.scopes, parseScope(params.get('scope')))
     checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
     await checkApprovals({ zone, client, user, token, scopes }, deps)

@@ -1,0 +1,88 @@
+// Settings of a zone, and a client's `allowedproviders`, followed to where they count, where no other test does.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { AUTO_REQUEST } from '../support/authorize.ts'
+import {
+  AUTO,
+  MODES,
+  changeClient,
+  exchange,
+  insertCode,
+  passwordTokens,
+  refresh,
+  refused,
+  tokensOf,
+} from '../support/oauth.ts'
+import { startServer } from '../support/server.ts'
+import type { ServerOptions, TestServer } from '../support/server.ts'
+
+async function withServer(options: ServerOptions, work: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startServer(options)
+  try {
+    await work(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
+}
+
+const pem = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+describe('a zone', () => {
+  it('signs with the key that activeKeyId names, and publishes the others', () => {
+    const keys = {
+      old: { signingKey: pem(), signingAlg: 'ES256' },
+      now: { signingKey: pem(), signingAlg: 'ES256' },
+      next: { signingKey: pem(), signingAlg: 'ES256' },
+    }
+    return withServer({ config: { zone_config: { tokenPolicy: { activeKeyId: 'now', keys } } } }, async server => {
+      const { kid, alg } = decodeProtectedHeader((await passwordTokens(server)).access_token)
+      assert.deepEqual([kid, alg], ['now', 'ES256'])
+      const published = (await server.send('/token_keys')).json<{ keys: readonly { kid: string }[] }>().keys
+      assert.deepEqual(published.map(key => key.kid).toSorted(), ['next', 'now', 'old'])
+    })
+  })
+
+  for (const mode of MODES) {
+    it(`issues everything under the issuer it was given, ${mode}`, () =>
+      withServer({ mode, config: { zone_config: { issuer: 'https://login.example/tenant' } } }, async server => {
+        const issuer = mode === 'standard' ? 'https://login.example/tenant' : 'https://login.example/tenant/oauth/token'
+        const tokens = await passwordTokens(server)
+        for (const token of [tokens.access_token, tokens.id_token]) assert.equal(decodeJwt(token).iss, issuer)
+        assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 200)
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        const answer = (await browser.send('/oauth/authorize', { query: AUTO_REQUEST })).location()
+        assert.equal(answer.searchParams.get('iss'), mode === 'standard' ? issuer : null)
+      }))
+
+    it(`ignores links.logout.disableRedirectParameter, as UAA does, ${mode}`, () => {
+      const logout = { disableRedirectParameter: true, whitelist: ['https://listed.example/bye'] }
+      return withServer({ mode, config: { zone_config: { links: { logout } } } }, async server => {
+        const answer = await server.send('/logout.do', { query: { redirect: 'https://listed.example/bye' } })
+        assert.equal(answer.headers['location'], 'https://listed.example/bye')
+      })
+    })
+
+    it(`holds a client to its allowed providers at code exchange and refresh, ${mode}`, () =>
+      withServer({ mode }, async server => {
+        const code = await insertCode(server)
+        const { refresh_token: token } = tokensOf(await exchange(server, await insertCode(server)))
+        await changeClient(server, 'auto', { allowedProviders: ['ldap'] })
+        const want = { want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' } } as const
+        await refused(server, mode, () => exchange(server, code), want)
+        await refused(server, mode, () => refresh(server, token, {}, AUTO), want)
+      }))
+  }
+
+  it('shows branding.squareLogo on its pages', () => {
+    const squareLogo = Buffer.from('a picture').toString('base64')
+    return withServer({ config: { zone_config: { branding: { squareLogo } } } }, async server => {
+      const { text } = await server.send('/login')
+      assert.ok(text.includes(`<link rel="icon" type="image/png" href="data:image/png;base64,${squareLogo}">`))
+    })
+  })
+})
