@@ -1,5 +1,6 @@
 // Who the servers of a run know: the same clients, user and signing keys for Latchkey and for the peer, made anew for
 // every run.
+import { LANES, nameOfLane } from './flows.ts'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { JsonWebKey, KeyObject } from 'node:crypto'
 
@@ -117,15 +118,16 @@ export function latchkeyConfig(
           { ...record(application), redirect_uri: [application.redirectUri], autoapprove: true },
           record(console),
         ],
-        users: [
-          {
-            userName: user.name,
+        users: Array.from({ length: LANES }, (_, lane) => {
+          const userName = nameOfLane(user.name, lane)
+          return {
+            userName,
             password: user.password,
-            emails: [{ value: `${user.name}@example.org` }],
+            emails: [{ value: `${userName}@example.org` }],
             name: { givenName: 'Marissa', familyName: 'Bloggs' },
             groups: [scope],
-          },
-        ],
+          }
+        }),
       },
     },
     undefined,

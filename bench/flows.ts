@@ -21,6 +21,9 @@ export type FlowJob = {
   | { readonly flow: 'authorization_code'; readonly user: User; readonly redirectUri: string }
 )
 
+/** Whom a lane of the password grant signs in; the first one is the user of every other flow. */
+export const nameOfLane = (name: string, lane: number): string => (lane === 0 ? name : `${name}-${lane}`)
+
 /** How long to go on: for a time, or until so many flows are done. */
 export type FlowEnd = { readonly seconds: number } | { readonly flows: number }
 
@@ -59,7 +62,7 @@ if (import.meta.main) {
 
 /** Runs the flow in every lane; signing in, where the flow needs a session, comes before the clock starts. */
 async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
-  const lanes = await Promise.all(Array.from({ length: LANES }, () => openLane(job)))
+  const lanes = await Promise.all(Array.from({ length: LANES }, (_, lane) => openLane(job, lane)))
   const latencies: number[] = []
   const start = performance.now()
   let begun = 0
@@ -84,7 +87,7 @@ async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
 }
 
 /** One flow, ready to be run; each lane of the code flow is a browser with a session of its own. */
-async function openLane(job: FlowJob): Promise<() => Promise<void>> {
+async function openLane(job: FlowJob, lane: number): Promise<() => Promise<void>> {
   const { scope } = job
   if (job.flow === 'authorization_code') {
     const cookies: Cookies = new Map()
@@ -92,8 +95,9 @@ async function openLane(job: FlowJob): Promise<() => Promise<void>> {
     return () => authorizationCode(job, cookies)
   }
   if (job.flow === 'client_credentials') return () => redeem(job, { grant_type: job.flow, scope })
-  const { name: username, password } = job.user
-  return () => redeem(job, { grant_type: job.flow, username, password, scope })
+  // Attempts for one account are judged one after the other, so that each lane is a person of its own.
+  const { name, password } = job.user
+  return () => redeem(job, { grant_type: job.flow, username: nameOfLane(name, lane), password, scope })
 }
 
 type CodeJob = Extract<FlowJob, { flow: 'authorization_code' }>

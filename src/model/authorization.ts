@@ -30,14 +30,14 @@ export interface Authorization {
   readonly subject: Subject
   readonly scopes: GrantedScopes
   readonly tokens: readonly TokenKind[]
-  readonly format?: TokenFormat
+  readonly format?: TokenFormat | undefined
   readonly nonce?: string
   /** Stores the access token even where the zone does not ask for it, so that it can be revoked by itself. */
   readonly revocable?: boolean
   /** Names everything issued from one act of granting. */
   readonly grantId?: string
   /** `none` or `private_key_jwt`; absent for a real secret. */
-  readonly clientAuthMethod?: string
+  readonly clientAuthMethod?: string | undefined
   /** The refresh token that this refresh keeps or replaces. */
   readonly refreshed?: RefreshedFrom
 }

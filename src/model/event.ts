@@ -6,7 +6,7 @@ export interface AuditEvent {
   readonly principal: string
   readonly clientId?: string
   readonly origin?: string
-  readonly remoteAddress?: string
+  readonly remoteAddress?: string | undefined
   /** Further facts; never a secret, code or token. */
   readonly data?: string
 }

@@ -93,14 +93,14 @@ export function readChange(text: string): Change | undefined {
  * The remembered record or the loaded one. Past the caches when changes are not heard, and undefined at once for a key
  * that no row can have: it must not share a cache key with one that can.
  */
-export async function remembered<V extends object>(
+export function remembered<V extends object>(
   source: { hearsChanges(): boolean },
   cache: Cache<V>,
   key: readonly [string, string?],
   load: () => Promise<V | undefined>,
 ): Promise<V | undefined> {
   const [first, second] = key
-  if (!isStorable(first) || (second !== undefined && !isStorable(second))) return undefined
+  if (!isStorable(first) || (second !== undefined && !isStorable(second))) return Promise.resolve(undefined)
   if (!source.hearsChanges()) return load()
   return cache.get(second === undefined ? first : keyInZone(first, second), load)
 }

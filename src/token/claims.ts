@@ -40,10 +40,12 @@ export function accessTokenClaims(
 ): Claims {
   const { authorization, issuedAt, expiresAt } = facts
   const { client, subject, scopes, zone } = authorization
-  const user = subject.kind === 'user' ? subject : undefined
-  const claims: Claims = {
+  const signIn = subject.kind === 'user' ? subject : undefined
+  const user = signIn?.user
+  // Every member is named, because an object that is put together by spreading costs several times as much.
+  return {
     jti: facts.tokenId,
-    sub: user ? user.user.id : client.clientId,
+    sub: user ? user.id : client.clientId,
     authorities: user ? undefined : client.authorities,
     scope: behaviour.standardAccessTokens ? scopes.join(' ') : scopes,
     client_id: client.clientId,
@@ -51,9 +53,11 @@ export function accessTokenClaims(
     azp: client.clientId,
     revocable: revocable ? true : undefined,
     grant_type: authorization.grantType,
-    ...(user && identityClaims(user.user)),
-    email: user?.user.email,
-    auth_time: user?.authenticatedAt && epochSeconds(user.authenticatedAt),
+    user_id: user?.id,
+    user_name: user?.userName,
+    origin: user?.origin,
+    email: user?.email,
+    auth_time: signIn?.authenticatedAt && epochSeconds(signIn.authenticatedAt),
     rev_sig: facts.revocationSignature,
     iat: epochSeconds(issuedAt),
     exp: epochSeconds(expiresAt),
@@ -64,7 +68,6 @@ export function accessTokenClaims(
     client_auth_method: authorization.clientAuthMethod,
     grant_id: behaviour.revokeReusedCode ? authorization.grantId : undefined,
   }
-  return claims
 }
 
 /** Claims of a refresh token; `grantedScopes` may be more than the access token has. */

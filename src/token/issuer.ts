@@ -27,8 +27,8 @@ import { revocationSignature } from './revocation-signature.ts'
 export interface TokenResponse {
   readonly access_token: string
   readonly token_type: 'bearer'
-  readonly id_token?: string
-  readonly refresh_token?: string
+  readonly id_token?: string | undefined
+  readonly refresh_token?: string | undefined
   /** Seconds until the access token expires. */
   readonly expires_in: number
   readonly scope: string
@@ -169,8 +169,8 @@ export function createTokenIssuer(deps: {
       return {
         access_token: accessToken,
         token_type: 'bearer',
-        ...(idToken !== undefined && { id_token: idToken }),
-        ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+        id_token: idToken,
+        refresh_token: refreshToken,
         expires_in: seconds,
         scope,
         jti: facts.tokenId,

@@ -119,21 +119,18 @@ export function createClientAuthenticator(
       const proven = client
         ? await method.verify(credential, client, deps)
         : credential.secret !== '' && (await passwords.verifyNothing(credential.secret))
-      const facts = {
-        zoneId: zone.id,
-        principal: credential.clientId,
-        ...(remoteAddress !== undefined && { remoteAddress }),
-      }
+      const zoneId = zone.id
       if (!client || !proven) {
         // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
-        audit({ type: 'ClientAuthenticationFailure', ...facts, ...(!client && { principal: digest(facts.principal) }) })
+        const principal = client?.clientId ?? digest(credential.clientId)
+        audit({ type: 'ClientAuthenticationFailure', zoneId, principal, remoteAddress })
         throw badClient('Bad credentials')
       }
       const named = request.params.get('client_id')
       if (named !== undefined && named !== client.clientId) {
         throw badClient('Given client ID does not match authenticated client')
       }
-      audit({ type: 'ClientAuthenticationSuccess', ...facts })
+      audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress })
       return credential.secret === '' ? { client, claim: 'none' } : { client }
     },
   }

@@ -7,7 +7,6 @@ export const clientCredentials: Grant = {
   type: 'client_credentials',
   caller: 'client',
   authorize({ zone, client, params, clientAuthMethod }) {
-    const format = tokenFormatOf(params)
     return Promise.resolve({
       zone,
       client,
@@ -15,8 +14,8 @@ export const clientCredentials: Grant = {
       subject: { kind: 'client' },
       scopes: clientScopes(client, parseScope(params.get('scope'))),
       tokens: ['access_token'], // RFC 6749 §4.4.3: no refresh token
-      ...(format && { format }),
-      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+      format: tokenFormatOf(params),
+      clientAuthMethod,
     })
   },
 }
