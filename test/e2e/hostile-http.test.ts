@@ -261,7 +261,7 @@ describe('many connections at once', () => {
       for (const socket of sockets) socket.write(letter)
       const { statuses, milliseconds } = await exchange(get('/login'))
       assert.deepEqual(statuses, [200])
-      assert.ok(milliseconds < 5000)
+      assert.ok(milliseconds < 20_000)
     }
     for (const socket of sockets) socket.destroy()
   })

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
-import { storeCases, withinOneSecond } from './cases.ts'
+import { storeCases, inTime } from './cases.ts'
 import { client, token } from './records.ts'
 
 describe('the store on PostgreSQL', () => storeCases('postgres'))
@@ -80,16 +80,16 @@ describe('a PostgreSQL store', () => {
     const ask = async (): Promise<unknown> => (await store.clients.find('z1', 'app'))?.name
     const isRemembered = async (): Promise<boolean> =>
       (await store.clients.find('z1', 'app')) === (await store.clients.find('z1', 'app'))
-    await withinOneSecond(true, isRemembered)
+    await inTime(true, isRemembered)
     assert.equal(await ask(), 'old')
     proxy.silence()
     await administer(database.url, `update clients set name = 'new'`)
-    await withinOneSecond('new', ask)
+    await inTime('new', ask)
     assert.equal(await isRemembered(), false)
     await administer(database.url, `update clients set name = 'newer'`)
     assert.equal(await ask(), 'newer')
     proxy.resume()
-    await withinOneSecond(true, isRemembered)
+    await inTime(true, isRemembered)
   })
 
   it('remembers nothing of before a break of its connections, and goes on', () =>
@@ -98,7 +98,7 @@ describe('a PostgreSQL store', () => {
       assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
       // No news of this change can arrive.
       await administer(url, DISCONNECT, `update clients set name = 'new'`)
-      await withinOneSecond('new', async () => {
+      await inTime('new', async () => {
         try {
           return (await store.clients.find('z1', 'app'))?.name
         } catch (error) {
@@ -112,7 +112,7 @@ describe('a PostgreSQL store', () => {
         url,
         `update clients set name = 'newer'; select pg_notify('latchkey_changes', '["clients","z1","app"]')`,
       )
-      await withinOneSecond('newer', async () => (await store.clients.find('z1', 'app'))?.name)
+      await inTime('newer', async () => (await store.clients.find('z1', 'app'))?.name)
     }))
 
   it('forgets everything at news that it cannot read', () =>
@@ -122,7 +122,7 @@ describe('a PostgreSQL store', () => {
         await store.clients.insert('z1', client({ clientId, name: 'old' }))
         await store.clients.find('z1', clientId)
         await administer(url, `update clients set name = 'new'; select pg_notify('latchkey_changes', '${news}')`)
-        await withinOneSecond('new', async () => (await store.clients.find('z1', clientId))?.name)
+        await inTime('new', async () => (await store.clients.find('z1', clientId))?.name)
       }
     }))
 

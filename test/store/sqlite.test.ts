@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { createWriteQueue } from '../../src/store/write-queue.ts'
 import { freshDatabase } from '../support/databases.ts'
-import { storeCases, withinOneSecond } from './cases.ts'
+import { storeCases, inTime } from './cases.ts'
 import { approval, at, client, token } from './records.ts'
 
 describe('the store on SQLite', () => storeCases('sqlite'))
@@ -90,7 +90,7 @@ describe('a SQLite file', { concurrency: true }, () => {
       other.exec(`begin immediate; update clients set name = 'new';
         insert into changes (change, changed_at) values ('["zones","x",""]', 0); delete from changes; commit`)
       other.close()
-      await withinOneSecond('new', async () => (await store.clients.find('z1', 'app'))?.name)
+      await inTime('new', async () => (await store.clients.find('z1', 'app'))?.name)
     }))
 
   it('is refused when a newer version has changed it', async () => {
