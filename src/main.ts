@@ -40,13 +40,13 @@ export async function start(given: Config): Promise<void> {
     await applyBootstrap({ ...parts, log: log.info })
     await serve(parts)
   })
-  flushCompileCache() // written at a clean exit only, unless asked for
-  announce(config, log)
   const stopPurging = keepPurging(parts.store, log)
   onStop(log, async () => {
     stopPurging()
     await stopServing(parts)
   })
+  flushCompileCache() // written at a clean exit only, unless asked for
+  announce(config, log)
 }
 
 /** One of several processes that serve; the one that leads has prepared the database, and purges it. */
@@ -54,8 +54,8 @@ async function follow(config: Config, log: Log): Promise<void> {
   try {
     const parts = await prepare(config, log)
     await closeOnFailure(parts.store, () => serve(parts))
-    flushCompileCache()
     onStop(log, () => stopServing(parts))
+    flushCompileCache()
   } catch (error) {
     cluster.worker?.disconnect() // which would keep the process alive
     throw error
@@ -65,29 +65,30 @@ async function follow(config: Config, log: Log): Promise<void> {
 /** The first process of several: it prepares the database, then only keeps the others running. */
 async function lead(config: Config, log: Log): Promise<void> {
   const parts = await prepare(config, log)
+  let stopping = false
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
-    await startWorkers(config.workers)
+    const stopPurging = keepPurging(parts.store, log)
+    // Heard before any worker is started: the first one serves while the last one is not ready yet.
+    onStop(log, async () => {
+      stopping = true
+      stopPurging()
+      await stopWorkers('SIGTERM')
+      await stopServing(parts)
+    })
+    await startWorkers(config.workers, () => stopping)
   })
   announce(config, log)
-  const stopPurging = keepPurging(parts.store, log)
-  let stopping = false
   cluster.on('exit', ({ process: { pid } }, status, signal) => {
     if (stopping) return
     log.warn(`worker ${pid} ended with ${endOf(status, signal)}; starting another`)
     // What ends each worker at once, such as a database that is gone, must not become a storm of processes.
     setTimeout(() => stopping || cluster.fork(), RESTART_PAUSE_MS)
   })
-  onStop(log, async () => {
-    stopping = true
-    stopPurging()
-    await stopWorkers('SIGTERM')
-    await stopServing(parts)
-  })
 }
 
-async function startWorkers(count: number): Promise<void> {
+async function startWorkers(count: number, isStopping: () => boolean): Promise<void> {
   // The workers accept from one socket themselves. Handed over by this process instead, a connection would be lost, and
   // hang, when its worker is killed before taking it.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -99,6 +100,7 @@ async function startWorkers(count: number): Promise<void> {
         if (ready === count) resolve()
       })
       cluster.on('exit', (_worker, status, signal) => {
+        if (isStopping()) return
         reject(new StartFailure(`a worker could not start: it ended with ${endOf(status, signal)}`))
       })
       for (let i = 0; i < count; i += 1) cluster.fork()

@@ -13,7 +13,7 @@ import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { launchBrowser } from '../support/browser.ts'
+import { becomesTrue, launchBrowser } from '../support/browser.ts'
 import { serve } from '../support/process.ts'
 import type { ProcessOptions, ServerProcess } from '../support/process.ts'
 
@@ -361,7 +361,7 @@ for (const deployment of deployments) {
         const request = await newRequest(config)
         await page.goto(request.url)
         const { keyboard } = page
-        await page.waitForFunction('document.activeElement.id === "username"') // without being asked to
+        await becomesTrue(page, 'document.activeElement.id === "username"') // without being asked to
         await keyboard.type('marissa')
         await keyboard.press('Tab')
         await keyboard.type('koala')

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { becomesTrue, launchBrowser } from '../support/browser.ts'
 import { states } from './states.ts'
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'"
@@ -130,7 +130,7 @@ describe('a drawn page', () => {
     assert.equal(await page.evaluate(OVERFLOW), 100)
     assert.equal((await page.evaluate<readonly string[]>(SMALL_TARGETS)).length, 1)
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="alert(1)">')`)
-    await page.waitForFunction('document.images.length > 1 && [...document.images].every(image => image.complete)')
+    await becomesTrue(page, 'document.images.length > 1 && [...document.images].every(image => image.complete)')
     assert.ok(complaints.some(complaint => complaint.includes('Content Security Policy')))
     await page.context().close()
   })

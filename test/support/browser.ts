@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 
 const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
@@ -20,4 +20,13 @@ export async function launchBrowser(): Promise<Browser> {
       '--no-first-run',
     ],
   })
+}
+
+/** Waits, three seconds at most, for an expression; the library's own waiting evaluates inside the page, which forbids it. */
+export async function becomesTrue(page: Page, expression: string): Promise<void> {
+  for (let attempt = 0; attempt < 150; attempt += 1) {
+    if (await page.evaluate(expression)) return
+    await page.waitForTimeout(20)
+  }
+  throw new Error(`still not true: ${expression}`)
 }
