@@ -213,7 +213,9 @@ export function isSilent(params: Pick<Params, 'get'>, behaviour: Behaviour): boo
   return behaviour.promptWords ? promptWords(prompt).has('none') : prompt.startsWith('none')
 }
 
-const promptWords = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' ').filter(word => word !== ''))
+/** The words of a `prompt` parameter, in their order (OpenID Connect Core §3.1.2.1). */
+export const promptWords = (prompt: string): ReadonlySet<string> =>
+  new Set(prompt.split(' ').filter(word => word !== ''))
 
 /** OpenID Connect Core §3.1.2.1: `none` stands alone, unknown words are ignored. */
 function readPrompt(

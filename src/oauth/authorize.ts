@@ -24,7 +24,7 @@ import type { Visitor } from '../web/session.ts'
 import { AUTHORIZE_PATH, createApprovals } from './approve.ts'
 import type { ApprovalDeps } from './approve.ts'
 import type { Asker, AuthorizationRequest } from './authorization-request.ts'
-import { findAsker, isSilent, readAuthorizationRequest } from './authorization-request.ts'
+import { findAsker, isSilent, promptWords, readAuthorizationRequest } from './authorization-request.ts'
 import type { SignedIn } from './next-step.ts'
 import { nextStep } from './next-step.ts'
 import { readParams } from './params.ts'
@@ -262,13 +262,11 @@ const loginRequired = (target: ResponseTarget): RedirectRefusal =>
 
 const demandsAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? '')
 
-const demandsSignIn = (form: Form): boolean => demandsAge(form) || promptWords(form).includes('login')
-
-const promptWords = (form: Form): readonly string[] => (form.get('prompt') ?? '').split(' ').filter(word => word !== '')
+const demandsSignIn = (form: Form): boolean => demandsAge(form) || promptWords(form.get('prompt') ?? '').has('login')
 
 /** The request without the demand that a new sign-in has met. */
 function withoutDemand(form: Form): string {
-  const words = promptWords(form).filter(word => word !== 'login')
+  const words = [...promptWords(form.get('prompt') ?? '')].filter(word => word !== 'login')
   const rest = encodeForm(form, demandsAge(form) ? ['prompt', 'max_age'] : ['prompt'])
   return words.length > 0 ? `${rest}&prompt=${encodeURIComponent(words.join(' '))}` : rest
 }

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.ts'
 import { epochSeconds } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAutoApproved } from '../model/scopes.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
@@ -18,6 +17,7 @@ import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
 import { parseParams } from './params.ts'
 import { NO_POST, refuseMethods } from './refuse-methods.ts'
+import { unapprovedScopes } from './standing-approvals.ts'
 
 /** What these endpoints need. */
 export interface InspectDeps {
@@ -159,14 +159,8 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     }
   }
 
-  /** A user's token is worth its approvals, unless the person told the client the password. */
-  async function isApproved(zone: Zone, { user, client, scopes, claims }: VerifiedToken): Promise<boolean> {
-    if (!user || claims['grant_type'] === 'password') return true
-    const asked = scopes.filter(scope => !isAutoApproved(client, scope))
-    if (asked.length === 0) return true
-    const approvals = await store.approvals.list(zone.id, user.id, client.clientId, clock.now())
-    return asked.every(scope => approvals.some(each => each.scope === scope && each.status === 'APPROVED'))
-  }
+  const isApproved = async (zone: Zone, found: VerifiedToken): Promise<boolean> =>
+    (await unapprovedScopes(zone, found, found.scopes, { store, clock })).length === 0
 
   function introspection(found: VerifiedToken): Record<string, unknown> {
     if (!behaviour.standardIntrospection) {

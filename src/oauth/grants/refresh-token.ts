@@ -2,7 +2,7 @@ import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { hasRequiredGroups, isAutoApproved, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
+import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
@@ -12,6 +12,7 @@ import { forgetGrantAt } from '../../token/lifetimes.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
+import { unapprovedScopes } from '../standing-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 
@@ -37,7 +38,11 @@ export const refreshToken: Grant = {
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const scopes = narrow(token.scopes, parseScope(params.get('scope')))
     checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
-    await checkApprovals({ zone, client, user, token, scopes }, deps)
+    const missing = await unapprovedScopes(zone, token, scopes, deps)
+    if (missing.length > 0) {
+      const description = `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`
+      throw new OAuthError(behaviour.badRefreshToken, description)
+    }
 
     const rotate = rotatesRefreshTokens(zone, client)
     if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(zone, token, deps)
@@ -144,29 +149,5 @@ function checkStillHeld(client: Client, user: UserGroups, granted: readonly stri
   }
   if (!hasRequiredGroups(client, user.groups)) {
     throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
-  }
-}
-
-interface Refresh {
-  readonly zone: Zone
-  readonly client: Client
-  readonly user: User
-  readonly token: VerifiedToken
-  readonly scopes: readonly string[]
-}
-
-/** Whoever told a client the password approved everything by it; every other grant rests on approvals that may end. */
-async function checkApprovals({ zone, client, user, token, scopes }: Refresh, deps: GrantDeps): Promise<void> {
-  if (token.claims['grant_type'] === 'password') return
-  const asked = scopes.filter(scope => !isAutoApproved(client, scope))
-  if (asked.length === 0) return
-  const approvals = await deps.store.approvals.list(zone.id, user.id, client.clientId, deps.clock.now())
-  const approved = new Set(approvals.filter(each => each.status === 'APPROVED').map(each => each.scope))
-  const missing = asked.filter(scope => !approved.has(scope))
-  if (missing.length > 0) {
-    throw new OAuthError(
-      deps.behaviour.badRefreshToken,
-      `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`,
-    )
   }
 }
