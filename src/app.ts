@@ -35,7 +35,8 @@ import { serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
-import { MalformedForm, parseForm } from './web/form.ts'
+import { MalformedInput, parseForm } from './web/form.ts'
+import { parseJsonObject } from './web/json.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
 import { createPageWriter } from './web/pages.ts'
@@ -105,7 +106,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   http.decorateRequest('zone').decorateRequest('bearer').decorateRequest('visit').decorateRequest('person')
   http.decorateRequest('visitLoaded', false)
-  acceptFormsOnly(http)
+  acceptBodies(http)
 
   const csrf = createCsrf(shared)
   const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
@@ -183,20 +184,35 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   return { http, keys, routes }
 }
 
-/** Every body is a form: strict UTF-8, no NUL, no other content type. */
-function acceptFormsOnly(http: FastifyInstance): void {
+const wantedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
+  BODIES.find(({ kind }) => kind === request.routeOptions.config.body) ?? BODIES[0]
+
+const wrongContentType = (request: FastifyRequest): MalformedInput =>
+  new MalformedInput(`The content type must be ${wantedBody(request).type}`)
+
+const BODIES = [
+  { kind: 'form', type: 'application/x-www-form-urlencoded', parse: parseForm },
+  { kind: 'json', type: 'application/json', parse: parseJsonObject },
+] as const
+
+/** A body is what its route says, a form or JSON: strict UTF-8, no other content type. */
+function acceptBodies(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
-  http.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (request, body, done) => {
-    try {
-      const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-      if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
-        throw new MalformedForm('The charset must be UTF-8')
-      if (!isUtf8(body as Buffer)) throw new MalformedForm('The request body is not UTF-8')
-      done(null, parseForm(body.toString()))
-    } catch (error) {
-      done(error instanceof Error ? error : new Error('unreadable form', { cause: error }))
-    }
-  })
+  http.addContentTypeParser('*', (request, _, done) => done(wrongContentType(request)))
+  for (const { kind, type, parse } of BODIES) {
+    http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
+      try {
+        if (kind !== wantedBody(request).kind) throw wrongContentType(request)
+        const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+        if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+          throw new MalformedInput('The charset must be UTF-8')
+        if (!isUtf8(body as Buffer)) throw new MalformedInput('The request body is not UTF-8')
+        done(null, parse(body.toString()))
+      } catch (error) {
+        done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
+      }
+    })
+  }
 }
 
 const BROKEN_REQUESTS: Readonly<Record<string, string>> = {

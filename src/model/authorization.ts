@@ -32,6 +32,8 @@ export interface Authorization {
   readonly tokens: readonly TokenKind[]
   readonly format?: TokenFormat | undefined
   readonly nonce?: string
+  /** Attributes that the request gave along (`{"az_attr":{…}}`), for the claim of that name. */
+  readonly azAttr?: Readonly<Record<string, string>> | undefined
   /** Stores the access token even where the zone does not ask for it, so that it can be revoked by itself. */
   readonly revocable?: boolean
   /** Names everything issued from one act of granting. */

@@ -83,6 +83,8 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes what the code gave (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
+  /** C1: whether signed assertions authenticate a client at every endpoint that does; otherwise at the token endpoint. */
+  assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
   /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */

@@ -26,4 +26,6 @@ export interface SigningKeyRecord {
   readonly publicKey: string
   readonly active: boolean
   readonly createdAt: Date
+  /** When a retired key is forgotten: no token that it signed is good any longer. */
+  readonly expiresAt?: Date
 }

@@ -11,6 +11,7 @@ export interface AuthorizationCode {
   readonly codeChallengeMethod?: 'S256' | 'plain'
   readonly nonce?: string
   readonly tokenFormat?: TokenFormat
+  readonly azAttr?: Readonly<Record<string, string>>
   readonly authenticatedAt: Date
   readonly amr: readonly string[]
   /** The `sid` of the browser session for this client. */
@@ -27,6 +28,15 @@ export type Redemption =
   | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode }
   | { readonly outcome: 'used'; readonly code: AuthorizationCode }
   | { readonly outcome: 'unknown' }
+
+/** A code that a person takes from one place to another, at rest. */
+export interface OneTimeCode {
+  readonly zoneId: string
+  readonly purpose: 'passcode'
+  readonly userId: string
+  readonly codeDigest: string
+  readonly expiresAt: Date
+}
 
 /** How a token is handed out: readable by resource servers, or a random value that only this server can look up. */
 export type TokenFormat = 'jwt' | 'opaque'

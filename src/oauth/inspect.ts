@@ -11,7 +11,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { told } from '../token/claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
-import { bearerHeader, inRealm } from '../web/bearer.ts'
+import { bearerHeader, inRealm, insufficientScope } from '../web/bearer.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
@@ -72,7 +72,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       const { user, scopes } = request.bearer ?? {}
       if (!user || !scopes) throw new OAuthError('access_denied', 'The token does not speak for a user')
       // A scope such as openid.x, or a client of that name, puts openid into the audience too.
-      if (!scopes.includes('openid')) throw insufficient('openid')
+      if (!scopes.includes('openid')) throw insufficientScope(['openid'])
       return reply.type('application/json').send(JSON.stringify(userInfo(user, scopes, behaviour)))
     },
   })
@@ -127,12 +127,14 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       const { user, scopes } = await reader.read(request.zone, bearer).catch((error: unknown) => {
         throw inRealm(error, service)
       })
-      if (user || !scopes.includes(authority)) throw inRealm(insufficient(authority), service)
+      if (user || !scopes.includes(authority)) throw inRealm(insufficientScope([authority]), service)
       return
     }
-    const credentials = { authorization: request.headers.authorization, params, allowsNone: false }
+    const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
+    const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
+    const credentials = { authorization: request.headers.authorization, params, endpoint }
     const { client } = await deps.authenticator.authenticate(request.zone, credentials, request.ip)
-    if (!client.authorities.includes(authority)) throw insufficient(authority)
+    if (!client.authorities.includes(authority)) throw insufficientScope([authority])
   }
 
   /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
@@ -182,9 +184,6 @@ const isRevocable = ({ stored }: VerifiedToken): boolean => stored !== undefined
 function shown({ claims }: VerifiedToken): Record<string, unknown> {
   return Object.fromEntries(SHOWN.map(name => [name, claims[name]]))
 }
-
-const insufficient = (scope: string): OAuthError =>
-  new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope } })
 
 /** Claims about the person (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
 export function userInfo(user: User, scopes: readonly string[], behaviour: Behaviour): Record<string, unknown> {

@@ -3,7 +3,7 @@ import { mayUseGrant } from '../model/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import { bodyForm } from '../web/route.ts'
-import type { ClientAuthenticator } from './client-auth/client-auth.ts'
+import type { AuthenticatingEndpoint, ClientAuthenticator } from './client-auth/client-auth.ts'
 import { authorizationCode } from './grants/authorization-code.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
@@ -21,6 +21,8 @@ export interface TokenEndpointDeps extends GrantDeps {
   readonly issuer: TokenIssuer
 }
 
+const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
+
 /** `POST /oauth/token` (RFC 6749 §3.2). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
   app.post('/oauth/token', { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
@@ -30,7 +32,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const { zone, ip: remoteAddress } = request
     const params = parseParams(bodyForm(request), deps.behaviour)
     const grant = findGrant(params.get('grant_type'), deps)
-    const credentials = { authorization: request.headers.authorization, params, allowsNone: true }
+    const credentials = { authorization: request.headers.authorization, params, endpoint: ENDPOINT }
     const { client, claim } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')

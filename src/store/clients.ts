@@ -23,6 +23,10 @@ const RENEW_SECRETS = statement<Key & { secrets: string; known: string }>(
    where zone_id = :zone_id and client_id = :client_id and secrets = :known`,
 )
 
+const SET_TOKEN_SALT = statement<Key & { token_salt: string }>(
+  `update clients set token_salt = :token_salt where zone_id = :zone_id and client_id = :client_id`,
+)
+
 /** The clients of the database. */
 export function createClients(db: Database, caches: Caches): ClientStore {
   async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
@@ -40,6 +44,11 @@ export function createClients(db: Database, caches: Caches): ClientStore {
       }),
     insert: (zoneId, client) => keep(INSERT, zoneId, client),
     update: (zoneId, client) => keep(UPDATE, zoneId, client),
+    setTokenSalt: (zoneId, clientId, salt) =>
+      db.transaction(async within => {
+        await within.run(SET_TOKEN_SALT, { zone_id: zoneId, client_id: clientId, token_salt: salt })
+        await within.announce({ kind: 'clients', zoneId, key: clientId })
+      }),
     async renewSecretHash(zoneId, clientId, renewed) {
       const key = { zone_id: zoneId, client_id: clientId }
       const [row] = await db.read(SECRETS, key)

@@ -1,7 +1,7 @@
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement } from './database.ts'
-import { flag, withoutNulls } from './rows.ts'
+import { dateOrNull, flag, timeOrNull, withoutNulls } from './rows.ts'
 import { insertInto, list, SIGNING_KEY_COLUMNS, type SigningKeyRow } from './schema.ts'
 import { AlreadyExists, type SigningKeyStore } from './store.ts'
 
@@ -14,7 +14,8 @@ const DEACTIVATE = statement<{ zone_id: string; key_id: string }>(
 const SAVE = statement<SigningKeyRow>(
   `${insertInto('signing_keys', SIGNING_KEY_COLUMNS)} on conflict (zone_id, key_id) do update set
    algorithm = excluded.algorithm, sealed_private_key = excluded.sealed_private_key,
-   public_key = excluded.public_key, active = excluded.active, created_at = excluded.created_at`,
+   public_key = excluded.public_key, active = excluded.active, created_at = excluded.created_at,
+   expires_at = excluded.expires_at`,
 )
 const INSERT = statement<SigningKeyRow>(insertInto('signing_keys', SIGNING_KEY_COLUMNS))
 
@@ -57,6 +58,7 @@ const toRow = (zoneId: string, key: SigningKeyRecord): SigningKeyRow => ({
   public_key: key.publicKey,
   active: flag(key.active),
   created_at: key.createdAt.getTime(),
+  expires_at: timeOrNull(key.expiresAt),
 })
 
 const toKey = (row: SigningKeyRow): SigningKeyRecord =>
@@ -68,4 +70,5 @@ const toKey = (row: SigningKeyRow): SigningKeyRecord =>
     publicKey: row.public_key,
     active: row.active === 1,
     createdAt: new Date(row.created_at),
+    expiresAt: dateOrNull(row.expires_at),
   })

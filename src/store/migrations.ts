@@ -110,6 +110,33 @@ const MIGRATIONS: readonly Migration[] = [
       `create index changes_by_time on changes (changed_at)`,
     ],
   },
+  {
+    id: '0002-token-operations',
+    statements: ({ text, integer, tableEnd }) => [
+      // Tokens are found by whose they are, to be listed and revoked; the first index replaces one of refresh tokens only.
+      `drop index tokens_refresh`,
+      `create index tokens_by_client on tokens (zone_id, client_id, user_id)`,
+      `create index tokens_by_user on tokens (zone_id, user_id) where user_id is not null`,
+
+      // Not grants alone any more: a JWT without a row is revoked by its id.
+      `alter table revoked_grants rename to revocations`,
+      `alter table revocations rename column grant_id to revoked_id`,
+
+      `alter table authorization_codes add column az_attr ${text}`,
+      `alter table signing_keys add column expires_at ${integer}`,
+
+      // One for each purpose and person: a new one replaces the earlier.
+      `create table one_time_codes (zone_id ${text} not null, purpose ${text} not null, user_id ${text} not null,
+        code_digest ${text} not null, expires_at ${integer} not null,
+        primary key (zone_id, purpose, user_id))${tableEnd}`,
+      `create unique index one_time_codes_by_digest on one_time_codes (zone_id, purpose, code_digest)`,
+      `create index one_time_codes_by_expiry on one_time_codes (expires_at)`,
+
+      `create table used_assertions (zone_id ${text} not null, id_digest ${text} not null,
+        expires_at ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index used_assertions_by_expiry on used_assertions (expires_at)`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

@@ -1,6 +1,7 @@
 // Opens the store that a URL names and puts its areas together.
 import type { Clock } from '../base/clock.ts'
 import { createApprovals } from './approvals.ts'
+import { createAssertions } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
 import { createClients } from './clients.ts'
@@ -12,6 +13,7 @@ import { migrate } from './migrations.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
 import { createSessions } from './sessions.ts'
+import { createOneTimeCodes } from './one-time-codes.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
@@ -52,6 +54,8 @@ export async function openStore(url: string, { clock, onError = () => {} }: Stor
     approvals: createApprovals(db),
     codes: createCodes(db),
     tokens: createTokens(db),
+    oneTimeCodes: createOneTimeCodes(db),
+    assertions: createAssertions(db),
     sessions: createSessions(db),
     events: createEvents(db),
     bootstrap: createBootstrap(db),

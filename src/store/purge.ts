@@ -26,7 +26,9 @@ const RULES: readonly Rule[] = [
   rule('tokens', 'zone_id, id_digest', 'expires_at'),
   rule('authorization_codes', 'zone_id, code_digest', 'kept_until', 0, 'and used_at is not null'),
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
-  rule('revoked_grants', 'zone_id, grant_id', 'expires_at'),
+  rule('revocations', 'zone_id, revoked_id', 'expires_at'),
+  rule('used_assertions', 'zone_id, id_digest', 'expires_at'),
+  rule('one_time_codes', 'zone_id, purpose, user_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at'),
   // A lock may last for weeks, and holds only while its failures are known.

@@ -220,6 +220,7 @@ export interface SigningKeyRow {
   public_key: string
   active: Flag
   created_at: number
+  expires_at: number | null
 }
 /** Columns of `signing_keys`. */
 export const SIGNING_KEY_COLUMNS = [
@@ -230,6 +231,7 @@ export const SIGNING_KEY_COLUMNS = [
   'public_key',
   'active',
   'created_at',
+  'expires_at',
 ] as const satisfies readonly (keyof SigningKeyRow)[]
 
 /** A decision about a scope. */
@@ -269,6 +271,7 @@ export interface CodeRow {
   amr: string
   session_id: string | null
   grant_id: string
+  az_attr: string | null
   expires_at: number
   kept_until: number
   used_at: number | null
@@ -289,6 +292,7 @@ export const CODE_COLUMNS = [
   'amr',
   'session_id',
   'grant_id',
+  'az_attr',
   'expires_at',
   'kept_until',
   'used_at',
@@ -353,6 +357,23 @@ export const SESSION_COLUMNS = [
   'last_seen_at',
   'expires_at',
 ] as const satisfies readonly (keyof SessionRow)[]
+
+/** A one-time code; a person has one for each purpose. */
+export interface OneTimeCodeRow {
+  zone_id: string
+  purpose: string
+  user_id: string
+  code_digest: string
+  expires_at: number
+}
+/** Columns of `one_time_codes`. */
+export const ONE_TIME_CODE_COLUMNS = [
+  'zone_id',
+  'purpose',
+  'user_id',
+  'code_digest',
+  'expires_at',
+] as const satisfies readonly (keyof OneTimeCodeRow)[]
 
 /** What a record of each table is called when it already exists. */
 const NOUNS: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import type { ExternalGroup, Group, Membership } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
-import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.ts'
+import type { AuthorizationCode, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 
@@ -37,6 +37,8 @@ export interface Store {
   readonly approvals: ApprovalStore
   readonly codes: CodeStore
   readonly tokens: TokenStore
+  readonly oneTimeCodes: OneTimeCodeStore
+  readonly assertions: AssertionStore
   readonly sessions: SessionStore
   readonly events: EventStore
   readonly bootstrap: BootstrapStore
@@ -65,6 +67,8 @@ export interface ClientStore {
   update(zoneId: string, client: Client): Promise<void>
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
+  /** Sets the salt of the client's revocation signature: no token issued before is good any more. */
+  setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
 }
 
 /** Users; not cached. User names are compared without case. */
@@ -75,6 +79,8 @@ export interface UserStore {
   update(zoneId: string, user: User): Promise<void>
   /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
   renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
+  /** Sets the salt of the user's revocation signature: no token issued before is good any more. */
+  setSalt(zoneId: string, id: string, salt: string): Promise<void>
   /** Moves the last logon to previous and sets the new one, and clears failed sign-ins, in one transaction. */
   recordLogon(zoneId: string, id: string, at: Date): Promise<void>
 }
@@ -132,19 +138,56 @@ export interface CodeStore {
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
 }
 
-/** Opaque, revocable and refresh tokens, and the list of revoked grants. */
+/** Opaque, revocable and refresh tokens, and the list of what was revoked without having a row. */
 export interface TokenStore {
   insert(zoneId: string, token: StoredToken): Promise<void>
   find(zoneId: string, idDigest: string): Promise<StoredToken | undefined>
   /** Marks a rotating refresh token as used; false when it already was or is gone: exactly one caller gets true. */
   use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
+  /**
+   * Lets a used refresh token be used once more, by a client that lost the answer: false when `used` is not the last use
+   * in its family or somebody else got in between. The successor that nobody used is put out of use.
+   */
+  useAgain(zoneId: string, used: UsedToken, now: Date): Promise<boolean>
   /** Deletes one token; whether there was one. */
   delete(zoneId: string, idDigest: string): Promise<boolean>
+  /** Unexpired and unused tokens, five thousand at most, in no order. */
+  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly StoredToken[]>
+  /** Unexpired and unused tokens, for itself and for its users, five thousand at most, in no order. */
+  listOfClient(zoneId: string, clientId: string, now: Date): Promise<readonly StoredToken[]>
+  /** Deletes some tokens of the user, through one client where one is named; answers how many, 0 when none is left. */
+  deleteSomeOfUser(zoneId: string, userId: string, clientId?: string): Promise<number>
+  /** Deletes some tokens of the client; answers how many, 0 when none is left. */
+  deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
   /** Deletes the client's and user's refresh tokens that were not used (`refreshTokenUnique`); a used one tells of theft. */
   deleteRefreshTokens(zoneId: string, clientId: string, userId: string): Promise<void>
   /** Revokes everything of one grant: deletes its stored tokens and remembers the grant until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
-  isGrantRevoked(zoneId: string, grantId: string): Promise<boolean>
+  /** Remembers until `expiresAt` that the token with this `jti`, which has no row, is revoked. */
+  revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
+  /** Whether the grant or the token is revoked; `grantId` is undefined for a token that belongs to none. */
+  isRevoked(zoneId: string, ids: { grantId: string | undefined; tokenId: string }): Promise<boolean>
+}
+
+/** A rotating refresh token that was used before. */
+export interface UsedToken {
+  readonly idDigest: string
+  readonly grantId: string
+  readonly usedAt: Date
+}
+
+/** Codes that are shown to a person and typed or clicked once. */
+export interface OneTimeCodeStore {
+  /** Keeps the code in the place of the person's earlier one for the same purpose. */
+  save(zoneId: string, code: OneTimeCode): Promise<void>
+  /** Deletes the code and answers it, expired or not; of two redemptions exactly one gets it. */
+  redeem(zoneId: string, purpose: OneTimeCode['purpose'], codeDigest: string): Promise<OneTimeCode | undefined>
+}
+
+/** Ids of assertions that must not be accepted twice. */
+export interface AssertionStore {
+  /** Remembers the id until `expiresAt`; false when it is known already: of two uses exactly one gets true. */
+  use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
 }
 
 /** Browser sessions. */

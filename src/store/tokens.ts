@@ -47,6 +47,16 @@ interface GrantKey {
   grant_id: string
 }
 
+interface Revoked {
+  zone_id: string
+  revoked_id: string
+}
+
+/** More than a person reads, and little enough to be one answer. */
+const LONGEST_LIST = 5000
+/** One write must not keep the others waiting. */
+const ROWS_PER_DELETE = 500
+
 const INSERT_TOKEN = statement<TokenRow>(insertInto('tokens', TOKEN_COLUMNS))
 const FIND_TOKEN = statement<TokenKey, TokenRow>(
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and id_digest = :id_digest`,
@@ -61,18 +71,45 @@ const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; us
    where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
    and used_at is null`,
 )
+// Nobody used a token of the family after this one, and nobody else is using it again right now.
+const USE_AGAIN = statement<TokenKey & { used_at: number; seen: number; grant_id: string }>(
+  `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen
+   and not exists (select 1 from tokens later where later.zone_id = :zone_id and later.grant_id = :grant_id
+     and later.kind = 'refresh_token' and later.used_at > :seen)`,
+)
+// As of the moment it was issued: what was replaced has no second chance of its own.
+const REPLACE_SUCCESSORS = statement<GrantKey>(
+  `update tokens set used_at = issued_at
+   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
+)
+const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and user_id = :user_id
+   and expires_at > :now and used_at is null limit ${LONGEST_LIST}`,
+)
+const LIST_OF_CLIENT = statement<{ zone_id: string; client_id: string; now: number }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and client_id = :client_id
+   and expires_at > :now and used_at is null limit ${LONGEST_LIST}`,
+)
+const deleteSome = (condition: string): string =>
+  `delete from tokens where zone_id = :zone_id and id_digest in (
+     select id_digest from tokens where zone_id = :zone_id and ${condition} limit ${ROWS_PER_DELETE})`
+const DELETE_SOME_OF_USER = statement<{ zone_id: string; user_id: string }>(deleteSome('user_id = :user_id'))
+const DELETE_SOME_OF_CLIENT = statement<{ zone_id: string; client_id: string }>(deleteSome('client_id = :client_id'))
+const DELETE_SOME_OF_PAIR = statement<{ zone_id: string; client_id: string; user_id: string }>(
+  deleteSome('client_id = :client_id and user_id = :user_id'),
+)
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 // Whoever revokes again may shorten nothing.
-const REVOKE_GRANT = statement<GrantKey & { expires_at: number }>(
-  `insert into revoked_grants (zone_id, grant_id, expires_at) values (:zone_id, :grant_id, :expires_at)
-   on conflict (zone_id, grant_id) do update set expires_at = case
-     when excluded.expires_at > revoked_grants.expires_at then excluded.expires_at else revoked_grants.expires_at end`,
+const REVOKE = statement<Revoked & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at) values (:zone_id, :revoked_id, :expires_at)
+   on conflict (zone_id, revoked_id) do update set expires_at = case
+     when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`,
 )
-const IS_REVOKED = statement<GrantKey, { grant_id: string }>(
-  `select grant_id from revoked_grants where zone_id = :zone_id and grant_id = :grant_id`,
+const IS_REVOKED = statement<Revoked & { other_id: string }, { revoked_id: string }>(
+  `select revoked_id from revocations where zone_id = :zone_id and revoked_id in (:revoked_id, :other_id)`,
 )
 
-/** The stored tokens and revoked grants of the database. */
+/** The stored tokens and the revocations of the database. */
 export function createTokens(db: Database): TokenStore {
   return {
     async insert(zoneId, token) {
@@ -87,6 +124,32 @@ export function createTokens(db: Database): TokenStore {
       const { changes } = await db.write(USE, { zone_id: zoneId, id_digest: idDigest, used_at: now.getTime() })
       return changes > 0
     },
+    useAgain(zoneId, { idDigest, grantId, usedAt }, now) {
+      const key = { zone_id: zoneId, grant_id: grantId }
+      const use = { ...key, id_digest: idDigest, seen: usedAt.getTime(), used_at: now.getTime() }
+      return db.transaction(async within => {
+        if ((await within.run(USE_AGAIN, use)).changes === 0) return false
+        await within.run(REPLACE_SUCCESSORS, key)
+        return true
+      })
+    },
+    async listOfUser(zoneId, userId, now) {
+      return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toToken)
+    },
+    async listOfClient(zoneId, clientId, now) {
+      return (await db.read(LIST_OF_CLIENT, { zone_id: zoneId, client_id: clientId, now: now.getTime() })).map(toToken)
+    },
+    async deleteSomeOfUser(zoneId, userId, clientId) {
+      const key = { zone_id: zoneId, user_id: userId }
+      const { changes } =
+        clientId === undefined
+          ? await db.write(DELETE_SOME_OF_USER, key)
+          : await db.write(DELETE_SOME_OF_PAIR, { ...key, client_id: clientId })
+      return changes
+    },
+    async deleteSomeOfClient(zoneId, clientId) {
+      return (await db.write(DELETE_SOME_OF_CLIENT, { zone_id: zoneId, client_id: clientId })).changes
+    },
     async delete(zoneId, idDigest) {
       const { changes } = await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
       return changes > 0
@@ -95,14 +158,16 @@ export function createTokens(db: Database): TokenStore {
       await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId })
     },
     async revokeGrant(zoneId, grantId, expiresAt) {
-      const key = { zone_id: zoneId, grant_id: grantId }
       await db.transaction(async within => {
-        await within.run(REVOKE_GRANT, { ...key, expires_at: expiresAt.getTime() })
-        await within.run(DELETE_OF_GRANT, key)
+        await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: expiresAt.getTime() })
+        await within.run(DELETE_OF_GRANT, { zone_id: zoneId, grant_id: grantId })
       })
     },
-    async isGrantRevoked(zoneId, grantId) {
-      return (await db.read(IS_REVOKED, { zone_id: zoneId, grant_id: grantId })).length > 0
+    async revokeUnstored(zoneId, tokenId, expiresAt) {
+      await db.write(REVOKE, { zone_id: zoneId, revoked_id: tokenId, expires_at: expiresAt.getTime() })
+    },
+    async isRevoked(zoneId, { grantId = '', tokenId }) {
+      return (await db.read(IS_REVOKED, { zone_id: zoneId, revoked_id: tokenId, other_id: grantId })).length > 0
     },
   }
 }
@@ -122,6 +187,7 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   amr: toJson(code.amr),
   session_id: code.sessionId ?? null,
   grant_id: code.grantId,
+  az_attr: code.azAttr === undefined ? null : toJson(code.azAttr),
   expires_at: code.expiresAt.getTime(),
   kept_until: code.keptUntil.getTime(),
   used_at: null,
@@ -143,6 +209,7 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     amr: fromJson<readonly string[]>(row.amr),
     sessionId: row.session_id,
     grantId: row.grant_id,
+    azAttr: row.az_attr === null ? null : fromJson<Readonly<Record<string, string>>>(row.az_attr),
     expiresAt: new Date(row.expires_at),
     keptUntil: new Date(row.kept_until),
   })

@@ -18,6 +18,9 @@ const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: s
   `update users set password_hash = :password_hash
    where zone_id = :zone_id and id = :id and password_revision = :password_revision`,
 )
+const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
+  `update users set salt = :salt where zone_id = :zone_id and id = :id`,
+)
 const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number }>(
   `update users set previous_logon_at = last_logon_at, last_logon_at = :at where zone_id = :zone_id and id = :id`,
 )
@@ -41,6 +44,9 @@ export function createUsers(db: Database): UserStore {
     },
     async renewPasswordHash(zoneId, id, passwordRevision, hash) {
       await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
+    },
+    async setSalt(zoneId, id, salt) {
+      await db.write(SET_SALT, { zone_id: zoneId, id, salt })
     },
     async recordLogon(zoneId, id, at) {
       await db.transaction(async within => {

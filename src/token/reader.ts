@@ -100,6 +100,13 @@ export function createTokenReader(deps: {
     return [{ ...stored.claims, jti: token }, stored]
   }
 
+  /** A stored token is revoked by itself when its row is gone; a plain JWT, and a whole grant, are remembered. */
+  async function isRevoked(zone: Zone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
+    const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : undefined
+    if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
+    return store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
+  }
+
   async function checkSubject(zone: Zone, claims: Claims, client: Client): Promise<User | undefined> {
     const userId = claims['user_id']
     if (userId === undefined) {
@@ -150,10 +157,7 @@ export function createTokenReader(deps: {
       }
       const client = await store.clients.find(zone.id, String(claims['client_id']))
       if (!client) throw refuse(`The token refers to a non-existent client: ${printable(String(claims['client_id']))}`)
-      const grantId = claims['grant_id']
-      if (typeof grantId === 'string' && (await store.tokens.isGrantRevoked(zone.id, grantId))) {
-        throw refuse(`The token has been revoked: ${String(claims['jti'])}`)
-      }
+      if (await isRevoked(zone, claims, stored)) throw refuse(`The token has been revoked: ${String(claims['jti'])}`)
       const user = await checkSubject(zone, claims, client)
       const scopes = scopesOf(claims, expected)
       if (expected === 'access_token') await checkScopes(zone, client, user, scopes)

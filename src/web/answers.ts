@@ -7,7 +7,7 @@ import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge } from './bearer.ts'
-import { MalformedForm } from './form.ts'
+import { MalformedInput } from './form.ts'
 import type { PageWriter } from './pages.ts'
 
 /** A refusal that is shown to a person: status and a sentence, with the protocol's code where there is one. */
@@ -59,7 +59,7 @@ export function answerFor(thrown: unknown): Answer {
       ...(thrown.code && { error: thrown.code as OAuthErrorCode }),
     } // shown only
   }
-  if (thrown instanceof MalformedForm) return answer(400, 'invalid_request', thrown.message)
+  if (thrown instanceof MalformedInput) return answer(400, 'invalid_request', thrown.message)
   if (thrown instanceof TooManyHashes) {
     return answer(503, 'temporarily_unavailable', 'Too many sign-ins at the moment. Try again in a few seconds.')
   }
@@ -72,17 +72,11 @@ export function answerFor(thrown: unknown): Answer {
 /** What Fastify refuses before a handler runs. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, Answer>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: answer(413, 'invalid_request', 'The request body is too large'),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: answer(
-    400,
-    'invalid_request',
-    'The content type must be application/x-www-form-urlencoded',
-  ),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: answer(
     400,
     'invalid_request',
     'The request body does not have the announced length',
   ),
-  FST_ERR_CTP_EMPTY_TYPE: answer(400, 'invalid_request', 'The content type must be application/x-www-form-urlencoded'),
   FST_ERR_BAD_URL: answer(400, 'invalid_request', 'The URL is not valid'),
   FST_ERR_MAX_PARAM_LENGTH: answer(414, 'invalid_request', 'The URL is too long'),
   ECONNRESET: answer(400, 'invalid_request', 'The request ended early'),

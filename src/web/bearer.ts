@@ -4,6 +4,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { bodyForm } from './route.ts'
+import type { BearerDemand } from './route.ts'
 
 /** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
 export function bearerHeader(request: FastifyRequest): string | undefined {
@@ -29,10 +30,14 @@ export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
   return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
 }
 
+/** What the holder of a token is told that has none of the scopes; it says which ones would have helped. */
+export const insufficientScope = (scopes: readonly string[]): OAuthError =>
+  new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
+
 /** Verifies the token of requests to routes whose access is by bearer. */
 export interface BearerGate {
   /** Fills `request.bearer`; throws an `OAuthError` with its challenge. */
-  check(request: FastifyRequest, resource: string): Promise<void>
+  check(request: FastifyRequest, demand: BearerDemand): Promise<void>
 }
 
 /** One gate for every bearer-protected route. */
@@ -50,7 +55,7 @@ export function createBearerGate(deps: { reader: TokenReader; service: Service; 
   }
 
   return {
-    async check(request, resource) {
+    async check(request, { resource, scopes }) {
       const token = tokenOf(request)
       if (token === undefined || token === '') {
         const description = 'Full authentication is required to access this resource'
@@ -60,9 +65,12 @@ export function createBearerGate(deps: { reader: TokenReader; service: Service; 
       const verified = await deps.reader.read(request.zone, token).catch((error: unknown) => {
         throw inRealm(error, service)
       })
-      if (!verified.audience.includes(resource)) {
+      if (resource !== undefined && !verified.audience.includes(resource)) {
         const refusal = new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`)
         throw inRealm(refusal, service)
+      }
+      if (scopes && !scopes.some(scope => verified.scopes.includes(scope))) {
+        throw inRealm(insufficientScope(scopes), service)
       }
       request.bearer = verified
     },

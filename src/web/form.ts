@@ -13,22 +13,22 @@ export interface Form {
   readonly names: readonly string[]
 }
 
-/** Thrown for input that is no form; the message is for the caller. */
-export class MalformedForm extends Error {
+/** Thrown for a body or a query that is not what it should be; the message is for the caller. */
+export class MalformedInput extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
-    this.name = 'MalformedForm'
+    this.name = 'MalformedInput'
   }
 }
 
 const MOST_PARAMETERS = 1000
 
-/** Parses text that is already known to be UTF-8. Throws `MalformedForm`. */
+/** Parses text that is already known to be UTF-8. Throws `MalformedInput`. */
 export function parseForm(text: string): Form {
   const values = new Map<string, string[]>()
   const repeated: string[] = []
   const pairs = text === '' ? [] : text.split('&')
-  if (pairs.length > MOST_PARAMETERS) throw new MalformedForm('Too many parameters')
+  if (pairs.length > MOST_PARAMETERS) throw new MalformedInput('Too many parameters')
   for (const pair of pairs) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
@@ -58,7 +58,7 @@ export const EMPTY_FORM: Form = parseForm('')
 function decode(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   const decoded = spaced.includes('%') ? percentDecode(spaced) : spaced
-  if (decoded.includes('\0')) throw new MalformedForm('NUL characters are not allowed in parameters')
+  if (decoded.includes('\0')) throw new MalformedInput('NUL characters are not allowed in parameters')
   return decoded
 }
 
@@ -66,6 +66,6 @@ function percentDecode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw new MalformedForm('A parameter is not properly percent-encoded UTF-8', { cause })
+    throw new MalformedInput('A parameter is not properly percent-encoded UTF-8', { cause })
   }
 }

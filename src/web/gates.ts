@@ -32,7 +32,7 @@ export function createGates(deps: {
       case 'client': // authenticated by the handler's first step, because it needs the parsed form
         return undefined
       case 'bearer':
-        return request => bearerGate.check(request, access.resource)
+        return request => bearerGate.check(request, access)
       case 'session':
         return requireSession
     }

@@ -1,22 +1,22 @@
 import type { FastifyRequest } from 'fastify'
 import type { Form } from './form.ts'
-import { EMPTY_FORM, MalformedForm, parseForm } from './form.ts'
+import { EMPTY_FORM, MalformedInput, parseForm } from './form.ts'
 
 /** Parses a query for Fastify, which must not see a throw: what is malformed is kept and thrown by `queryForm`. */
-export function parseQuery(text: string): Form | MalformedForm {
+export function parseQuery(text: string): Form | MalformedInput {
   if (text === '') return EMPTY_FORM
   try {
     return parseForm(text)
   } catch (error) {
-    if (error instanceof MalformedForm) return error
+    if (error instanceof MalformedInput) return error
     throw error
   }
 }
 
-/** The query of a request; throws `MalformedForm` for one that is not properly encoded. */
+/** The query of a request; throws `MalformedInput` for one that is not properly encoded. */
 export function queryForm(request: FastifyRequest): Form {
-  const query = request.query as Form | MalformedForm // set by `parseQuery` only
-  if (query instanceof MalformedForm) throw query
+  const query = request.query as Form | MalformedInput // set by `parseQuery` only
+  if (query instanceof MalformedInput) throw query
   return query
 }
 

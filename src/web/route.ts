@@ -1,6 +1,6 @@
 // What every route must say of itself where it is registered: who may call it and whom it answers. A route that does
 // not say it stops the start.
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/session.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -13,10 +13,18 @@ export type Access =
   | { readonly by: 'anyone'; readonly because: string }
   /** A client that proves who it is; the handler's first step. */
   | { readonly by: 'client' }
-  /** The holder of an access token whose audience has `resource`; checked before the handler runs. */
-  | { readonly by: 'bearer'; readonly resource: string }
+  /** The holder of an access token that fits the demand; checked before the handler runs. */
+  | ({ readonly by: 'bearer' } & BearerDemand)
   /** A person who is signed in in this browser; everybody else is sent to sign in. */
   | { readonly by: 'session' }
+
+/** What the token of a bearer must have; every part that is named. */
+export interface BearerDemand {
+  /** In its audience. */
+  readonly resource?: string
+  /** One of these scopes or authorities, told to whoever has none of them in this order. */
+  readonly scopes?: readonly string[]
+}
 
 /** Whom a route answers: programs get JSON errors, people get pages, and a few routes are open to both and framed. */
 export type Audience = 'api' | 'page' | 'open'
@@ -25,6 +33,8 @@ export type Audience = 'api' | 'page' | 'open'
 export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
+  /** What a body may be; a form unless it says otherwise. */
+  readonly body?: 'form' | 'json'
   /** False for the few routes that belong to no zone. */
   readonly zone?: false
 }
@@ -67,5 +77,6 @@ export function watchRoutes(
   return table
 }
 
-/** The form in the body; a request without a body has none. */
-export const bodyForm = (request: { body: unknown }): Form | undefined => request.body as Form | undefined // set by the form parser only
+/** The form in the body; a request without a body, or to a route that takes JSON, has none. */
+export const bodyForm = (request: FastifyRequest): Form | undefined =>
+  request.routeOptions.config.body === 'json' ? undefined : (request.body as Form | undefined) // set by the form parser only

@@ -313,7 +313,7 @@ export function storeCases(kind: DatabaseKind): void {
         assert.equal(await store.tokens.find('z1', text), undefined)
         assert.equal(await store.tokens.use('z1', text, at(0)), false)
         assert.equal(await store.tokens.delete('z1', text), false)
-        assert.equal(await store.tokens.isGrantRevoked('z1', text), false)
+        assert.equal(await store.tokens.isRevoked('z1', { grantId: text, tokenId: 'none' }), false)
         assert.equal(await store.sessions.find('z1', text), undefined)
         assert.deepEqual(await store.events.failures('z1', text, at(0)), [])
         assert.equal(await store.bootstrap.applied('z1', 'client', text), undefined)
@@ -365,7 +365,11 @@ export function storeCases(kind: DatabaseKind): void {
       { name: 'keys', read: () => store.keys.list(theirs), want: [] },
       { name: 'approvals', read: () => store.approvals.list(theirs, 'u1', 'app', at(0)), want: [] },
       { name: 'a token', read: () => store.tokens.find(theirs, 't1'), want: undefined },
-      { name: 'a revoked grant', read: () => store.tokens.isGrantRevoked(theirs, 'revoked'), want: false },
+      {
+        name: 'a revoked grant',
+        read: () => store.tokens.isRevoked(theirs, { grantId: 'revoked', tokenId: 'none' }),
+        want: false,
+      },
       { name: 'a session', read: () => store.sessions.find(theirs, 's1'), want: undefined },
       { name: 'failures', read: () => store.events.failures(theirs, 'u1', at(0)), want: [] },
       {
@@ -417,7 +421,7 @@ export function storeCases(kind: DatabaseKind): void {
       await store.bootstrap.remember(theirs, 'client', 'app', 'x')
       assert.deepEqual(await everything(), had)
       assert.equal(await store.sessions.find(mine, 's9'), undefined)
-      assert.equal(await store.tokens.isGrantRevoked(mine, 'grant'), false)
+      assert.equal(await store.tokens.isRevoked(mine, { grantId: 'grant', tokenId: 'none' }), false)
       assert.equal((await store.codes.redeem(mine, 'c1', at(0))).outcome, 'redeemed')
     })
   })
@@ -606,8 +610,8 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await store.tokens.find(z, 't1'), undefined)
       assert.notEqual(await store.tokens.find(z, 't2'), undefined)
       assert.notEqual(await store.tokens.find(z, 't3'), undefined)
-      assert.equal(await store.tokens.isGrantRevoked(z, 'grant'), true)
-      assert.equal(await store.tokens.isGrantRevoked(z, 'other'), false)
+      assert.equal(await store.tokens.isRevoked(z, { grantId: 'grant', tokenId: 'none' }), true)
+      assert.equal(await store.tokens.isRevoked(z, { grantId: 'other', tokenId: 'none' }), false)
     })
 
     it('that refresh are deleted for one client and user, and no others', async () => {
@@ -912,8 +916,8 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await purged.tokens.find('z1', `${hours(1).getTime()}`), undefined)
       assert.notEqual(await purged.tokens.find('z1', `${hours(48).getTime()}`), undefined)
       assert.notEqual(await purged.sessions.find('z1', `${hours(48).getTime()}`), undefined)
-      assert.equal(await purged.tokens.isGrantRevoked('z1', `${hours(48).getTime()}`), true)
-      assert.equal(await purged.tokens.isGrantRevoked('z1', `${hours(1).getTime()}`), false)
+      assert.equal(await purged.tokens.isRevoked('z1', { grantId: `${hours(48).getTime()}`, tokenId: 'none' }), true)
+      assert.equal(await purged.tokens.isRevoked('z1', { grantId: `${hours(1).getTime()}`, tokenId: 'none' }), false)
       assert.equal((await purged.approvals.list('z1', 'u1', 'app', at(0))).length, 1)
       assert.deepEqual(await purged.events.failures('z1', 'u1', at(0)), [hours(1), hours(2)])
       await purged.purge(hours(31 * 24 + 2))

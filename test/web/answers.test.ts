@@ -5,7 +5,7 @@ import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { PageError, answerFor, plainDescription, wantsJson } from '../../src/web/answers.ts'
-import { MalformedForm } from '../../src/web/form.ts'
+import { MalformedInput } from '../../src/web/form.ts'
 
 describe('answerFor', () => {
   const framework = (code: string): Error => Object.assign(new Error('told by the framework'), { code })
@@ -52,7 +52,7 @@ describe('answerFor', () => {
     },
     {
       name: 'a malformed form',
-      thrown: new MalformedForm('Too many parameters'),
+      thrown: new MalformedInput('Too many parameters'),
       status: 400,
       error: 'invalid_request',
       description: 'Too many parameters',

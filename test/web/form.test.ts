@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Form } from '../../src/web/form.ts'
-import { EMPTY_FORM, MalformedForm, parseForm } from '../../src/web/form.ts'
+import { EMPTY_FORM, MalformedInput, parseForm } from '../../src/web/form.ts'
 
 const pairsOf = (form: Form): readonly (readonly [string, string])[] =>
   form.names.flatMap(name => form.all(name).map(value => [name, value] as const))
@@ -64,7 +64,7 @@ describe('parseForm', () => {
     { name: 'a thousand and one parameters', text: 'a&'.repeat(1001) },
   ]
   for (const { name, text } of malformed) {
-    it(`refuses ${name}`, () => assert.throws(() => parseForm(text), MalformedForm))
+    it(`refuses ${name}`, () => assert.throws(() => parseForm(text), MalformedInput))
   }
 
   it('answers the first value, all values, and each repeated name once', () => {
@@ -105,7 +105,7 @@ describe('parseForm', () => {
           try {
             form = parseForm(text)
           } catch (error) {
-            assert.ok(error instanceof MalformedForm)
+            assert.ok(error instanceof MalformedInput)
             return
           }
           read += 1

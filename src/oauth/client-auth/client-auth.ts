@@ -18,8 +18,17 @@ import { none } from './none.ts'
 export interface ClientAuthRequest {
   readonly authorization: string | undefined
   readonly params: Params
-  /** Whether the endpoint takes clients without a credential: the token endpoint does. */
+  readonly endpoint: AuthenticatingEndpoint
+}
+
+/** What an endpoint takes besides secrets. */
+export interface AuthenticatingEndpoint {
+  /** Its path below the base URL, which an assertion may name as its audience (row C3). */
+  readonly path: string
+  /** Whether clients without a credential may come: the token and revocation endpoints take them (row C1). */
   readonly allowsNone: boolean
+  /** Whether signed assertions are taken; UAA takes them at the token endpoint only (row C1). */
+  readonly allowsAssertion: boolean
 }
 
 /** A credential as it was sent, not yet verified. */

@@ -6,10 +6,12 @@ import type { ClientAuthMethod } from './client-auth.ts'
 /** No credential: for clients with `allowpublic`, which prove themselves by PKCE or by a rotating refresh token. */
 export const none: ClientAuthMethod = {
   name: 'none',
-  read({ authorization, params, allowsNone }) {
+  read({ authorization, params, endpoint }) {
     const clientId = params.get('client_id')
     const bare = authorization === undefined && params.raw('client_secret') === undefined
-    return allowsNone && bare && clientId !== undefined && carriesProof(params) ? { clientId, secret: '' } : undefined
+    return endpoint.allowsNone && bare && clientId !== undefined && carriesProof(params)
+      ? { clientId, secret: '' }
+      : undefined
   },
   verify: (_, client) => Promise.resolve(isPublic(client)),
 }
