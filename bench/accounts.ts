@@ -1,8 +1,9 @@
 // Who the servers of a run know: the same clients, user and signing keys for Latchkey and for the peer, made anew for
 // every run.
-import { LANES, nameOfLane } from './flows.ts'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { JsonWebKey, KeyObject } from 'node:crypto'
+import { LANES } from './browser.ts'
+import { nameOfLane } from './flows.ts'
 
 /** The algorithms whose access tokens are compared. */
 export type Algorithm = 'RS256' | 'ES256'
@@ -17,13 +18,24 @@ export interface BenchClient {
   readonly grants: readonly string[]
   readonly resource?: TokenKind
   readonly redirectUri?: string
+  /** Whether each refresh replaces the refresh token. */
+  readonly rotates?: boolean
+}
+
+/** A client of the run that has a P-256 key in place of a secret, and proves it by assertions (RFC 7523). */
+export interface KeyClient {
+  readonly id: string
+  readonly grants: readonly string[]
+  readonly resource: TokenKind
+  readonly privateKey: JsonWebKey
+  readonly publicKey: JsonWebKey
 }
 
 /** What the peer reads from its standard input. */
 export interface PeerJob {
   readonly scope: string
   readonly userName: string
-  readonly clients: readonly BenchClient[]
+  readonly clients: readonly (BenchClient | KeyClient)[]
   readonly keys: readonly JsonWebKey[]
 }
 
@@ -32,14 +44,22 @@ export interface Accounts {
   readonly scope: string
   readonly user: { readonly name: string; readonly password: string }
   readonly service: Readonly<Record<TokenKind, BenchClient>>
+  /** Asks for its own tokens by private_key_jwt. */
+  readonly signer: KeyClient
   /** Introspects other clients' tokens. */
   readonly resourceServer: BenchClient
   /** Signs users in by authorization code; approved in advance. */
   readonly application: BenchClient
   /** Signs users in by the password grant. */
   readonly console: BenchClient
+  /** Stay signed in by refresh tokens: one keeps its own, the other gets a new one each time. */
+  readonly refreshing: { readonly kept: BenchClient; readonly rotated: BenchClient }
+  /** Signs users in and lets them grant tokens to `console` in advance. */
+  readonly portal: BenchClient
   readonly keys: Readonly<Record<Algorithm, KeyObject>>
 }
+
+const REDIRECT_URI = 'http://127.0.0.1:9/callback'
 
 function newSecret(): string {
   return randomBytes(18).toString('base64url')
@@ -53,19 +73,30 @@ export function createAccounts(): Accounts {
     grants: ['client_credentials'],
     resource,
   })
+  const refreshing = (id: string, rotates: boolean): BenchClient => ({
+    id,
+    secret: newSecret(),
+    grants: ['authorization_code', 'refresh_token'],
+    resource: 'ES256',
+    redirectUri: REDIRECT_URI,
+    rotates,
+  })
   return {
     scope: 'cloud.read',
     user: { name: 'marissa', password: newSecret() },
     service: { RS256: service('RS256'), ES256: service('ES256'), opaque: service('opaque') },
+    signer: createKeyClient(),
     resourceServer: { id: 'resource-server', secret: newSecret(), grants: ['client_credentials'] },
     application: {
       id: 'application',
       secret: newSecret(),
       grants: ['authorization_code'],
       resource: 'RS256',
-      redirectUri: 'http://127.0.0.1:9/callback',
+      redirectUri: REDIRECT_URI,
     },
     console: { id: 'console', secret: newSecret(), grants: ['password'] },
+    refreshing: { kept: refreshing('refreshing', false), rotated: refreshing('rotating', true) },
+    portal: { id: 'portal', secret: newSecret(), grants: ['password', 'user_token'] },
     keys: {
       RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
       ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
@@ -73,13 +104,25 @@ export function createAccounts(): Accounts {
   }
 }
 
+function createKeyClient(): KeyClient {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const named = (key: KeyObject): JsonWebKey => ({ ...key.export({ format: 'jwk' }), kid: 'signer', alg: 'ES256' })
+  return {
+    id: 'signer',
+    grants: ['client_credentials'],
+    resource: 'ES256',
+    privateKey: named(privateKey),
+    publicKey: { ...named(publicKey), use: 'sig' },
+  }
+}
+
 /** The peer's share: the clients whose grants it has, and both keys. */
 export function peerJob(accounts: Accounts): PeerJob {
-  const { service, resourceServer, application } = accounts
+  const { service, signer, resourceServer, application, refreshing } = accounts
   return {
     scope: accounts.scope,
     userName: accounts.user.name,
-    clients: [service.RS256, service.ES256, service.opaque, resourceServer, application],
+    clients: [...Object.values(service), signer, resourceServer, application, ...Object.values(refreshing)],
     keys: (['RS256', 'ES256'] as const).map(alg => ({
       ...accounts.keys[alg].export({ format: 'jwk' }),
       alg,
@@ -94,10 +137,10 @@ export function latchkeyConfig(
   accounts: Accounts,
   server: { baseUrl: string; algorithm: Algorithm; pemFile: string },
 ): string {
-  const { service, resourceServer, application, console, scope, user } = accounts
-  const record = (client: BenchClient): Record<string, unknown> => ({
+  const { service, signer, resourceServer, application, console, refreshing, portal, scope, user } = accounts
+  const record = (client: BenchClient | KeyClient): Record<string, unknown> => ({
     client_id: client.id,
-    client_secret: client.secret,
+    ...('publicKey' in client ? { jwks: { keys: [client.publicKey] } } : { client_secret: client.secret }),
     authorized_grant_types: client.grants,
     authorities: [scope],
     scope: ['openid', scope],
@@ -116,7 +159,15 @@ export function latchkeyConfig(
           ...Object.values(service).map(record),
           { ...record(resourceServer), authorities: ['svc.resource'] },
           { ...record(application), redirect_uri: [application.redirectUri], autoapprove: true },
-          record(console),
+          { ...record(console), autoapprove: true }, // which it is, for tokens that a user granted to it in advance
+          record(signer),
+          ...Object.values(refreshing).map(client => ({
+            ...record(client),
+            redirect_uri: [client.redirectUri],
+            autoapprove: true,
+            allowpublic: client.rotates, // which makes a client's refresh tokens rotate; it shows its secret all the same
+          })),
+          { ...record(portal), scope: ['openid', scope, 'svc.user'] },
         ],
         users: Array.from({ length: LANES }, (_, lane) => {
           const userName = nameOfLane(user.name, lane)

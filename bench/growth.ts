@@ -6,8 +6,8 @@ import type { FlowJob } from './flows.ts'
 import { runFlow } from './load.ts'
 import { residentBytes } from './processes.ts'
 import type { Processes } from './processes.ts'
+import { discover } from './requests.ts'
 import { createHome, startLatchkey } from './servers.ts'
-import { discover } from './workloads.ts'
 
 const SETTLE_MILLISECONDS = 5000
 const FIRST = 1000

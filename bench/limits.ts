@@ -9,6 +9,8 @@ export interface Limits {
   /** `openssl speed` of the system's OpenSSL; undefined when it is not installed. */
   readonly opensslRsa2048: number | undefined
   readonly opensslEcdsaP256: number | undefined
+  /** The same, verifying. */
+  readonly opensslEcdsaP256Verify: number | undefined
   /** A loop of synchronous `crypto.sign`: Node brings an OpenSSL of its own. */
   readonly nodeRsa2048: number
   readonly nodeEcdsaP256: number
@@ -21,38 +23,39 @@ export const CORES = availableParallelism()
 
 /** Measures every limit once, `seconds` each. */
 export async function measureLimits(processes: Processes, seconds: number): Promise<Limits> {
+  const p256 = await opensslSpeed(processes, 'ecdsap256', seconds)
   return {
-    opensslRsa2048: await opensslSignRate(processes, 'rsa2048', seconds),
-    opensslEcdsaP256: await opensslSignRate(processes, 'ecdsap256', seconds),
+    opensslRsa2048: parseRate(await opensslSpeed(processes, 'rsa2048', seconds), 'sign/s'),
+    opensslEcdsaP256: parseRate(p256, 'sign/s'),
+    opensslEcdsaP256Verify: parseRate(p256, 'verify/s'),
     nodeRsa2048: signRate(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, seconds),
     nodeEcdsaP256: signRate(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, seconds),
     argon2id: await passwordRate(seconds),
   }
 }
 
-async function opensslSignRate(processes: Processes, name: string, seconds: number): Promise<number | undefined> {
+async function opensslSpeed(processes: Processes, name: string, seconds: number): Promise<string> {
   try {
-    const { stdout } = await processes.run(['openssl', 'speed', '-seconds', String(seconds), name])
-    return parseSignRate(stdout)
+    return (await processes.run(['openssl', 'speed', '-seconds', String(seconds), name])).stdout
   } catch {
-    return undefined // no openssl, or one too old for -seconds
+    return '' // no openssl, or one too old for -seconds
   }
 }
 
 /**
- * The column `sign/s` of what `openssl speed` prints: a line of column names, then a label and the values, of which the
- * times end in `s` and the rates do not. Newer versions have more columns.
+ * A column of what `openssl speed` prints: a line of column names, then a label and the values, of which the times end
+ * in `s` and the rates do not. Newer versions have more columns.
  */
-export function parseSignRate(output: string): number | undefined {
+export function parseRate(output: string, column: 'sign/s' | 'verify/s'): number | undefined {
   const lines = output.trimEnd().split('\n')
   const rates = lines
     .at(-2)
     ?.trim()
     .split(/\s+/)
-    .filter(column => column.endsWith('/s'))
+    .filter(name => name.endsWith('/s'))
   const values = lines.at(-1)?.trim().split(/\s+/) ?? []
-  if (!rates?.includes('sign/s')) return undefined
-  const rate = Number(values.slice(-rates.length)[rates.indexOf('sign/s')])
+  if (!rates?.includes(column)) return undefined
+  const rate = Number(values.slice(-rates.length)[rates.indexOf(column)])
   return Number.isFinite(rate) ? rate : undefined
 }
 

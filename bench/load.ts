@@ -5,19 +5,11 @@ import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Result as AutocannonReport } from 'autocannon'
 import type { FlowEnd, FlowJob, FlowResult } from './flows.ts'
 import type { Processes } from './processes.ts'
-
-/** Keep-alive connections of every measurement. */
-export const CONNECTIONS = 64
-
-/** One HTTP request, sent over and over. */
-export interface HttpRequest {
-  readonly method: 'GET' | 'POST'
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-}
+import { CONNECTIONS } from './requests.ts'
+import type { HttpRequest } from './requests.ts'
 
 /** What one measurement showed: requests (or flows) per second, latencies in milliseconds. */
 export interface Sample {
@@ -73,6 +65,26 @@ function done(summary, latency, requests)
 end
 `
 
+/**
+ * Runs in each thread of wrk, where requests differ by their bodies: all are made in advance, and one is taken at random
+ * for each request. The threads do not take the same ones.
+ */
+const WRK_BODIES = `
+local threads = 0
+function setup(thread)
+  threads = threads + 1
+  thread:set('number', threads)
+end
+local requests = {}
+function init()
+  math.randomseed(os.time() * 16 + number)
+  for line in io.lines(bodies) do requests[#requests + 1] = wrk.format(nil, nil, nil, line) end
+end
+function request()
+  return requests[math.random(#requests)]
+end
+`
+
 function wrk(processes: Processes, version: string): LoadTool {
   const threads = Math.min(2, availableParallelism())
   const script = join(processes.folder, 'request.lua')
@@ -85,6 +97,7 @@ function wrk(processes: Processes, version: string): LoadTool {
           ([name, value]) => `wrk.headers[${luaString(name)}] = ${luaString(value)}`,
         ),
         ...(request.body === undefined ? [] : [`wrk.body = ${luaString(request.body)}`]),
+        ...(request.bodies ? [`bodies = ${luaString(bodiesFile(processes, request.bodies))}`, WRK_BODIES] : []),
       ]
       writeFileSync(script, lines.join('\n') + WRK_DONE)
       const shape = [`-t${threads}`, `-c${CONNECTIONS}`, `-d${seconds}s`, '--timeout', '10s']
@@ -103,37 +116,29 @@ function wrk(processes: Processes, version: string): LoadTool {
   }
 }
 
+/** A file with one body on each line; forms have no line breaks. */
+function bodiesFile(processes: Processes, bodies: readonly string[]): string {
+  const file = join(processes.folder, 'bodies')
+  writeFileSync(file, bodies.join('\n'))
+  return file
+}
+
 /** A Lua string literal of any text. */
 function luaString(text: string): string {
   const escaped = text.replace(/[\\"\n\r\0]/g, character => `\\${character.charCodeAt(0).toString().padStart(3, '0')}`)
   return `"${escaped}"`
 }
 
-/** The part of autocannon's report that is read. */
-interface AutocannonReport {
-  readonly '2xx': number
-  readonly non2xx: number
-  readonly errors: number
-  readonly timeouts: number
-  readonly duration: number
-  readonly latency: { readonly p50: number; readonly p99: number }
-}
-
 function autocannon(processes: Processes): LoadTool {
+  const script = fileURLToPath(new URL('autocannon-job.ts', import.meta.url))
   const require = createRequire(import.meta.url)
   const { version }: { version: string } = require('autocannon/package.json')
   return {
     name: `autocannon ${version} -c${CONNECTIONS} (wrk is not installed)`,
     async run(request, seconds) {
-      const program = [process.execPath, require.resolve('autocannon'), '--json', '--no-progress']
-      const shape = ['-c', String(CONNECTIONS), '-d', String(seconds), '-m', request.method]
-      const { stdout } = await processes.run([
-        ...program,
-        ...shape,
-        ...Object.entries(request.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`]),
-        ...(request.body === undefined ? [] : ['-b', request.body]),
-        request.url,
-      ])
+      const job = join(processes.folder, 'request.json')
+      writeFileSync(job, JSON.stringify({ request, seconds, connections: CONNECTIONS }))
+      const { stdout } = await processes.run([process.execPath, script, job])
       const report: AutocannonReport = JSON.parse(stdout)
       return {
         rate: report['2xx'] / report.duration,

@@ -29,6 +29,7 @@ declare module 'oidc-provider' {
 
   interface Client {
     readonly clientId: string
+    grantTypeAllowed(type: string): boolean
   }
 
   interface Grant {
@@ -50,9 +51,12 @@ declare module 'oidc-provider' {
     jwks: { keys: readonly JsonWebKey[] }
     scopes: readonly string[]
     pkce: { required: () => boolean }
+    issueRefreshToken: (context: Context, client: Client) => boolean
+    rotateRefreshToken: (context: Context) => boolean
     features: {
       devInteractions: { enabled: boolean }
       clientCredentials: { enabled: boolean }
+      revocation: { enabled: boolean }
       introspection: { enabled: boolean; allowedPolicy: () => boolean }
       resourceIndicators: {
         enabled: boolean

@@ -1,50 +1,21 @@
-// Results in, Markdown out: medians, ratios, limits and bars. Pure, so that a saved run can be
-// printed again.
+// Results in, Markdown out: medians, ratios, limits and bars.
+import { judge } from './bars.ts'
+import type { Bar } from './bars.ts'
+import { LANES } from './browser.ts'
 import type { Growth } from './growth.ts'
 import { CORES } from './limits.ts'
 import type { Limits } from './limits.ts'
-import { CONNECTIONS } from './load.ts'
 import type { Sample } from './load.ts'
-import { LANES } from './flows.ts'
+import { DASH, digitsOf, inMegabytes, number, oneLine, range, table } from './markdown.ts'
+import type { Purge } from './purge.ts'
+import type { Latencies } from './steady.ts'
+import { CONNECTIONS } from './requests.ts'
+import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
+import type { Cell, Filled, Results } from './results.ts'
 import type { ServerName } from './servers.ts'
-import { NPM_START } from './startup.ts'
 import type { Startup } from './startup.ts'
 import { WORKLOADS } from './workloads.ts'
 import type { Workload } from './workloads.ts'
-
-/** One workload on one server, a sample for each round; `failure` is why there are no more. */
-export interface Cell {
-  readonly workload: string
-  readonly server: ServerName
-  readonly samples: readonly Sample[]
-  readonly failure?: string
-}
-
-/** All that a run has measured. */
-export interface Results {
-  /** What it ran on, as pairs of a name and a value. */
-  readonly machine: readonly (readonly [string, string])[]
-  readonly tool: string
-  readonly rounds: number
-  readonly seconds: number
-  /** One for each round. */
-  readonly limits: readonly Limits[]
-  readonly cells: readonly Cell[]
-  /** Undefined when left out by --only. */
-  readonly startups: readonly Startup[] | undefined
-  readonly growth: Growth | undefined
-}
-
-/** A requirement beside what was measured; `pass` is undefined when it was not measured. */
-export interface Bar {
-  readonly name: string
-  readonly value: string
-  readonly bar: string
-  readonly pass: boolean | undefined
-}
-
-const MEGABYTE = 1e6
-const DASH = '–'
 
 /** The whole report. */
 export function formatReport(results: Results): string {
@@ -52,7 +23,7 @@ export function formatReport(results: Results): string {
   const parts = [
     '# Latchkey benchmark',
     machine.map(([name, value]) => `- ${name}: ${value}`).join('\n'),
-    `Load: ${tool}; flows by bench/flows.ts with ${LANES} lanes. ${rounds} rounds of ${seconds} s, interleaved ` +
+    `Load: ${tool}; flows by bench/flows.ts with ${LANES} lanes, revocations and assertions with ${CONNECTIONS}. ${rounds} rounds of ${seconds} s, interleaved ` +
       `(hello, latchkey, oidc-provider, hello, …), ${CONNECTIONS} connections. Figures are medians of the rounds; a ` +
       'ratio is the median of the ratios within each round. Only the ratios should be quoted: the load tool shares ' +
       'the cores with the servers.',
@@ -60,85 +31,14 @@ export function formatReport(results: Results): string {
     limitsTable(results.limits),
     '## Requests and flows per second',
     rateTable(results),
+    ...(results.filled.length > 0 ? [filledText(results.filled)] : []),
     ...(results.startups ? ['## Time to ready and idle memory', startupTable(results.startups)] : []),
     ...(results.growth ? ['## After many JWTs', growthText(results.growth)] : []),
+    ...(results.purge ? ['## While expired tokens are purged', purgeText(results.purge)] : []),
     '## Bars',
     barTable(judge(results)),
   ]
   return `${parts.join('\n\n')}\n`
-}
-
-/** Every bar of decision 0010, in the report's order. */
-export function judge(results: Results): Bar[] {
-  const ratio = (workload: string, to: ServerName): number | undefined =>
-    ratioOf(findCell(results, workload, 'latchkey'), findCell(results, workload, to))
-  const rs256 = 'client_credentials RS256'
-  const es256 = 'client_credentials ES256'
-  const opaque = 'client_credentials opaque'
-  const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth } = results
-  const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
-
-  return [
-    atLeast(`${es256}, of hello`, ratio(es256, 'hello'), 0.22),
-    atLeast(`${rs256}, of cores x openssl rsa2048`, shareOfLimit(results, rs256, 'latchkey'), 0.65),
-    atLeast(`${rs256}, of oidc-provider`, ratio(rs256, 'oidc-provider'), 1.7),
-    atLeast(`${es256}, of oidc-provider`, ratio(es256, 'oidc-provider'), 2.5),
-    atLeast(`${opaque} (SQLite), of oidc-provider (memory)`, ratio(opaque, 'oidc-provider'), 1.4),
-    atMost('ready after npm start, second and later, ms', start && median(start.later), 1000),
-    atMost('resident memory idle, MB', megabytes(start?.idleBytes), 110),
-    atMost(
-      `memory after ${growth?.tokens ?? 'many'} JWTs, more than after the first 1000, MB`,
-      megabytes(growthBytes),
-      30,
-    ),
-    atMost('tables grown by those JWTs', growth?.grown.length, 0),
-  ]
-}
-
-/** The middle value, or the mean of the two in the middle. Undefined for none. */
-export function median(values: readonly number[]): number | undefined {
-  const sorted = [...values].sort((a, b) => a - b)
-  const upper = sorted[Math.floor(sorted.length / 2)]
-  const lower = sorted[Math.ceil(sorted.length / 2) - 1]
-  return upper === undefined || lower === undefined ? undefined : (upper + lower) / 2
-}
-
-function atLeast(name: string, value: number | undefined, bar: number): Bar {
-  return { name, value: number(value, 2), bar: `>= ${bar}`, pass: value === undefined ? undefined : value >= bar }
-}
-
-function atMost(name: string, value: number | undefined, bar: number): Bar {
-  return { name, value: number(value, 0), bar: `<= ${bar}`, pass: value === undefined ? undefined : value <= bar }
-}
-
-function findCell(results: Results, workload: string, server: ServerName): Cell | undefined {
-  const found = results.cells.find(cell => cell.workload === workload && cell.server === server)
-  return found?.failure === undefined ? found : undefined
-}
-
-/** Round by round, so that a slow moment of the machine is in both figures. */
-function ratioOf(one: Cell | undefined, other: Cell | undefined): number | undefined {
-  if (!one || !other) return undefined
-  return medianRatio(
-    one.samples.map(({ rate }) => rate),
-    other.samples.map(({ rate }) => rate),
-  )
-}
-
-function shareOfLimit(results: Results, workload: string, server: ServerName): number | undefined {
-  const cell = findCell(results, workload, server)
-  const limit = WORKLOADS.find(({ name }) => name === workload)?.limit
-  if (!cell || !limit) return undefined
-  return medianRatio(
-    cell.samples.map(({ rate }) => rate),
-    results.limits.map(limits => limit.rate(limits)),
-  )
-}
-
-function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
-  const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))
-  return median(ratios.filter(Number.isFinite))
 }
 
 function limitsTable(limits: readonly Limits[]): string {
@@ -203,10 +103,24 @@ function rateRow(results: Results, workload: Workload, cell: Cell): string[] {
       middle(({ p99 }) => p99),
       1,
     ),
-    server === 'hello' ? DASH : (workload.limit?.title ?? 'hello'),
-    server === 'hello' ? DASH : number(shareOfLimit(results, workload.name, server), 2),
+    ...(server === 'hello' ? [DASH, DASH] : limitOf(results, workload, cell)),
     String(samples.reduce((sum, { refused, broken }) => sum + refused + broken, 0)),
   ]
+}
+
+/** What the rate is set against, and how much of that it is. */
+function limitOf(results: Results, { name, limit, beside, work }: Workload, cell: Cell): [string, string] {
+  if (limit) return [limit.title, number(shareOfLimit(results, name, cell.server), 2)]
+  if (beside) return [beside, number(ratioOf(cell, findCell(results, beside, cell.server)), 2)]
+  return [work.kind === 'flow' ? DASH : 'hello', DASH]
+}
+
+function filledText(filled: readonly Filled[]): string {
+  const lines = filled.map(
+    ({ workload, rows, bytes, seconds }) =>
+      `- ${workload}: ${rows} rows, a file of ${number(inMegabytes(bytes), 1)} MB, filled in ${number(seconds, 1)} s`,
+  )
+  return lines.join('\n')
 }
 
 function startupTable(startups: readonly Startup[]): string {
@@ -217,7 +131,7 @@ function startupTable(startups: readonly Startup[]): string {
       number(first, 0),
       number(median(later), 0),
       range(later),
-      number(megabytes(idleBytes), 1),
+      number(inMegabytes(idleBytes), 1),
     ]),
   )
 }
@@ -225,11 +139,28 @@ function startupTable(startups: readonly Startup[]): string {
 function growthText({ tokens, afterFirst, afterAll, grown, tables }: Growth): string {
   const rows = grown.map(({ table, before, after }) => `- table ${table}: ${before} rows before, ${after} after`)
   return [
-    `- resident after the first 1000: ${number(megabytes(afterFirst), 1)} MB`,
-    `- resident after ${tokens}: ${number(megabytes(afterAll), 1)} MB`,
+    `- resident after the first 1000: ${number(inMegabytes(afterFirst), 1)} MB`,
+    `- resident after ${tokens}: ${number(inMegabytes(afterAll), 1)} MB`,
     `- tables counted: ${tables}, grown: ${grown.length}`,
     ...rows,
   ].join('\n')
+}
+
+function purgeText({ expired, perSecond, purgeSeconds, streams }: Purge): string {
+  return [
+    table(
+      ['request', 'when', 'requests', 'p50 ms', 'p99 ms', 'longest ms'],
+      streams.flatMap(({ name, otherwise, during }) => [
+        [name, 'otherwise', ...latencyColumns(otherwise)],
+        [name, 'while purging', ...latencyColumns(during)],
+      ]),
+    ),
+    `- ${expired} expired tokens, worked off in ${number(purgeSeconds, 1)} s; ${perSecond} requests per second all the time`,
+  ].join('\n\n')
+}
+
+function latencyColumns({ requests, p50, p99, longest }: Latencies): string[] {
+  return [String(requests), number(p50, 1), number(p99, 1), number(longest, 1)]
 }
 
 function barTable(bars: readonly Bar[]): string {
@@ -242,47 +173,4 @@ function barTable(bars: readonly Bar[]): string {
 function verdict(pass: boolean | undefined): string {
   if (pass === undefined) return 'not measured'
   return pass ? 'pass' : 'FAIL'
-}
-
-/** A Markdown table whose columns also line up as plain text; numbers stand to the right. A failed row ends early. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const whole = rows.filter(row => row.length === head.length)
-  const columns = head.map((title, index) => {
-    const texts = whole.map(row => row[index] ?? '')
-    const width = Math.max(title.length, ...texts.map(text => text.length))
-    return { width, isNumeric: texts.every(text => /^[\d –.]*$/.test(text)) }
-  })
-  const pad = (text: string, index: number): string => {
-    const { width, isNumeric } = columns[index] ?? { width: 0, isNumeric: false }
-    return isNumeric ? text.padStart(width) : text.padEnd(width)
-  }
-  const line = (row: readonly string[]): string => `| ${row.map(pad).join(' | ')} |`
-  const rule = columns.map(({ width, isNumeric }) => (isNumeric ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)))
-  return [line(head), line(rule), ...rows.map(line)].join('\n')
-}
-
-function number(value: number | undefined, digits: number): string {
-  return value === undefined || !Number.isFinite(value) ? DASH : value.toFixed(digits)
-}
-
-function digitsOf(value: number | undefined): number {
-  return value !== undefined && value < 100 ? 1 : 0
-}
-
-function range(values: readonly number[]): string {
-  if (values.length === 0) return DASH
-  const ends = [Math.min(...values), Math.max(...values)]
-  return ends.map(value => number(value, digitsOf(value))).join(' – ')
-}
-
-function difference(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : one - other
-}
-
-function megabytes(bytes: number | undefined): number | undefined {
-  return bytes === undefined ? undefined : bytes / MEGABYTE
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200)
 }

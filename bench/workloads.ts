@@ -1,19 +1,13 @@
 // The rows of the report: what each server is asked, and the proof that it did the work before and after it is timed.
-import { createRemoteJWKSet, jwtVerify } from 'jose'
-import type { Accounts, Algorithm, BenchClient, TokenKind } from './accounts.ts'
+import type { Accounts, Algorithm, TokenKind } from './accounts.ts'
+import { obtainRefreshToken } from './browser.ts'
+import type { SignIn } from './browser.ts'
 import type { FlowJob } from './flows.ts'
-import type { HttpRequest } from './load.ts'
 import { CORES } from './limits.ts'
 import type { Limits } from './limits.ts'
-
-/** Where a server answers, as its discovery document says. */
-export interface Endpoints {
-  readonly discovery: string
-  readonly token: string
-  readonly authorization: string
-  readonly introspection: string
-  readonly keys: string
-}
+import { proveAssertions, proveIntrospection, proveRevocation, proveRotation, proveUserToken } from './proofs.ts'
+import { authorizedForm, expectFreshJwts, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
+import type { Endpoints, HttpRequest } from './requests.ts'
 
 /** One row. `signedBy` is the key of the Latchkey instance it runs against; the peer holds both. */
 export interface Workload {
@@ -23,23 +17,42 @@ export interface Workload {
   readonly peer: boolean
   /** What no server on this machine can exceed, per second, and what that is. */
   readonly limit?: { readonly title: string; rate(limits: Limits): number | undefined }
+  /** The row that this one is compared with, Latchkey with Latchkey. */
+  readonly beside?: string
+  /** Tokens that are in the database before the first request; such a row has a Latchkey of its own. */
+  readonly storedTokens?: number
   readonly work: RequestWork | FlowWork
 }
 
 /** A single request, repeated by the load tool. */
 export interface RequestWork {
   readonly kind: 'request'
-  /** Builds the request; may first ask for what it needs. */
-  prepare(endpoints: Endpoints, accounts: Accounts): Promise<HttpRequest>
+  /** Builds the request; may first ask for what it needs. `tokens` are some of the stored ones. */
+  prepare(endpoints: Endpoints, accounts: Accounts, tokens: readonly string[]): Promise<HttpRequest>
   /** Sends it by hand and throws unless the answers are right, and each one is made anew. */
-  prove(request: HttpRequest, endpoints: Endpoints): Promise<void>
+  prove(request: HttpRequest, endpoints: Endpoints, accounts: Accounts): Promise<void>
 }
 
 /** Several requests that build on one another, driven by `flows.ts`. */
 export interface FlowWork {
   readonly kind: 'flow'
   job(endpoints: Endpoints, accounts: Accounts): FlowJob
+  /** Throws unless what must be refused is refused. The answers to what is timed are looked at by the driver. */
+  prove?(endpoints: Endpoints, accounts: Accounts): Promise<void>
 }
+
+const P256_SIGNATURES: Workload['limit'] = {
+  title: 'P-256 signatures',
+  rate: ({ opensslEcdsaP256 }) => opensslEcdsaP256 && CORES * opensslEcdsaP256,
+}
+
+const OPAQUE = 'client_credentials opaque'
+const FEW = 1000
+const MANY = 1_000_000
+const introspectionWith = (tokens: number): string => `introspection with ${tokens} stored tokens`
+
+/** The two rows that tell whether the number of stored tokens matters, the one with many first. */
+export const INTROSPECTION_ROWS = [introspectionWith(MANY), introspectionWith(FEW)] as const
 
 /** Every row, in the order of the report. */
 export const WORKLOADS: readonly Workload[] = [
@@ -57,21 +70,33 @@ export const WORKLOADS: readonly Workload[] = [
     name: 'client_credentials ES256',
     signedBy: 'ES256',
     peer: true,
-    limit: {
-      title: 'P-256 signatures',
-      rate: ({ opensslEcdsaP256 }) => opensslEcdsaP256 && CORES * opensslEcdsaP256,
-    },
+    limit: P256_SIGNATURES,
     work: jwtRequest('ES256'),
   },
   {
-    name: 'client_credentials opaque',
+    name: 'client_credentials private_key_jwt',
+    signedBy: 'ES256',
+    peer: true,
+    limit: {
+      title: 'P-256 verification + signature',
+      rate: ({ opensslEcdsaP256: sign, opensslEcdsaP256Verify: verify }) =>
+        sign && verify && CORES / (1 / sign + 1 / verify),
+    },
+    work: {
+      kind: 'flow',
+      job: (endpoints, { signer, scope }) => ({ flow: 'private_key_jwt', endpoints, client: signer, scope }),
+      prove: proveAssertions,
+    },
+  },
+  {
+    name: OPAQUE,
     signedBy: 'RS256',
     peer: true,
     work: {
       kind: 'request',
       prepare: async (endpoints, accounts) => tokenRequest(endpoints, accounts, 'opaque'),
       async prove(request) {
-        const [first, second] = [await accessToken(request), await accessToken(request)]
+        const [first, second] = [await tokenOf(request), await tokenOf(request)]
         if (first.includes('.') || first === second) throw new Error('no fresh opaque token')
         await refuseWrongSecret(request)
       },
@@ -84,14 +109,22 @@ export const WORKLOADS: readonly Workload[] = [
     work: {
       kind: 'request',
       async prepare(endpoints, accounts) {
-        const token = await accessToken(tokenRequest(endpoints, accounts, 'opaque'))
+        const token = await tokenOf(tokenRequest(endpoints, accounts, 'opaque'))
         return form(endpoints.introspection, { token }, accounts.resourceServer)
       },
-      async prove(request) {
-        const { active, client_id: clientId } = await send(request)
-        if (active !== true || typeof clientId !== 'string') throw new Error('the token is not active')
-        await refuseWrongSecret(request)
-      },
+      prove: proveIntrospection,
+    },
+  },
+  { ...introspectionRow(FEW), peer: false },
+  { ...introspectionRow(MANY), peer: false, beside: introspectionWith(FEW) },
+  {
+    name: 'revocation of an opaque token',
+    signedBy: 'RS256',
+    peer: true,
+    work: {
+      kind: 'flow',
+      job: (endpoints, { service, scope }) => ({ flow: 'revocation', endpoints, client: service.opaque, scope }),
+      prove: proveRevocation,
     },
   },
   {
@@ -113,6 +146,43 @@ export const WORKLOADS: readonly Workload[] = [
         redirectUri: application.redirectUri ?? '',
       }),
     },
+  },
+  {
+    name: 'refresh_token grant',
+    signedBy: 'ES256',
+    peer: true,
+    limit: P256_SIGNATURES,
+    work: {
+      kind: 'request',
+      async prepare(endpoints, accounts) {
+        const { kept } = accounts.refreshing
+        const token = await obtainRefreshToken(personOf('kept', endpoints, accounts))
+        return form(endpoints.token, { grant_type: 'refresh_token', refresh_token: token }, kept)
+      },
+      async prove(request, endpoints) {
+        const [payload] = await expectFreshJwts(() => tokenOf(request), endpoints, 'ES256')
+        if (payload?.sub === payload?.['client_id']) throw new Error('the token speaks for nobody')
+        await refuseWrongSecret(request)
+      },
+    },
+  },
+  {
+    name: 'refresh_token grant, rotating',
+    signedBy: 'ES256',
+    peer: true,
+    limit: P256_SIGNATURES,
+    work: {
+      kind: 'flow',
+      job: (endpoints, accounts) => ({ flow: 'rotation', ...personOf('rotated', endpoints, accounts) }),
+      prove: proveRotation,
+    },
+  },
+  {
+    name: 'user_token grant',
+    signedBy: 'RS256',
+    peer: false,
+    beside: OPAQUE,
+    work: { kind: 'request', prepare: userTokenRequest, prove: proveUserToken },
   },
   {
     name: 'password grant',
@@ -143,37 +213,29 @@ export const WORKLOADS: readonly Workload[] = [
   },
 ]
 
-/** Reads a server's discovery document. */
-export async function discover(baseUrl: string): Promise<Endpoints> {
-  const discovery = `${baseUrl}/.well-known/openid-configuration`
-  const document = await send({ method: 'GET', url: discovery, headers: { accept: 'application/json' } })
-  const endpoint = (name: string): string => {
-    const value = document[name]
-    if (typeof value !== 'string') throw new Error(`${discovery} has no ${name}`)
-    return value
-  }
-  return {
-    discovery,
-    token: endpoint('token_endpoint'),
-    authorization: endpoint('authorization_endpoint'),
-    introspection: endpoint('introspection_endpoint'),
-    keys: endpoint('jwks_uri'),
-  }
-}
-
 function jwtRequest(algorithm: Algorithm): RequestWork {
   return {
     kind: 'request',
     prepare: async (endpoints, accounts) => tokenRequest(endpoints, accounts, algorithm),
     async prove(request, endpoints) {
-      const keys = createRemoteJWKSet(new URL(endpoints.keys))
-      const ids = new Set<unknown>()
-      for (const token of [await accessToken(request), await accessToken(request)]) {
-        const { payload } = await jwtVerify(token, keys, { algorithms: [algorithm] })
-        ids.add(payload.jti)
-      }
-      if (ids.size !== 2 || ids.has(undefined)) throw new Error('the tokens are not made anew')
+      await expectFreshJwts(() => tokenOf(request), endpoints, algorithm)
       await refuseWrongSecret(request)
+    },
+  }
+}
+
+function introspectionRow(storedTokens: number): Pick<Workload, 'name' | 'signedBy' | 'storedTokens' | 'work'> {
+  return {
+    name: introspectionWith(storedTokens),
+    signedBy: 'RS256',
+    storedTokens,
+    work: {
+      kind: 'request',
+      async prepare(endpoints, { resourceServer }, tokens) {
+        const { body: _, ...request } = form(endpoints.introspection, {}, resourceServer)
+        return { ...request, bodies: tokens.map(token => new URLSearchParams({ token }).toString()) }
+      },
+      prove: proveIntrospection,
     },
   }
 }
@@ -185,38 +247,16 @@ function tokenRequest(endpoints: Endpoints, accounts: Accounts, kind: TokenKind)
   return form(endpoints.token, { ...fields, ...format }, accounts.service[kind])
 }
 
-/** A form posted with the client's credentials (RFC 6749 §2.3.1). */
-export function form(url: string, fields: Record<string, string>, client: BenchClient): HttpRequest {
-  return {
-    method: 'POST',
-    url,
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-      authorization: `Basic ${btoa(`${client.id}:${client.secret}`)}`,
-    },
-    body: new URLSearchParams(fields).toString(),
-  }
+function personOf(kind: 'kept' | 'rotated', endpoints: Endpoints, { refreshing, user, scope }: Accounts): SignIn {
+  const client = refreshing[kind]
+  return { endpoints, client, user, scope, redirectUri: client.redirectUri ?? '' }
 }
 
-async function accessToken(request: HttpRequest): Promise<string> {
-  const { access_token: token } = await send(request)
-  if (typeof token !== 'string') throw new Error(`${request.url} answers no access token`)
-  return token
-}
-
-async function send({ url, ...request }: HttpRequest): Promise<Record<string, unknown>> {
-  const response = await fetch(url, request)
-  const text = await response.text()
-  if (response.status !== 200) throw new Error(`${url} answers ${response.status}: ${text.slice(0, 500)}`)
-  return JSON.parse(text)
-}
-
-/** A server that answers anybody would be fast for the wrong reason. */
-async function refuseWrongSecret(request: HttpRequest): Promise<void> {
-  const { authorization = '' } = request.headers
-  const credentials = atob(authorization.slice('Basic '.length))
-  const headers = { ...request.headers, authorization: `Basic ${btoa(`${credentials}x`)}` }
-  const { status } = await fetch(request.url, { ...request, headers })
-  if (status !== 401) throw new Error(`${request.url} answers ${status} to a wrong secret`)
+/** A user of the portal grants a token to the console. */
+async function userTokenRequest(endpoints: Endpoints, accounts: Accounts): Promise<HttpRequest> {
+  const { portal, console, user, scope } = accounts
+  const signIn = { grant_type: 'password', username: user.name, password: user.password, scope: 'svc.user' }
+  const bearer = await tokenOf(form(endpoints.token, signIn, portal))
+  const fields = { grant_type: 'user_token', client_id: console.id, scope }
+  return authorizedForm(endpoints.token, fields, `Bearer ${bearer}`)
 }

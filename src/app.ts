@@ -3,8 +3,11 @@ import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { clientJwtEndpoint } from './admin/client-jwt.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import type { Clock } from './base/clock.ts'
+import { isLoopbackHost } from './base/loopback.ts'
+import { createOutbound } from './base/outbound.ts'
 import type { Passwords } from './base/passwords.ts'
 import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
@@ -14,6 +17,7 @@ import { createIdentity } from './identity/identity.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { homeEndpoints } from './login/home.ts'
 import { loginEndpoints } from './login/login.ts'
+import { passcodeEndpoint } from './login/passcode.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
@@ -22,10 +26,14 @@ import { createClientAuthenticator } from './oauth/client-auth/client-auth.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
+import { tokenKeysEndpoints } from './oauth/token-keys.ts'
+import { revokeEndpoints } from './oauth/revoke.ts'
+import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
 import { healthEndpoint } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Store } from './store/store.ts'
+import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
@@ -33,13 +41,16 @@ import { createTokenReader } from './token/reader.ts'
 import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
 import { serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
+import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { MalformedInput, parseForm } from './web/form.ts'
 import { parseJsonObject } from './web/json.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
+import { createLimits } from './web/limits.ts'
 import { createPageWriter } from './web/pages.ts'
+import { takePlainBasic } from './web/plain-basic.ts'
 import { parseQuery } from './web/query.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
@@ -79,17 +90,36 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const service = serviceNamed(config.service)
   const urls = createUrls(config.baseUrl, behaviour)
   const defaultZoneId = service.name
-  const shared = { store, clock, random, urls, service, behaviour, audit: log.audit, passwords, defaultZoneId }
+  const { settings } = config
+  const shared = {
+    store,
+    clock,
+    random,
+    urls,
+    service,
+    behaviour,
+    settings,
+    audit: log.audit,
+    passwords,
+    defaultZoneId,
+  }
 
   const keys = createKeyRing({ store, vault, clock, random })
   const groupsOf = createGroupsOf(shared)
   const reader = createTokenReader({ ...shared, keys, groupsOf })
   const issuer = createTokenIssuer({ ...shared, keys })
-  const identity = createIdentity({ ...shared, serviceName: service.name })
+  // While nobody but this machine is served, its own other servers may be asked.
+  const outbound = createOutbound({
+    allowPrivate: config.outbound.allowPrivate,
+    allowLoopback: isLoopbackHost(config.listen.host),
+  })
+  const foreignKeys = createForeignKeys({ outbound, clock })
+  const identity = createIdentity({ ...shared, outbound, foreignKeys, serviceName: service.name })
   const authenticator = createClientAuthenticator({
     ...shared,
     passwords: deps.clientSecrets,
     memory: createSecretMemory(random),
+    foreignKeys,
   })
 
   const http = fastify({
@@ -111,7 +141,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const csrf = createCsrf(shared)
   const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
   const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
-  const bearerGate = createBearerGate({ reader, service, behaviour })
+  const cors = createCors({ system: config.cors, resolveZone, urls })
+  http.addHook('onRequest', cors.onRequest)
+  if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
+  const bearerGate = createBearerGate({ reader, service, behaviour, settings })
   const denial = createDenial({ sessions, urls })
   const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, denial, urls }))
 
@@ -123,6 +156,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     get icon() {
       return assetUrls.get('icon.svg') ?? ''
     },
+    get copyScript() {
+      return assetUrls.get('copy-to-clipboard.js') ?? ''
+    },
   }
   const pages = createPageWriter({ ...shared, csrf, assets })
   const handleError = createErrorHandler({ pages, behaviour, log })
@@ -131,6 +167,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
       setSecurityHeaders(request, reply, () => {})
+      await cors.letRead(request, reply)
       await handleError(error, request, reply)
     } catch (cause) {
       log.fault('an error could not be answered', cause)
@@ -157,18 +194,25 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEntityId: config.saml.entityId,
     takesPasswords: async zone => (await identity.passwordProviders(zone)).length > 0,
   })
-  const web = { ...shared, sessions, denial, csrf, pages }
+  const limits = createLimits(clock)
+  const web = { ...shared, sessions, denial, csrf, pages, limits }
   const register = (app: FastifyInstance): void => {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
     healthEndpoint(app)
     infoEndpoint(app, { serverInfo })
     metadataEndpoints(app, { keys, urls, behaviour })
-    tokenEndpoint(app, { ...shared, identity, reader, groupsOf, authenticator, issuer })
+    tokenKeysEndpoints(app, { ...shared, keys, authenticator })
+    const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits }
+    tokenEndpoint(app, { ...token, samlEntityId: config.saml.entityId })
     inspectEndpoints(app, { ...shared, reader, authenticator })
+    revokeEndpoints(app, { ...shared, reader, authenticator })
+    tokenListEndpoints(app, shared)
+    clientJwtEndpoint(app, shared)
     authorizeEndpoint(app, { ...web, groupsOf, log })
     logoutEndpoint(app, { ...web, reader })
     loginEndpoints(app, { ...web, identity, serverInfo })
     homeEndpoints(app, web)
+    passcodeEndpoint(app, web)
   }
   if (urls.basePath === '') register(http)
   else {
@@ -202,7 +246,10 @@ function acceptBodies(http: FastifyInstance): void {
   for (const { kind, type, parse } of BODIES) {
     http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
       try {
-        if (kind !== wantedBody(request).kind) throw wrongContentType(request)
+        const fits = kind === wantedBody(request).kind
+        // Many clients name a type with a DELETE that has no body: nothing is of no type.
+        if (!fits && body.length === 0) return done(null, undefined)
+        if (!fits) throw wrongContentType(request)
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
         if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
           throw new MalformedInput('The charset must be UTF-8')

@@ -2,7 +2,6 @@
 // or deleted through an API stays so until the definition itself changes, and then the record is what the definition says.
 import type { Clock } from './base/clock.ts'
 import type { Passwords } from './base/passwords.ts'
-import { readPrivateKey } from './base/private-key.ts'
 import type { Random } from './base/random.ts'
 import type { Vault } from './base/secrets.ts'
 import { BootstrapError } from './bootstrap/bootstrap-error.ts'
@@ -10,8 +9,9 @@ import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
 import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
 import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
+import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
-import type { Config, SigningKeys, ZoneBootstrap } from './config.ts'
+import type { Config, ZoneBootstrap } from './config.ts'
 import type { ProviderRecord } from './config/records.ts'
 import { clientRules, providerConfig } from './config/records.ts'
 import type { IdentityProvider } from './model/identity-provider.ts'
@@ -19,7 +19,6 @@ import { sealProviderSecrets } from './model/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
 import type { Zone } from './model/zone.ts'
 import type { Store } from './store/store.ts'
-import { sealContext } from './token/keys.ts'
 import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
@@ -62,7 +61,12 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
 
 const MASTER_KEY = ['master-key', 'check'] as const
 
-async function refuseForeignDatabase({ store, vault, config: { service } }: BootstrapDeps): Promise<void> {
+/** Throws `BootstrapError` for a database of another service or another master key; one that is empty is nobody's yet. */
+export async function refuseForeignDatabase({
+  store,
+  vault,
+  config: { service },
+}: Pick<BootstrapDeps, 'store' | 'vault' | 'config'>): Promise<void> {
   const main = await store.zones.findBySubdomain('')
   if (main !== undefined && main.id !== service) {
     throw new BootstrapError(`the database was made for the service name ${main.id}, which cannot be changed`)
@@ -191,28 +195,4 @@ function applyProvider(zoneId: string, record: ProviderRecord, { store, vault, c
     },
     update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
   })
-}
-
-async function applySigningKeys(zoneId: string, { active, keys }: SigningKeys, deps: Deps): Promise<void> {
-  const { store, vault, clock, ledger } = deps
-  // The active key first: it takes over from the one before, and the zone is never without.
-  const ids = Object.keys(keys).toSorted((left, right) => Number(right === active) - Number(left === active))
-  for (const keyId of ids) {
-    const definition = { ...keys[keyId], active: keyId === active }
-    await ledger.once({ zoneId, kind: 'signing-key', key: keyId, definition }, async () => {
-      const { alg, pem = '' } = definition
-      const key = readPrivateKey(pem)
-      if (key === undefined || alg === undefined) return // refused with the configuration
-      const existing = (await store.keys.list(zoneId)).find(record => record.keyId === keyId)
-      await store.keys.save(zoneId, {
-        zoneId,
-        keyId,
-        algorithm: alg,
-        sealedPrivateKey: vault.seal(key.privatePem, sealContext(zoneId, keyId)),
-        publicKey: key.publicPem,
-        active: definition.active,
-        createdAt: existing?.createdAt ?? clock.now(),
-      })
-    })
-  }
 }

@@ -2,6 +2,7 @@
 // environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
 import { resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
+import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { ConfigFile, Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { parseMasterKey } from './config/master-key.ts'
@@ -12,7 +13,11 @@ import type { Bootstrap } from './config/records.ts'
 import { checkBootstrap } from './config/records.ts'
 import type { SigningKeys } from './config/signing-keys.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
+import { settingsOf } from './config/settings.ts'
+import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
+import type { SystemCors } from './model/cors-policy.ts'
+import type { TokenSettings } from './model/settings.ts'
 import type { ZoneConfig } from './model/zone.ts'
 
 export { masterKeyFor } from './config/master-key.ts'
@@ -41,6 +46,11 @@ export interface Config {
   /** Keys of the default zone; absent: one is made and kept in the database. */
   readonly signingKeys?: SigningKeys
   readonly saml: { readonly entityId: string }
+  /** Whether addresses that clients and providers name may lead into private networks. */
+  readonly outbound: { readonly allowPrivate: boolean }
+  /** Of requests by pages of other origins. */
+  readonly cors: SystemCors
+  readonly settings: TokenSettings
   /** Settings of the default zone, without keys. */
   readonly zoneConfig: ZoneConfig
   readonly bootstrap: Bootstrap
@@ -134,6 +144,9 @@ export async function loadConfig({
   const signingKeys = checkSigningKeys(file.signing_keys, problems)
   const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
+  checkZoneCors(given.corsPolicy, 'zone_config', problems)
+  const cors = corsOf(file.cors, problems)
+  const settings = settingsOf(file, { compatibility, problems })
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -154,9 +167,12 @@ export async function loadConfig({
     ...(file.smtp === undefined ? {} : { smtp: smtpOf(file.smtp, baseUrl) }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml: { entityId: file.saml?.entity_id ?? 'latchkey' },
+    outbound: { allowPrivate: file.outbound?.allow_private ?? false },
+    cors,
+    settings,
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite }),
+    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite, cors, settings }),
   }
 }
 
@@ -249,31 +265,4 @@ function smtpOf(smtp: NonNullable<ConfigFile['smtp']>, baseUrl: string): SmtpCon
     secure: smtp.secure ?? false,
     starttls: smtp.starttls ?? false,
   }
-}
-
-function warningsOf({
-  baseUrl,
-  compatibility,
-  playground,
-  sessionSameSite,
-}: Pick<Config, 'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite'>): readonly string[] {
-  const { protocol, hostname } = new URL(baseUrl)
-  const rows: readonly (readonly [boolean, string])[] = [
-    [
-      protocol === 'http:' && !isLoopbackHost(hostname),
-      `base_url is ${baseUrl}: without https, tokens and passwords can be read on the way`,
-    ],
-    [
-      playground && !isLoopbackHost(hostname),
-      `base_url names ${hostname}, but the accounts of the playground have public secrets`,
-    ],
-    [
-      sessionSameSite === 'none' && protocol === 'http:',
-      'session.same_site: none has no effect over http: browsers want such cookies to be secure',
-    ],
-    // Weak, but the wire of the reference system: see docs/compatibility.md, A15 and T9.
-    [compatibility === 'uaa', 'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included'],
-    [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
-  ]
-  return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }

@@ -5,23 +5,21 @@ import { flushCompileCache } from 'node:module'
 import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
-import { systemClock } from './base/clock.ts'
+import { stopwatch, systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
-import { createRandom } from './base/random.ts'
-import { createVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import { StartFailure } from './cli/command.ts'
+import { openStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
-import { masterKeyFor } from './config.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
-import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
+const PURGE_PAUSE_MS = 5
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
@@ -133,10 +131,7 @@ type Parts = Omit<AppDeps, 'version'> & { readonly app: App }
 
 /** Opens the database and builds the server; nothing is listening yet. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
-  const random = createRandom()
-  const clock = systemClock
-  const vault = createVault(await masterKeyFor(config, random), random)
-  const store = await openStore(config.database, { clock, onError: cause => log.fault('database', cause) })
+  const { clock, random, vault, store } = await openStorage(config, cause => log.fault('database', cause))
   const passwords = createPasswords({ places: HASHES_AT_ONCE })
   const clientSecrets = createPasswords({ places: 1 })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
@@ -177,7 +172,11 @@ function keepPurging(store: Store, log: Log): () => void {
     if (running) return
     running = true
     try {
-      while ((await store.purge(systemClock.now())) > 0) await nextTurn()
+      for (;;) {
+        const elapsed = stopwatch()
+        if ((await store.purge(systemClock.now())) === 0) return
+        await pause(PURGE_PAUSE_MS + elapsed()) // at most half of the time is the purge's
+      }
     } catch (cause) {
       log.fault('purge', cause)
     } finally {

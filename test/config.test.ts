@@ -398,3 +398,18 @@ describe('docs/config.schema.json', () => {
     assert.deepEqual(file, JSON.parse(JSON.stringify(CONFIG_SCHEMA)))
   })
 })
+
+describe('outbound.allow_private', () => {
+  it('is off unless the file says otherwise', async () => {
+    for (const text of ['', 'outbound: {}']) assert.deepEqual((await load(text)).outbound, { allowPrivate: false })
+    assert.deepEqual((await load('outbound: { allow_private: true }')).outbound, { allowPrivate: true })
+  })
+  it('is a boolean and nothing else', async () => {
+    for (const value of ['all', '1', '[]', 'null']) {
+      const [problem = ''] = await problemsOf(load(`outbound: { allow_private: ${value} }`))
+      assert.match(problem, /^outbound\.allow_private: must be of type boolean/, value)
+    }
+    const [unknown] = await problemsOf(load('outbound: { allow: true }'))
+    assert.equal(unknown, 'outbound.allow: is not a known key')
+  })
+})

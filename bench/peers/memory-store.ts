@@ -2,9 +2,9 @@
 // grant on each write, so a long run would measure that store instead of the server.
 import type { Adapter, StoredPayload } from 'oidc-provider'
 
-const MOST_ENTRIES = 100_000
+const MOST_ENTRIES = 300_000
 
-/** A store for one kind of record; the oldest give way once a hundred thousand are held. */
+/** A store for one kind of record; the oldest give way once three hundred thousand are held. */
 export function createMemoryStore(): Adapter {
   const records = new Map<string, StoredPayload>()
   const idByUid = new Map<string, string>()

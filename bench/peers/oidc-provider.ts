@@ -1,6 +1,6 @@
 // The peer: oidc-provider from the registry, configured for the same work as Latchkey. Usage:
 //   node bench/peers/oidc-provider.ts PORT   (the job as JSON on standard input)
-// Every client authenticates by client_secret_basic. Access tokens are JWTs of the resource's algorithm or opaque, as
+// A client authenticates by client_secret_basic, or by private_key_jwt when it has a key. Access tokens are JWTs of the resource's algorithm or opaque, as
 // the client says. Signing in and consenting complete by themselves, once per browser session.
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -14,6 +14,8 @@ const TOKEN_SECONDS = 3600
 const port = Number(process.argv[2])
 const job: PeerJob = JSON.parse(await text(process.stdin))
 const resourceOfClient = new Map(job.clients.map(client => [client.id, client.resource]))
+
+const rotating = new Set(job.clients.filter(client => 'rotates' in client && client.rotates).map(({ id }) => id))
 
 const resources = new Map<string, ResourceServer>(
   (['RS256', 'ES256', 'opaque'] as const).map(kind => [
@@ -33,18 +35,24 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   adapter: createMemoryStore,
   clients: job.clients.map(client => ({
     client_id: client.id,
-    client_secret: client.secret,
-    token_endpoint_auth_method: 'client_secret_basic',
     grant_types: client.grants,
-    response_types: client.redirectUri ? ['code'] : [],
-    redirect_uris: client.redirectUri ? [client.redirectUri] : [],
+    ...('publicKey' in client
+      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [client.publicKey] } }
+      : { token_endpoint_auth_method: 'client_secret_basic', client_secret: client.secret }),
+    ...('redirectUri' in client
+      ? { response_types: ['code'], redirect_uris: [client.redirectUri] }
+      : { response_types: [], redirect_uris: [] }),
   })),
   jwks: { keys: job.keys },
   scopes: ['openid'], // the job's scope belongs to the resources
   pkce: { required: () => true },
+  // As elsewhere: no scope decides it, and only one client's are replaced at each use.
+  issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
+  rotateRefreshToken: ({ oidc: { client } }) => rotating.has(client.clientId),
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    revocation: { enabled: true },
     introspection: { enabled: true, allowedPolicy: () => true },
     resourceIndicators: {
       enabled: true,
@@ -78,6 +86,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
     AccessToken: TOKEN_SECONDS,
     ClientCredentials: TOKEN_SECONDS,
     AuthorizationCode: 60,
+    RefreshToken: TOKEN_SECONDS,
     IdToken: TOKEN_SECONDS,
     Session: TOKEN_SECONDS,
     Grant: TOKEN_SECONDS,

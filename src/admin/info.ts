@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { promptsOf, selfServiceLinks } from '../model/zone.ts'
+import { promptsOf, samlEntityIdOf, selfServiceLinks } from '../model/zone.ts'
 
 /** What `/info` tells: nothing that is not on the sign-in page already. */
 export interface ServerInfo {
@@ -33,7 +33,7 @@ export function createServerInfo(deps: {
     return {
       app: { version },
       zone_name: zone.name,
-      entityID: zone.subdomain === '' ? samlEntityId : `${zone.subdomain}.${samlEntityId}`,
+      entityID: samlEntityIdOf(zone, samlEntityId),
       links: { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) },
       prompts: Object.fromEntries(
         promptsOf(zone)

@@ -6,7 +6,7 @@ import { AlreadyExists } from '../store/store.ts'
 /** A record of the configuration: what it is, and everything that the configuration says about it. */
 export interface DefinedRecord {
   readonly zoneId: string
-  readonly kind: 'zone' | 'signing-key' | 'provider' | 'group' | 'client' | 'user' | 'external-group'
+  readonly kind: 'zone' | 'signing-key' | 'active-key' | 'provider' | 'group' | 'client' | 'user' | 'external-group'
   readonly key: string
   readonly definition: unknown
 }

@@ -26,6 +26,14 @@ export class StartFailure extends Error {
   }
 }
 
+/** Thrown when a command cannot do what it was told because of what it found; its message says all there is to say. */
+export class CommandFailure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'CommandFailure'
+  }
+}
+
 /** What an option takes: a value, or nothing. */
 export type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
 

@@ -5,11 +5,12 @@ import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
-import { StartFailure, UsageError } from './command.ts'
+import { CommandFailure, StartFailure, UsageError } from './command.ts'
+import { keys } from './keys.ts'
 import { serve } from './serve.ts'
 
 /** Every command; the first one is meant when none is named. */
-const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig]
+const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig, keys]
 
 const HELP = `Latchkey, an identity and authorization server.
 
@@ -49,7 +50,7 @@ function linesOf(error: unknown): readonly string[] {
   return [isExpected ? error.message : (error.stack ?? error.message)]
 }
 
-const EXPECTED = [StoreUnavailable, BootstrapError, StartFailure]
+const EXPECTED = [StoreUnavailable, BootstrapError, StartFailure, CommandFailure]
 
 /** A folder that may not be written to, a host that does not answer. */
 const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))

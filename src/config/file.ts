@@ -3,12 +3,14 @@ import { dirname, resolve } from 'node:path'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
+import type { CorsFile } from './cors.ts'
 import type { Problems } from './problems.ts'
 import type { BootstrapFile } from './records.ts'
 import { CONFIG_SCHEMA } from './schema.ts'
+import type { SettingsFile } from './settings.ts'
 
 /** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
-export interface ConfigFile {
+export interface ConfigFile extends SettingsFile {
   readonly base_url?: string
   readonly service?: string
   readonly compatibility?: string
@@ -27,10 +29,14 @@ export interface ConfigFile {
   }
   readonly signing_keys?: {
     readonly active: string
-    readonly keys: Readonly<Record<string, { readonly alg: string; readonly pem?: string }>>
+    readonly keys: Readonly<
+      Record<string, { readonly alg: string; readonly pem?: string; readonly secret?: string; readonly cert?: string }>
+    >
   }
   readonly saml?: { readonly entity_id?: string }
+  readonly outbound?: { readonly allow_private?: boolean }
   readonly session?: { readonly same_site?: string }
+  readonly cors?: CorsFile
   readonly zone_config?: ZoneConfig
   readonly bootstrap?: BootstrapFile
 }
@@ -41,6 +47,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Members that may be given as `<name>_file`. */
 const SECRETS = new Set([
   'bindPassword',
+  'cert',
   'client_secret',
   'database',
   'master_key',
@@ -48,6 +55,7 @@ const SECRETS = new Set([
   'pem',
   'relyingPartySecret',
   'secondary_client_secret',
+  'secret',
 ])
 
 /**

@@ -5,6 +5,7 @@ import { clientFromJson } from '../model/client-json.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { serviceNamed } from '../model/service.ts'
 import type { ZoneConfig } from '../model/zone.ts'
+import { checkZoneCors } from './cors.ts'
 import type { Problems } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { takeSigningKeys } from './signing-keys.ts'
@@ -118,6 +119,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     }
     const given = problems.isSound(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
+    checkZoneCors(config.corsPolicy, `${key}.config`, problems)
     return {
       id: record.id.trim(),
       subdomain: record.subdomain.toLowerCase(),

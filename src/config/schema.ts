@@ -2,6 +2,8 @@
 // it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
 import { LONGEST_SECONDS } from '../model/zone.ts'
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import { corsSchema } from './cors.ts'
+import { settingsSchemas } from './settings.ts'
 import { zoneConfigSchema } from './zone-config-schema.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
@@ -22,7 +24,9 @@ const signingKeys = {
   additionalProperties: false,
   required: ['active', 'keys'],
   properties: {
-    active: text('The id of the key that signs; the others only verify.'),
+    active: text(
+      'The id of the key that signs; the others only verify. `latchkey keys activate` may choose another later.',
+    ),
     keys: {
       type: 'object',
       minProperties: 1,
@@ -37,6 +41,14 @@ const signingKeys = {
             'The private key in PEM: RSA with at least 2048 bits, EC on the curve of the algorithm, or Ed25519.',
           ),
           pem_file: fileOf('the private key in PEM'),
+          secret: text(
+            'The shared secret of HS256, HS384 or HS512: at least 32, 48 or 64 bytes. Kept encrypted, never published.',
+          ),
+          secret_file: fileOf('the shared secret'),
+          cert: text(
+            'X.509 certificates of the key in PEM, its own first; published with the key while they are valid.',
+          ),
+          cert_file: fileOf('the certificates in PEM'),
         },
       },
     },
@@ -230,6 +242,17 @@ export const CONFIG_SCHEMA = {
         entity_id: { ...text('Entity id; another zone puts its subdomain and a dot before it.'), minLength: 1 },
       },
     },
+    outbound: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Requests of the server to addresses that clients and providers name.',
+      properties: {
+        allow_private: {
+          ...flag('Whether they may lead into private networks and to this machine.'),
+          default: false,
+        },
+      },
+    },
     session: {
       type: 'object',
       additionalProperties: false,
@@ -238,6 +261,8 @@ export const CONFIG_SCHEMA = {
         same_site: { enum: ['lax', 'none'], default: 'lax', description: 'SameSite of the session cookie.' },
       },
     },
+    ...settingsSchemas,
+    cors: corsSchema,
     zone_config: { $ref: '#/definitions/zoneConfig' },
     bootstrap: {
       type: 'object',

@@ -1,46 +1,47 @@
-import type { PrivateKey } from '../base/private-key.ts'
-import { readPrivateKey } from '../base/private-key.ts'
-import type { SigningAlgorithm } from '../model/signing-key.ts'
-import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import type { KeyMaterial, KeyProblem } from '../model/key-material.ts'
+import { readKeyMaterial } from '../model/key-material.ts'
+import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { ConfigFile } from './file.ts'
 import type { Problems } from './problems.ts'
 
-/** The keys of a zone as the configuration gives them: private halves in PEM, by key id. */
+/** The keys of a zone as the configuration gives them, in the clear, by key id. */
 export interface SigningKeys {
   /** Id of the key that signs; the others verify what was signed before. */
   readonly active: string
-  readonly keys: Readonly<Record<string, { readonly alg: SigningAlgorithm; readonly pem: string }>>
+  readonly keys: Readonly<Record<string, KeyMaterial>>
 }
 
-/** What a key must be for each algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
-const NEEDS: Readonly<
-  Record<SigningAlgorithm, { readonly type: string; readonly curve?: string; readonly is: string }>
-> = {
-  RS256: { type: 'rsa', is: 'an RSA key' },
-  RS384: { type: 'rsa', is: 'an RSA key' },
-  RS512: { type: 'rsa', is: 'an RSA key' },
-  PS256: { type: 'rsa', is: 'an RSA key' },
-  PS384: { type: 'rsa', is: 'an RSA key' },
-  PS512: { type: 'rsa', is: 'an RSA key' },
-  ES256: { type: 'ec', curve: 'prime256v1', is: 'an EC key on P-256' },
-  ES384: { type: 'ec', curve: 'secp384r1', is: 'an EC key on P-384' },
-  ES512: { type: 'ec', curve: 'secp521r1', is: 'an EC key on P-521' },
-  EdDSA: { type: 'ed25519', is: 'an Ed25519 key' },
-}
-
-/** RFC 7518 §3.3. */
-const LEAST_RSA_BITS = 2048
+/** Where a person wrote the parts of a key. */
+type Paths = Readonly<Record<KeyProblem['part'], string>>
 
 /** Reads `signing_keys`; undefined when it is absent or wrong. */
 export function checkSigningKeys(file: ConfigFile['signing_keys'], problems: Problems): SigningKeys | undefined {
   if (file === undefined || !problems.isSound('signing_keys')) return undefined
-  const keys = Object.entries(file.keys).map(([id, { alg, pem }]) => {
-    const key = `signing_keys.keys.${id}`
-    if (pem === undefined) problems.add(key, 'needs pem or pem_file')
-    return [id, checkKey(pem ?? '', alg, { pem: `${key}.pem`, alg: `${key}.alg` }, problems)] as const
-  })
-  return finish(keys, file.active, 'signing_keys.active', problems)
+  const keys = Object.entries(file.keys).map(
+    ([id, key]) => [id, checkOwnKey(key, `signing_keys.keys.${id}`, problems)] as const,
+  )
+  return finish(keys, file.active, { activePath: 'signing_keys.active', problems })
+}
+
+type OwnKey = NonNullable<ConfigFile['signing_keys']>['keys'][string]
+
+/** Here, unlike in the zone API, a secret has a name of its own, so that the one is never taken for the other. */
+function checkOwnKey({ alg, pem, secret, cert }: OwnKey, path: string, problems: Problems): KeyMaterial | undefined {
+  const algorithm = SIGNING_ALGORITHMS.find(name => name === alg)
+  if (algorithm === undefined) return undefined // refused by the schema
+  const wanted = hashBytesOfSymmetric(algorithm) === undefined ? 'pem' : 'secret'
+  const [text, other] = wanted === 'pem' ? [pem, secret] : [secret, pem]
+  if (other !== undefined) {
+    problems.add(`${path}.${wanted === 'pem' ? 'secret' : 'pem'}`, `${algorithm} takes a ${wanted}`)
+    return undefined
+  }
+  if (text === undefined) {
+    problems.add(path, `needs ${wanted} or ${wanted}_file`)
+    return undefined
+  }
+  const paths = { key: `${path}.${wanted}`, algorithm: `${path}.alg`, certificate: `${path}.cert` }
+  return checkKey({ text, algorithm: alg, certificate: cert }, paths, problems)
 }
 
 /**
@@ -67,63 +68,41 @@ export function takeSigningKeys(
     problems.add(`${path}.tokenPolicy.keys`, 'cannot be given together with signing_keys')
     return { config }
   }
-  const keys = Object.entries(given).map(([id, { signingKey, signingAlg }]) => {
-    const key = `${path}.tokenPolicy.keys.${id}`
-    const paths = { pem: `${key}.signingKey`, alg: `${key}.signingAlg` }
-    return [id, checkKey(signingKey, signingAlg, paths, problems)] as const
-  })
+  const keys = Object.entries(given).map(
+    ([id, { signingKey: text, signingAlg: algorithm, signingCert: certificate }]) => {
+      const key = `${path}.tokenPolicy.keys.${id}`
+      const paths = { key: `${key}.signingKey`, algorithm: `${key}.signingAlg`, certificate: `${key}.signingCert` }
+      return [id, checkKey({ text, algorithm, certificate }, paths, problems)] as const
+    },
+  )
   if (active === undefined && ids.length > 1) problems.add(activePath, 'is missing')
-  const signingKeys = finish(keys, active ?? ids[0] ?? '', activePath, problems)
+  const signingKeys = finish(keys, active ?? ids[0] ?? '', { activePath, problems })
   return { config: { ...config, tokenPolicy }, ...(signingKeys === undefined ? {} : { signingKeys }) }
 }
 
 interface ZoneKey {
   readonly signingKey: string
   readonly signingAlg?: string
+  readonly signingCert?: string
+}
+
+function checkKey(
+  given: Parameters<typeof readKeyMaterial>[0],
+  paths: Paths,
+  problems: Problems,
+): KeyMaterial | undefined {
+  const read = readKeyMaterial(given)
+  if (!('problem' in read)) return read
+  problems.add(paths[read.part], read.problem)
+  return undefined
 }
 
 function finish(
-  keys: readonly (readonly [string, SigningKeys['keys'][string] | undefined])[],
+  keys: readonly (readonly [string, KeyMaterial | undefined])[],
   active: string,
-  activePath: string,
-  problems: Problems,
+  { activePath, problems }: { activePath: string; problems: Problems },
 ): SigningKeys | undefined {
   if (!keys.some(([id]) => id === active)) problems.add(activePath, `${active} is not among the keys`)
   const usable = keys.flatMap(([id, key]) => (key === undefined ? [] : [[id, key] as const]))
   return usable.length === keys.length ? { active, keys: Object.fromEntries(usable) } : undefined
 }
-
-function checkKey(
-  pem: string,
-  alg: string | undefined,
-  paths: { readonly pem: string; readonly alg: string },
-  problems: Problems,
-): SigningKeys['keys'][string] | undefined {
-  const key = readPrivateKey(pem)
-  if (key === undefined) {
-    if (pem !== '') problems.add(paths.pem, 'is not an unencrypted private key in PEM')
-    return undefined
-  }
-  const algorithm = alg === undefined ? usualAlgorithm(key) : SIGNING_ALGORITHMS.find(name => name === alg)
-  if (algorithm === undefined) {
-    if (alg === undefined) problems.add(paths.pem, 'is of a kind that cannot sign tokens')
-    else problems.add(paths.alg, `must be one of ${SIGNING_ALGORITHMS.join(', ')}`)
-    return undefined
-  }
-  const needs = NEEDS[algorithm]
-  if (key.type !== needs.type || (needs.curve !== undefined && key.curve !== needs.curve)) {
-    problems.add(paths.pem, `${algorithm} needs ${needs.is}, this is ${key.curve ?? key.type}`)
-    return undefined
-  }
-  if (key.bits !== undefined && key.bits < LEAST_RSA_BITS) {
-    problems.add(paths.pem, `an RSA key needs at least ${LEAST_RSA_BITS} bits, this one has ${key.bits}`)
-    return undefined
-  }
-  return { alg: algorithm, pem: key.privatePem }
-}
-
-/** The weakest algorithm that fits is the one that every client knows. */
-const usualAlgorithm = (key: PrivateKey): SigningAlgorithm | undefined =>
-  SIGNING_ALGORITHMS.find(
-    name => NEEDS[name].type === key.type && (NEEDS[name].curve === undefined || NEEDS[name].curve === key.curve),
-  )

@@ -52,8 +52,13 @@ export const zoneConfigSchema = {
             additionalProperties: false,
             required: ['signingKey'],
             properties: {
-              signingKey: { type: 'string', description: 'The private key in PEM.' },
+              signingKey: {
+                type: 'string',
+                description:
+                  'The private key in PEM; any other text is a shared secret (HS256 unless signingAlg differs).',
+              },
               signingAlg: { type: 'string', description: 'JWS algorithm; absent: the usual one for the key.' },
+              signingCert: { type: 'string', description: 'X.509 certificates of the key in PEM, its own first.' },
             },
           },
         },

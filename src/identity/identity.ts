@@ -1,13 +1,26 @@
 // Signs a user in: chooses the provider and lets its source check. Owns who may answer for whom; refuses to know HTTP,
 // sessions and tokens.
 import { createHash } from 'node:crypto'
+import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Audit } from '../model/event.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
-import type { IdentitySource, IdentitySourceType, PasswordAttempt, SignInResult, SourceDeps } from './source.ts'
+import { createAccounts } from './accounts.ts'
+import type {
+  AssertionReader,
+  ExternalRefusal,
+  IdentitySource,
+  IdentitySourceType,
+  PasswordAttempt,
+  SignInResult,
+  SourceDeps,
+} from './source.ts'
 import { internalSource } from './sources/internal.ts'
+import { oidcSource } from './sources/oidc.ts'
+import type { OidcDeps } from './sources/oidc.ts'
 
 /** How a password sign-in is asked for. */
 export interface PasswordSignIn extends PasswordAttempt {
@@ -21,6 +34,27 @@ export interface PasswordSignIn extends PasswordAttempt {
 /** Why no provider could be asked. */
 export type NoProvider = 'unusable-hint' | 'provider-barred' | 'no-provider' | 'several-providers'
 
+/** Somebody else's signed word for a person, as a client hands it in. */
+export interface AssertionSignIn {
+  readonly assertion: string
+  /** The type of provider that issues this kind of assertion. */
+  readonly type: string
+  readonly client: Client
+  readonly remoteAddress?: string | undefined
+}
+
+/** What came of an assertion; `no-provider` means that it claims to be from none, or from several at once. */
+export type AssertionResult =
+  | {
+      readonly outcome: 'signed-in'
+      readonly user: User
+      readonly amr: readonly string[]
+      readonly authenticatedAt?: Date
+    }
+  | { readonly outcome: 'no-provider' }
+  | { readonly outcome: 'provider-barred' }
+  | ExternalRefusal
+
 /** Signs people in. */
 export interface Identity {
   /** Tries the providers that take passwords, in the zone's order; a `NoProvider` answer means that none was asked. */
@@ -28,14 +62,24 @@ export interface Identity {
     zone: Zone,
     signIn: PasswordSignIn,
   ): Promise<SignInResult | { outcome: 'no-provider'; reason: NoProvider }>
+  /** Asks the one active provider that the assertion claims to be from, and enters the person into its accounts. */
+  signInWithAssertion(zone: Zone, signIn: AssertionSignIn): Promise<AssertionResult>
   /** The active providers of the zone that take passwords and that the client allows. */
   passwordProviders(zone: Zone, client?: Client): Promise<readonly IdentityProvider[]>
 }
 
+/** What signing people in needs. */
+export interface IdentityDeps extends SourceDeps, OidcDeps {
+  readonly random: Random
+  readonly audit: Audit
+  readonly serviceName: string
+}
+
 /** Opens the provider types; a new type is one file and one entry in this list. */
-export function createIdentity(deps: SourceDeps & { audit: Audit; serviceName: string }): Identity {
-  const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName)]
-  const { audit, store, serviceName } = deps
+export function createIdentity(deps: IdentityDeps): Identity {
+  const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName), oidcSource(deps)]
+  const { audit, clock, store, serviceName } = deps
+  const accounts = createAccounts(deps)
 
   function open(zone: Zone, provider: IdentityProvider): IdentitySource {
     return types.find(type => type.type === provider.type)?.open(zone, provider, deps) ?? {}
@@ -103,8 +147,43 @@ export function createIdentity(deps: SourceDeps & { audit: Audit; serviceName: s
     }
   }
 
+  async function enterByAssertion(
+    zone: Zone,
+    provider: IdentityProvider,
+    { source, assertion }: { source: AssertionReader; assertion: string },
+  ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
+    const reading = await source.read(assertion)
+    if (reading.outcome === 'refused') return reading
+    const { person } = reading
+    const entry = await accounts.enter(zone, provider, person)
+    if (entry.outcome === 'refused') return entry
+    const { amr, authenticatedAt } = person
+    await store.users.recordLogon(zone.id, entry.user.id, clock.now())
+    return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
+  }
+
   return {
     passwordProviders,
+    async signInWithAssertion(zone, { assertion, type, client, remoteAddress }) {
+      const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
+      const opened = active.map(provider => ({ provider, source: open(zone, provider).assertion }))
+      const named = await Promise.all(opened.map(async ({ source }) => (await source?.isFrom(assertion)) === true))
+      const [found, second] = opened.filter((_, place) => named[place])
+      if (!found?.source || second) return { outcome: 'no-provider' }
+      const { provider, source } = found
+      // Before anything is read: whoever may not use the client gets no account by trying.
+      if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
+      const result = await enterByAssertion(zone, provider, { source, assertion })
+      const facts = { zoneId: zone.id, origin: provider.originKey, clientId: client.clientId, remoteAddress }
+      if (result.outcome === 'refused') {
+        // Whom it speaks of is not to be believed, or has no account: its hash says when it is the same one again.
+        audit({ type: 'IdentityProviderAuthenticationFailure', principal: hashedName(assertion), ...facts })
+        return result
+      }
+      audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
+      audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
+      return result
+    },
     async signInWithPassword(zone, signIn) {
       const choice = await chooseProviders(zone, signIn)
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }

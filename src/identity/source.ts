@@ -24,10 +24,47 @@ export interface PasswordAttempt {
   readonly password: string
 }
 
+/** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */
+export interface ExternalPerson {
+  readonly userName: string
+  /** The person's id at the provider. */
+  readonly externalId?: string
+  readonly email?: string
+  /** Absent when the provider does not say. */
+  readonly emailVerified?: boolean
+  readonly givenName?: string
+  readonly familyName?: string
+  readonly phoneNumber?: string
+  /** How the provider made sure (RFC 8176), and that it was another than this server. */
+  readonly amr: readonly string[]
+  /** When the person signed in there; absent when the provider does not say. */
+  readonly authenticatedAt?: Date
+}
+
+/** Why somebody whom a provider names gets no account here; the description is the caller's. */
+export interface ExternalRefusal {
+  readonly outcome: 'refused'
+  /** `untrusted`: nothing proves what is said. `unusable`: it is proven, and no account follows from it. */
+  readonly reason: 'untrusted' | 'unusable'
+  readonly description: string
+  /** For the log only. */
+  readonly detail?: string
+}
+
+/** Reads statements that a provider signed and somebody else delivers (RFC 7521). */
+export interface AssertionReader {
+  /** Whether it claims to be this provider's; proves nothing. */
+  isFrom(assertion: string): Promise<boolean>
+  /** Verifies it and reads whom it names. */
+  read(assertion: string): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
+}
+
 /** A provider, opened: it has the abilities of its protocol and lacks the others. */
 export interface IdentitySource {
   /** Takes a user name and a password. */
   readonly password?: { check(attempt: PasswordAttempt): Promise<SignInResult> }
+  /** Takes what the provider signed. */
+  readonly assertion?: AssertionReader
 }
 
 /** What every source may use. */

@@ -19,6 +19,8 @@ import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
 import { ownPath } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
@@ -33,6 +35,7 @@ export interface LoginDeps {
   readonly denial: Denial
   readonly csrf: Csrf
   readonly pages: PageWriter
+  readonly limits: Limits
   readonly urls: Urls
   /** What `/login` answers to a program, the same as `/info`. */
   readonly serverInfo: (zone: Zone) => Promise<object>
@@ -79,6 +82,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const password = form.get('password') ?? ''
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
+    const caller = callerKey(request.ip, request.zone.id, userName.toLowerCase())
+    deps.limits.wrongPasswords.check(caller)
     const result = await identity.signInWithPassword(request.zone, {
       userName,
       password,
@@ -87,6 +92,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       remoteAddress: request.ip,
     })
     if (result.outcome !== 'signed-in') {
+      if (result.outcome === 'refused') deps.limits.wrongPasswords.count(caller)
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result.amr)

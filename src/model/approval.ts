@@ -9,5 +9,8 @@ export interface Approval {
   readonly updatedAt: Date
 }
 
+/** Whether the decision still counts. */
+export const isCurrent = (approval: Approval, now: Date): boolean => approval.expiresAt > now
+
 /** A decision on the approval page holds for a month. */
 export const APPROVAL_SECONDS = 30 * 86_400

@@ -87,14 +87,34 @@ const rows = {
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
+  /** C3: whether an assertion may be meant for the issuer or the endpoint called; otherwise for the token endpoint only. */
+  assertionForIssuer: { id: 'C3', standard: true, uaa: false },
+  /** C4: whether an assertion is good once and for an hour at most; otherwise until it expires. */
+  assertionOnce: { id: 'C4', standard: true, uaa: false },
+  /** C5: whether a nonce is no matter of the token endpoint; otherwise it takes one, and repeats it in its answer. */
+  ignoreTokenNonce: { id: 'C5', standard: true, uaa: false },
+  /** C5: whether the presence of a passcode is enough; otherwise it counts only where JSON or a form is accepted first. */
+  passcodeForAnyAccept: { id: 'C5', standard: true, uaa: false },
   /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */
   bareChallenge: { id: 'C6', standard: true, uaa: false },
   /** C7: whether introspection answers as RFC 7662 §2.2 says. */
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
-  /** C11: wrong user name or password. */
+  /** C9: whether a token of this server works as an assertion only for whom it was issued to, and until it is revoked. */
+  strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
+  /** C11: wrong user name or password, or a passcode of somebody who is gone. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the password is missing. */
   missingPassword: { id: 'C11', standard: invalidRequest, uaa: refusal('invalid_client', 401) },
+  /** C11: a passcode was to come, and is empty. */
+  missingPasscode: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
+  /** C11: the passcode is wrong, used or expired. */
+  badPasscode: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
+  /** C11: there is no assertion. */
+  missingAssertion: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
+  /** C11: nothing proves what the assertion says: signature, audience or time is wrong, or it was revoked. */
+  untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
+  /** C11: the assertion is unreadable, of no provider that is known, or leads to no account. */
+  unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: the account is locked, its provider disabled, or a new password is due. */
   signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: the account is not verified. */
@@ -117,6 +137,8 @@ const rows = {
   grantNotAllowed: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
   /** C11: the refresh token is unknown, expired, revoked, badly signed, or what it stands for was lost. */
   badRefreshToken: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
+  /** C11: refreshing is restricted, and the refresh token lacks the offline scope. */
+  offlineScopeMissing: { id: 'C11', standard: invalidGrant, uaa: refusal('insufficient_scope', 403) },
   /** C11: the code belongs to another client. */
   foreignCode: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the user lost a group that the client requires. */

@@ -25,6 +25,8 @@ export type AuditEventType =
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
   | 'TokenRevocationEvent'
+  | 'ClientJwtChangeSuccess'
+  | 'ClientJwtChangeFailure'
 
 /** Takes an event; never throws and never waits. */
 export type Audit = (event: AuditEvent) => void

@@ -5,6 +5,7 @@ export const OAUTH_ERROR_STATUS = {
   invalid_scope: 400,
   unsupported_grant_type: 400,
   unsupported_response_type: 400,
+  unsupported_token_type: 400,
   access_denied: 403,
   invalid_client: 401,
   unauthorized_client: 401,

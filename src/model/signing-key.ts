@@ -1,4 +1,4 @@
-/** The JWS algorithms that a zone's keys may have (RFC 7518 §3.1, RFC 8037). */
+/** The JWS algorithms that a zone's keys may have (RFC 7518 §3.1, RFC 8037). Of those that fit a key the first is usual. */
 export const SIGNING_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -10,20 +10,30 @@ export const SIGNING_ALGORITHMS = [
   'ES384',
   'ES512',
   'EdDSA',
+  'HS256',
+  'HS384',
+  'HS512',
 ] as const
 
 /** One of `SIGNING_ALGORITHMS`. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-/** A key of a zone at rest; the private half is readable only with the master key. */
+/** The bytes that the hash of a symmetric algorithm has; undefined for an algorithm with a public key. */
+export function hashBytesOfSymmetric(algorithm: SigningAlgorithm): number | undefined {
+  return algorithm.startsWith('HS') ? Number(algorithm.slice(2)) / 8 : undefined
+}
+
+/** A key of a zone at rest; what signs is readable only with the master key. */
 export interface SigningKeyRecord {
   readonly zoneId: string
   readonly keyId: string
   readonly algorithm: SigningAlgorithm
-  /** Sealed PKCS#8 PEM, or undefined for a key that only verifies. */
+  /** Sealed: PKCS#8 PEM, or the text of a shared secret. Undefined for a key that only verifies. */
   readonly sealedPrivateKey?: string
-  /** SPKI PEM. */
-  readonly publicKey: string
+  /** SPKI PEM; undefined for a shared secret, which has no public half. */
+  readonly publicKey?: string
+  /** X.509 certificates of the public key in PEM, its own first. */
+  readonly certificate?: string
   readonly active: boolean
   readonly createdAt: Date
   /** When a retired key is forgotten: no token that it signed is good any longer. */

@@ -29,6 +29,9 @@ export type Redemption =
   | { readonly outcome: 'used'; readonly code: AuthorizationCode }
   | { readonly outcome: 'unknown' }
 
+/** How long a passcode can be used. */
+export const PASSCODE_SECONDS = 300
+
 /** A code that a person takes from one place to another, at rest. */
 export interface OneTimeCode {
   readonly zoneId: string

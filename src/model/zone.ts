@@ -19,6 +19,8 @@ export interface ZoneConfig {
   readonly links?: ZoneLinks
   readonly prompts?: readonly Prompt[]
   readonly userConfig?: UserConfig
+  /** Which pages of other origins may call the zone; an absent part is that of the server. */
+  readonly corsPolicy?: CorsPolicy | null
   /** Base of the issuer instead of the zone's own URL. */
   readonly issuer?: string
   /** Origin of the provider that takes passwords when nothing else chooses one. */
@@ -36,6 +38,26 @@ export interface TokenPolicy {
   readonly refreshTokenRotate?: boolean
   readonly refreshTokenFormat?: 'opaque' | 'jwt'
   readonly activeKeyId?: string
+}
+
+/** Cross-origin resource sharing: for requests that say they are an XMLHttpRequest, and for all others. */
+export interface CorsPolicy {
+  readonly xhrConfiguration?: CorsConfiguration | null
+  readonly defaultConfiguration?: CorsConfiguration | null
+}
+
+/** One part of the policy; the patterns are regular expressions for the whole origin and the whole path. */
+export interface CorsConfiguration {
+  readonly allowedOrigins?: readonly string[] | null
+  readonly allowedOriginPatterns?: readonly string[] | null
+  readonly allowedUris?: readonly string[] | null
+  readonly allowedUriPatterns?: readonly string[] | null
+  readonly allowedHeaders?: readonly string[] | null
+  readonly allowedMethods?: readonly string[] | null
+  /** Whether a page may call with the person's cookies. */
+  readonly allowedCredentials?: boolean | null
+  /** Seconds that a browser may keep the answer to a preflight. */
+  readonly maxAge?: number | null
 }
 
 /** What a zone's pages look like; logos are base64 PNG. */
@@ -98,6 +120,10 @@ export function defaultGroups(zone: Zone, serviceName: string): readonly string[
     ]
   )
 }
+
+/** The zone's SAML entity id: the server's own, with the subdomain in front. It ends the URL of the bearer endpoint. */
+export const samlEntityIdOf = (zone: Zone, serverEntityId: string): string =>
+  zone.subdomain === '' ? serverEntityId : `${zone.subdomain}.${serverEntityId}`
 
 /** The longest lifetime that can be set, 68 years: what is added to the present moment must stay a date. */
 export const LONGEST_SECONDS = 2 ** 31 - 1

@@ -11,7 +11,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
 import type { Params } from './params.ts'
-import { tokenFormatOf } from './params.ts'
+import { azAttrOf, tokenFormatOf } from './params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod, isWellFormed } from './pkce.ts'
 import type { CodeChallengeMethod } from './pkce.ts'
 import { resolveRedirectUri } from './redirect-uri.ts'
@@ -34,6 +34,7 @@ export interface AuthorizationRequest {
   readonly codeChallenge?: string
   readonly codeChallengeMethod?: CodeChallengeMethod
   readonly tokenFormat?: TokenFormat
+  readonly azAttr?: Readonly<Record<string, string>>
 }
 
 /** The response types that are served, as discovery lists them. */
@@ -94,6 +95,7 @@ export function readAuthorizationRequest(
   const tokenFormat = refusing(refuse, () => tokenFormatOf(params))
   const redirectUri = params.get('redirect_uri')
   const nonce = params.get('nonce')
+  const azAttr = azAttrOf(params)
   return {
     client,
     target,
@@ -104,6 +106,7 @@ export function readAuthorizationRequest(
     ...(nonce !== undefined && { nonce }),
     ...proof,
     ...(tokenFormat && { tokenFormat }),
+    ...(azAttr && { azAttr }),
   }
 }
 

@@ -220,6 +220,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
       ...(authorization.nonce !== undefined && { nonce: authorization.nonce }),
       ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
+      ...(authorization.azAttr && { azAttr: authorization.azAttr }),
     })
     if (authorization.silent) sessions.setCurrentUser(reply, visitor.user.id)
     return reply.redirect(locationFor(target, { code, state: target.state, ...common(request, target, false) }), 302)

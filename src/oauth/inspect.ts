@@ -1,10 +1,11 @@
 // What a token says: userinfo for clients, introspection and its older sibling /check_token for resource servers.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { epochSeconds } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -17,7 +18,8 @@ import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
 import { parseParams } from './params.ts'
 import { NO_POST, refuseMethods } from './refuse-methods.ts'
-import { unapprovedScopes } from './standing-approvals.ts'
+import { approvalProblem } from './standing-approvals.ts'
+import { formOf } from './transport.ts'
 
 /** What these endpoints need. */
 export interface InspectDeps {
@@ -27,6 +29,7 @@ export interface InspectDeps {
   readonly clock: Clock
   readonly service: Service
   readonly behaviour: Behaviour
+  readonly settings: TokenSettings
 }
 
 /** Claims that the inspection endpoints show, in this order. */
@@ -58,7 +61,7 @@ const SHOWN = [
 
 /** `/userinfo`, `/introspect` and `/check_token`. */
 export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void {
-  const { store, reader, clock, behaviour, service } = deps
+  const { reader, behaviour, service, settings } = deps
   const inspector = { access: { by: 'client' }, audience: 'api' } as const
   const openid = { access: { by: 'bearer', resource: 'openid' }, audience: 'api' } as const
 
@@ -93,28 +96,36 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   })
 
   /** UAA: the older form of introspection. See docs/compatibility.md, check-token. */
-  app.post('/check_token', { config: inspector }, async (request, reply) => {
-    if (request.url.includes('?')) {
-      throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
-    }
-    const params = parseParams(bodyForm(request), behaviour)
+  app.route({
+    method: settings.queryString ? ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] : ['POST'],
+    url: '/check_token',
+    exposeHeadRoute: false,
+    config: inspector,
+    handler: checkToken,
+  })
+
+  async function checkToken(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const params = parseParams(formOf(request, settings), behaviour)
     await requireInspector(request, params, { basicOnly: true })
     const token = params.get('token')
     if (token === undefined)
       throw new OAuthError({ error: 'invalid_token', status: 400 }, 'Token parameter must be set')
     const found = await readForCheck(request.zone, token)
     const held = new Set(found.scopes.map(scope => scope.toLowerCase()))
-    const asked = (params.get('scopes') ?? '').split(',').filter(scope => scope !== '')
+    const wanted = params.get(request.method === 'POST' ? 'scopes' : 'scope') ?? ''
+    const asked = wanted.split(',').flatMap(scope => scope.trim() || [])
     const missing = asked.filter(scope => !held.has(scope.toLowerCase()))
     if (missing.length > 0)
       throw new OAuthError('invalid_scope', `Some requested scopes are missing: ${missing.join(',')}`)
     return reply
       .type('application/json')
       .send(JSON.stringify({ ...shown(found), scope: found.scopes, revocable: isRevocable(found) }))
-  })
+  }
 
   refuseMethods(app, '/introspect', { allow: 'POST', refuse: NO_POST })
-  refuseMethods(app, '/check_token', { allow: 'POST', refuse: NO_POST })
+  if (settings.queryString) {
+    refuseMethods(app, '/check_token', { allow: 'GET, POST, PUT, DELETE, PATCH', refuse: ['HEAD'] })
+  } else refuseMethods(app, '/check_token', { allow: 'POST', refuse: NO_POST })
   if (behaviour.getOrPostUserinfo) {
     refuseMethods(app, '/userinfo', { allow: 'GET, POST', refuse: ['PUT', 'DELETE', 'PATCH'] })
   }
@@ -141,7 +152,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   async function readQuietly(zone: Zone, token: string): Promise<VerifiedToken | undefined> {
     try {
       const found = await reader.read(zone, token)
-      return (await isApproved(zone, found)) ? found : undefined
+      return (await approvalProblem(zone, found, found.scopes, deps)) === undefined ? found : undefined
     } catch (error) {
       if (error instanceof OAuthError) return undefined
       throw error
@@ -153,16 +164,14 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       new OAuthError({ error: 'invalid_token', status: 400 }, description)
     try {
       const found = await reader.read(zone, token)
-      if (!(await isApproved(zone, found))) throw refuse('Invalid token (some requested scopes are not approved)')
-      return found
+      const unapproved = await approvalProblem(zone, found, found.scopes, deps)
+      if (unapproved === undefined) return found
+      throw refuse(unapproved)
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error
       throw refuse(error.message.startsWith('Invalid access token: expired') ? 'Token has expired' : error.message)
     }
   }
-
-  const isApproved = async (zone: Zone, found: VerifiedToken): Promise<boolean> =>
-    (await unapprovedScopes(zone, found, found.scopes, { store, clock })).length === 0
 
   function introspection(found: VerifiedToken): Record<string, unknown> {
     if (!behaviour.standardIntrospection) {

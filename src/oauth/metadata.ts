@@ -1,15 +1,14 @@
-// What clients may know of this server: discovery and keys. Every list is taken from where it is used.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { digest, hexDigest } from '../base/secrets.ts'
+// What clients may know of this server: discovery. Every list is taken from where it is used.
+import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { keyDocument } from '../token/key-document.ts'
+import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import type { KeyRing } from '../token/keys.ts'
+import { isPublic } from '../token/keys.ts'
 import { RESPONSE_TYPES } from './authorization-request.ts'
 import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
-import { refuseMethods } from './refuse-methods.ts'
 import { GRANTS } from './token.ts'
 
 /** What these endpoints need. */
@@ -51,7 +50,7 @@ const CLAIMS = [
 const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'updated_at', 'sid']
 
 const config = {
-  access: { by: 'anyone', because: 'public by definition: Discovery §4, RFC 7517' },
+  access: { by: 'anyone', because: 'public by definition: Discovery §4, RFC 8414' },
   audience: 'open',
 } as const
 
@@ -67,49 +66,23 @@ export function metadataAtOrigin(app: FastifyInstance, deps: MetadataDeps): void
 function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly string[]): void {
   for (const path of paths) {
     app.get(path, { config }, async ({ zone }, reply) => {
-      const algorithms = [...new Set((await deps.keys.list(zone.id)).map(key => key.algorithm))]
+      // A shared secret is the zone's own: to a client, HS256 would mean the client's secret (OpenID Connect Core §10.1).
+      const published = (await deps.keys.list(zone.id)).filter(isPublic)
+      const algorithms = [...new Set(published.map(key => key.algorithm))]
       return reply.type('application/json').send(JSON.stringify(metadata(zone, algorithms, deps)))
     })
   }
 }
 
-/** Discovery (OpenID Connect Discovery §4, RFC 8414) and `/token_keys`. */
+/** Discovery (OpenID Connect Discovery §4, RFC 8414). */
 export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): void {
-  const { keys, behaviour } = deps
   serveMetadata(app, deps, [
     '/.well-known/openid-configuration',
     '/oauth/token/.well-known/openid-configuration', // below UAA's issuer (row M2)
     '/.well-known/oauth-authorization-server', // RFC 8414 (row M3), for either issuer
     '/.well-known/oauth-authorization-server/oauth/token',
   ])
-
-  app.get('/token_keys', { config }, async (request, reply) => {
-    const { id } = request.zone
-    if ((await keys.list(id)).length === 0) await keys.active(id) // a zone that never signed gets its key now
-    return sendWithTag(request, reply, { keys: (await keys.list(id)).map(keyDocument) })
-  })
-
-  app.get('/token_key', { config }, async (request, reply) =>
-    sendWithTag(request, reply, keyDocument(await keys.active(request.zone.id))),
-  )
-
-  /** The tag is made of the document alone: keys change without their zone, and whoever asks must hear of it. */
-  function sendWithTag({ headers }: FastifyRequest, reply: FastifyReply, document: object): FastifyReply {
-    const text = JSON.stringify(document)
-    const tag = behaviour.allPublicKeys ? `"${digest(text).slice(0, 22)}"` : digitsOf(text)
-    reply.header('etag', tag)
-    const known = headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
-    if (known.includes(tag)) return reply.status(304).send()
-    return reply.type('application/json').send(text)
-  }
-
-  for (const url of ['/token_key', '/token_keys']) {
-    refuseMethods(app, url, { allow: 'GET', refuse: ['POST', 'PUT', 'DELETE', 'PATCH'] })
-  }
 }
-
-/** UAA: a tag of plain digits, without quotes. See docs/compatibility.md, M6. */
-const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))
 
 /** The document of a zone, in the order of the specification. */
 export function metadata(
@@ -119,7 +92,7 @@ export function metadata(
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)
-  const secretMethods = methods.filter(name => name !== 'none')
+  const provenMethods = methods.filter(name => name !== 'none')
   const specified = {
     issuer: urls.issuer(zone),
     authorization_endpoint: `${base}/oauth/authorize`,
@@ -129,8 +102,8 @@ export function metadata(
     end_session_endpoint: `${base}/logout.do`,
     scopes_supported: SCOPES,
     subject_types_supported: ['public'],
-    token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : secretMethods,
-    token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? [] : ['RS256', 'HS256'],
+    token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : provenMethods,
+    token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? FOREIGN_ALGORITHMS : ['RS256', 'HS256'],
     response_types_supported: RESPONSE_TYPES,
     // RS256 is listed always (Discovery §3); the others are what the zone's keys can do.
     id_token_signing_alg_values_supported: behaviour.fullMetadata
@@ -147,10 +120,15 @@ export function metadata(
   if (!behaviour.fullMetadata) return specified
   return {
     ...specified,
-    grant_types_supported: GRANTS.map(grant => grant.type),
+    grant_types_supported: GRANTS.filter(grant => grant.isListed !== false).map(grant => grant.type),
     response_modes_supported: ['query'],
     introspection_endpoint: `${base}/introspect`,
-    introspection_endpoint_auth_methods_supported: secretMethods,
+    introspection_endpoint_auth_methods_supported: provenMethods,
+    // RFC 8414 §2: required where signed assertions are among the methods.
+    introspection_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGORITHMS,
+    revocation_endpoint: `${base}/oauth/revoke`,
+    revocation_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGORITHMS,
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

@@ -33,6 +33,31 @@ export function parseParams(form: Form | undefined, behaviour: Behaviour): Param
   return params
 }
 
+const MOST_ATTRIBUTES = 2000 // characters; they travel in every token
+
+/** UAA: the attributes of `authorities={"az_attr":{…}}`, texts only; anything else counts as absent. */
+export function azAttrOf(params: Params): Readonly<Record<string, string>> | undefined {
+  const text = params.get('authorities')
+  if (text === undefined || text.length > MOST_ATTRIBUTES) return undefined
+  const attributes = memberOf(parseJson(text), 'az_attr')
+  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return undefined
+  const entries = Object.entries(attributes)
+  return entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')
+    ? Object.fromEntries(entries)
+    : undefined
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // counts as absent
+  }
+}
+
 /** The wanted form of the access token; throws `invalid_request` for a word that names none. */
 export function tokenFormatOf(params: Params): TokenFormat | undefined {
   const format = params.get('token_format')

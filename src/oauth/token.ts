@@ -1,47 +1,108 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authorization } from '../model/authorization.ts'
 import { mayUseGrant } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { samlEntityIdOf } from '../model/zone.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
-import { bodyForm } from '../web/route.ts'
+import { PageError } from '../web/answers.ts'
 import type { AuthenticatingEndpoint, ClientAuthenticator } from './client-auth/client-auth.ts'
 import { authorizationCode } from './grants/authorization-code.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
+import { jwtBearer } from './grants/jwt-bearer.ts'
 import { password } from './grants/password.ts'
 import { refreshToken } from './grants/refresh-token.ts'
-import { parseParams } from './params.ts'
+import { saml2Bearer } from './grants/saml2-bearer.ts'
+import { userToken } from './grants/user-token.ts'
+import { azAttrOf, parseParams } from './params.ts'
+import type { Params } from './params.ts'
 import { NO_POST, refuseMethods } from './refuse-methods.ts'
+import { createCallerFinder } from './token-caller.ts'
+import { formOf } from './transport.ts'
 
 /** Every grant of the token endpoint; discovery and the client API's validation read the same list. */
-export const GRANTS: readonly Grant[] = [authorizationCode, clientCredentials, password, refreshToken]
+export const GRANTS: readonly Grant[] = [
+  authorizationCode,
+  clientCredentials,
+  password,
+  refreshToken,
+  userToken,
+  saml2Bearer,
+  jwtBearer,
+]
 
 /** What the token endpoint needs. */
 export interface TokenEndpointDeps extends GrantDeps {
   readonly authenticator: ClientAuthenticator
   readonly issuer: TokenIssuer
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
 }
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
-/** `POST /oauth/token` (RFC 6749 §3.2). */
+const ALIAS = '/oauth/token/alias'
+
+const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const
+
+/** `POST /oauth/token` (RFC 6749 §3.2), and the same at the address that SAML assertions are made out to (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
-  app.post('/oauth/token', { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
-    if (request.url.includes('?')) {
-      throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
-    }
+  const findCaller = createCallerFinder(deps)
+
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: AuthenticatingEndpoint,
+  ): Promise<FastifyReply> {
     const { zone, ip: remoteAddress } = request
-    const params = parseParams(bodyForm(request), deps.behaviour)
+    const params = parseParams(formOf(request, deps.settings), deps.behaviour)
     const grant = findGrant(params.get('grant_type'), deps)
-    const credentials = { authorization: request.headers.authorization, params, endpoint: ENDPOINT }
-    const { client, claim } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
+    const { client, claim, bearer } = await findCaller(request, params, { grant, endpoint })
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    const authorization = await grant.authorize({ zone, client, params, clientAuthMethod: claim, remoteAddress }, deps)
-    const tokens = await deps.issuer.issue(authorization)
+    const { method } = request
+    const { accept } = request.headers
+    const asked = { zone, client, params, clientAuthMethod: claim, bearer, remoteAddress, method, accept }
+    const authorization = await grant.authorize(asked, deps)
+    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps))
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
-  })
+  }
 
-  refuseMethods(app, '/oauth/token', { allow: 'POST', refuse: NO_POST })
+  // UAA: GET is treated like POST. See docs/compatibility.md, C5.
+  const method = deps.settings.queryString ? ['GET', 'POST'] : ['POST']
+  const handler = (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, ENDPOINT)
+  app.route({ ...ROUTE, method, url: '/oauth/token', handler })
+  app.route<{ Params: { entity: string } }>({ ...ROUTE, method, url: `${ALIAS}/:entity`, handler: answerAtAlias })
+
+  function answerAtAlias(
+    request: FastifyRequest<{ Params: { entity: string } }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { entity } = request.params
+    if (entity !== samlEntityIdOf(request.zone, deps.samlEntityId)) {
+      throw new PageError(404, 'There is no such entity id here.')
+    }
+    const path = `${ALIAS}/${encodeURIComponent(entity)}`
+    // UAA: takes no signed assertion of the client here. See docs/compatibility.md, C1.
+    return answer(request, reply, { path, allowsNone: false, allowsAssertion: deps.behaviour.assertionsEverywhere })
+  }
+
+  const refuse = NO_POST.filter(name => !method.includes(name))
+  for (const url of ['/oauth/token', `${ALIAS}/:entity`]) refuseMethods(app, url, { allow: method.join(', '), refuse })
+}
+
+/** What any request may give along for its tokens; a refresh goes on with what the first one gave. */
+function withRequestClaims(
+  authorization: Authorization,
+  params: Params,
+  { behaviour }: { behaviour: Behaviour },
+): Authorization {
+  if (authorization.refreshed) return authorization
+  const azAttr = azAttrOf(params)
+  const nonce = behaviour.ignoreTokenNonce ? undefined : params.get('nonce')
+  if (azAttr === undefined && nonce === undefined) return authorization
+  return { ...authorization, ...(azAttr && { azAttr }), ...(nonce !== undefined && { nonce }) }
 }
 
 function findGrant(type: string | undefined, { behaviour }: GrantDeps): Grant {

@@ -1,4 +1,5 @@
 import type { Client, ClientSecret } from '../model/client.ts'
+import type { ClientKeys } from '../model/client-keys.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement } from './database.ts'
 import { flag, fromJson, toJson, withoutNulls } from './rows.ts'
@@ -27,6 +28,18 @@ const SET_TOKEN_SALT = statement<Key & { token_salt: string }>(
   `update clients set token_salt = :token_salt where zone_id = :zone_id and client_id = :client_id`,
 )
 
+const KEYS = statement<Key, { jwks: string | null; jwks_uri: string | null }>(
+  `select jwks, jwks_uri from clients where zone_id = :zone_id and client_id = :client_id`,
+)
+const SET_KEYS = statement<Key & { jwks: string | null; jwks_uri: string | null }>(
+  `update clients set jwks = :jwks, jwks_uri = :jwks_uri where zone_id = :zone_id and client_id = :client_id`,
+)
+
+const LONGEST = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
+  `select max(access_token_seconds) as access_seconds, max(refresh_token_seconds) as refresh_seconds
+   from clients where zone_id = :zone_id`,
+)
+
 /** The clients of the database. */
 export function createClients(db: Database, caches: Caches): ClientStore {
   async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
@@ -44,10 +57,29 @@ export function createClients(db: Database, caches: Caches): ClientStore {
       }),
     insert: (zoneId, client) => keep(INSERT, zoneId, client),
     update: (zoneId, client) => keep(UPDATE, zoneId, client),
+    async longestLifetimes(zoneId) {
+      const [row] = await db.read(LONGEST, { zone_id: zoneId })
+      return withoutNulls<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>({
+        accessTokenSeconds: row?.access_seconds ?? null,
+        refreshTokenSeconds: row?.refresh_seconds ?? null,
+      })
+    },
     setTokenSalt: (zoneId, clientId, salt) =>
       db.transaction(async within => {
         await within.run(SET_TOKEN_SALT, { zone_id: zoneId, client_id: clientId, token_salt: salt })
         await within.announce({ kind: 'clients', zoneId, key: clientId })
+      }),
+    changeKeys: (zoneId, clientId, change) =>
+      db.transaction(async within => {
+        await within.lock(`client keys ${zoneId} ${clientId}`)
+        const key = { zone_id: zoneId, client_id: clientId }
+        const [row] = (await within.run(KEYS, key)).rows
+        if (row === undefined) return undefined
+        const before = withoutNulls<ClientKeys>({ jwks: row.jwks, jwksUri: row.jwks_uri })
+        const after = change(before)
+        await within.run(SET_KEYS, { ...key, jwks: after.jwks ?? null, jwks_uri: after.jwksUri ?? null })
+        await within.announce({ kind: 'clients', zoneId, key: clientId })
+        return { before, after }
       }),
     async renewSecretHash(zoneId, clientId, renewed) {
       const key = { zone_id: zoneId, client_id: clientId }

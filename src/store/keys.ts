@@ -1,6 +1,6 @@
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
 import { type Caches, remembered } from './changes.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, type Transaction, statement } from './database.ts'
 import { dateOrNull, flag, timeOrNull, withoutNulls } from './rows.ts'
 import { insertInto, list, SIGNING_KEY_COLUMNS, type SigningKeyRow } from './schema.ts'
 import { AlreadyExists, type SigningKeyStore } from './store.ts'
@@ -11,16 +11,42 @@ const LIST = statement<{ zone_id: string }, SigningKeyRow>(
 const DEACTIVATE = statement<{ zone_id: string; key_id: string }>(
   `update signing_keys set active = 0 where zone_id = :zone_id and key_id <> :key_id and active = 1`,
 )
+const ACTIVATE = statement<{ zone_id: string; key_id: string }>(
+  `update signing_keys set active = 1, expires_at = null where zone_id = :zone_id and key_id = :key_id`,
+)
+const RETIRE = statement<{ zone_id: string; key_id: string; expires_at: number }>(
+  `update signing_keys set expires_at = :expires_at where zone_id = :zone_id and key_id = :key_id`,
+)
+const ZONES_WITH_EXPIRED = statement<{ before: number }, { zone_id: string }>(
+  `select distinct zone_id from signing_keys where expires_at < :before and active = 0 limit 50`,
+)
+const DELETE_EXPIRED = statement<{ zone_id: string; before: number }>(
+  `delete from signing_keys where zone_id = :zone_id and expires_at < :before and active = 0`,
+)
 const SAVE = statement<SigningKeyRow>(
   `${insertInto('signing_keys', SIGNING_KEY_COLUMNS)} on conflict (zone_id, key_id) do update set
    algorithm = excluded.algorithm, sealed_private_key = excluded.sealed_private_key,
-   public_key = excluded.public_key, active = excluded.active, created_at = excluded.created_at,
-   expires_at = excluded.expires_at`,
+   public_key = excluded.public_key, certificate = excluded.certificate, active = excluded.active,
+   created_at = excluded.created_at, expires_at = excluded.expires_at`,
 )
 const INSERT = statement<SigningKeyRow>(insertInto('signing_keys', SIGNING_KEY_COLUMNS))
 
 /** The signing keys of the database. */
 export function createKeys(db: Database, caches: Caches): SigningKeyStore {
+  /** One change of a zone's keys at a time, of which every process hears; `false` changes nothing. */
+  function change(
+    zoneId: string,
+    work: (within: Transaction, before: readonly SigningKeyRecord[]) => Promise<boolean>,
+  ) {
+    return db.transaction(async within => {
+      await within.lock(`keys ${zoneId}`)
+      const before = (await within.run(LIST, { zone_id: zoneId })).rows.map(toKey)
+      const isChanged = await work(within, before)
+      if (isChanged) await within.announce({ kind: 'keys', zoneId, key: '' })
+      return isChanged
+    })
+  }
+
   return {
     async list(zoneId) {
       const keys = await remembered(db, caches.keys, [zoneId], async () =>
@@ -30,13 +56,36 @@ export function createKeys(db: Database, caches: Caches): SigningKeyStore {
     },
     async save(zoneId, key) {
       const row = toRow(zoneId, key)
-      await db.transaction(async within => {
-        await within.lock(`keys ${zoneId}`)
+      await change(zoneId, async within => {
         if (key.active) await within.run(DEACTIVATE, { zone_id: zoneId, key_id: key.keyId })
         await within.run(SAVE, row)
-        await within.announce({ kind: 'keys', zoneId, key: '' })
+        return true
       })
     },
+    async insert(zoneId, key) {
+      const row = toRow(zoneId, { ...key, active: false })
+      await change(zoneId, async (within, before) => {
+        if (before.some(({ keyId }) => keyId === key.keyId)) throw new AlreadyExists('signing key')
+        await within.run(INSERT, row)
+        return true
+      })
+    },
+    activate: (zoneId, keyId, now) =>
+      change(zoneId, async (within, before) => {
+        const key = before.find(each => each.keyId === keyId)
+        if (key?.sealedPrivateKey === undefined || (key.expiresAt && key.expiresAt <= now)) return false
+        await within.run(DEACTIVATE, { zone_id: zoneId, key_id: keyId }) // first: the database takes one active key only
+        await within.run(ACTIVATE, { zone_id: zoneId, key_id: keyId })
+        return true
+      }),
+    retire: (zoneId, keyId, expiresAt) =>
+      change(zoneId, async (within, before) => {
+        const key = before.find(each => each.keyId === keyId)
+        if (key === undefined || key.active) return false
+        const earliest = Math.min(expiresAt.getTime(), key.expiresAt?.getTime() ?? Infinity)
+        await within.run(RETIRE, { zone_id: zoneId, key_id: keyId, expires_at: earliest })
+        return true
+      }),
     saveFirst: (zoneId, key) =>
       db.transaction(async within => {
         await within.lock(`keys ${zoneId}`)
@@ -50,12 +99,29 @@ export function createKeys(db: Database, caches: Caches): SigningKeyStore {
   }
 }
 
+/** Forgets the keys that expired before `now`, zone by zone, as every process has to hear; answers how many. */
+export async function purgeKeys(db: Database, now: Date): Promise<number> {
+  const before = now.getTime()
+  const zones = await db.read(ZONES_WITH_EXPIRED, { before })
+  let gone = 0
+  for (const { zone_id } of zones) {
+    gone += await db.transaction(async within => {
+      await within.lock(`keys ${zone_id}`)
+      const { changes } = await within.run(DELETE_EXPIRED, { zone_id, before })
+      if (changes > 0) await within.announce({ kind: 'keys', zoneId: zone_id, key: '' })
+      return changes
+    })
+  }
+  return gone
+}
+
 const toRow = (zoneId: string, key: SigningKeyRecord): SigningKeyRow => ({
   zone_id: zoneId,
   key_id: key.keyId,
   algorithm: key.algorithm,
   sealed_private_key: key.sealedPrivateKey ?? null,
-  public_key: key.publicKey,
+  public_key: key.publicKey ?? '', // the column is older than keys without a public half
+  certificate: key.certificate ?? null,
   active: flag(key.active),
   created_at: key.createdAt.getTime(),
   expires_at: timeOrNull(key.expiresAt),
@@ -67,7 +133,8 @@ const toKey = (row: SigningKeyRow): SigningKeyRecord =>
     keyId: row.key_id,
     algorithm: row.algorithm as SigningAlgorithm, // written by toRow
     sealedPrivateKey: row.sealed_private_key,
-    publicKey: row.public_key,
+    publicKey: row.public_key === '' ? null : row.public_key,
+    certificate: row.certificate,
     active: row.active === 1,
     createdAt: new Date(row.created_at),
     expiresAt: dateOrNull(row.expires_at),

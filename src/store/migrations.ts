@@ -124,6 +124,11 @@ const MIGRATIONS: readonly Migration[] = [
 
       `alter table authorization_codes add column az_attr ${text}`,
       `alter table signing_keys add column expires_at ${integer}`,
+      `alter table signing_keys add column certificate ${text}`,
+      `create index signing_keys_by_expiry on signing_keys (expires_at) where expires_at is not null`,
+
+      // People of other providers may be known by their address alone.
+      `create index users_by_email on users (zone_id, origin, lower(email))`,
 
       // One for each purpose and person: a new one replaces the earlier.
       `create table one_time_codes (zone_id ${text} not null, purpose ${text} not null, user_id ${text} not null,

@@ -1,8 +1,10 @@
 // Deleting what expired, a little at a time and off the request path: each table is a write of its own, so that the
 // requests of meanwhile get their turn.
 import { type Database, type Statement, statement } from './database.ts'
+import { purgeKeys } from './keys.ts'
 
-const ROWS_PER_TABLE = 500
+/** A few milliseconds of work: requests of meanwhile wait for no more than that. */
+const ROWS_PER_TABLE = 200
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
@@ -30,17 +32,18 @@ const RULES: readonly Rule[] = [
   rule('used_assertions', 'zone_id, id_digest', 'expires_at'),
   rule('one_time_codes', 'zone_id, purpose, user_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
-  rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at'),
+  // An expired one is still told apart from a missing one for a while.
+  rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),
   // A lock may last for weeks, and holds only while its failures are known.
   rule('sign_in_failures', 'id', 'failed_at', 31 * 24 * HOUR),
   // Every process has read them within a second; one that slept for longer notices that they are gone.
   rule('changes', 'id', 'changed_at', 5 * MINUTE),
 ]
 
-/** The purge of the database: at most 500 rows of each table per call; answers how many rows went. */
+/** The purge of the database: at most 200 rows of each table per call; answers how many rows went. */
 export function createPurge(db: Database): (now: Date) => Promise<number> {
   return async now => {
-    let gone = 0
+    let gone = await purgeKeys(db, now)
     for (const { of, keptMilliseconds } of RULES) {
       gone += (await db.write(of, { before: now.getTime() - keptMilliseconds })).changes
     }

@@ -217,7 +217,9 @@ export interface SigningKeyRow {
   key_id: string
   algorithm: string
   sealed_private_key: string | null
+  /** Empty for a shared secret. */
   public_key: string
+  certificate: string | null
   active: Flag
   created_at: number
   expires_at: number | null
@@ -229,6 +231,7 @@ export const SIGNING_KEY_COLUMNS = [
   'algorithm',
   'sealed_private_key',
   'public_key',
+  'certificate',
   'active',
   'created_at',
   'expires_at',

@@ -2,6 +2,7 @@
 // a token means or who may read one. The zone is the first argument everywhere, so that it cannot be forgotten.
 import type { Approval } from '../model/approval.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
+import type { ClientKeys } from '../model/client-keys.ts'
 import type { ExternalGroup, Group, Membership } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
@@ -67,16 +68,31 @@ export interface ClientStore {
   update(zoneId: string, client: Client): Promise<void>
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
+  /** The longest lifetimes that clients of the zone have of their own; absent where none has any. Not cached. */
+  longestLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
   /** Sets the salt of the client's revocation signature: no token issued before is good any more. */
   setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
+  /**
+   * Replaces the client's keys by what `change` makes of those in the database, and answers both; undefined without such
+   * a client. Of two changes at once neither is lost. What `change` throws leaves the record alone.
+   */
+  changeKeys(
+    zoneId: string,
+    clientId: string,
+    change: (before: ClientKeys) => ClientKeys,
+  ): Promise<{ readonly before: ClientKeys; readonly after: ClientKeys } | undefined>
 }
 
 /** Users; not cached. User names are compared without case. */
 export interface UserStore {
   find(zoneId: string, id: string): Promise<User | undefined>
   findByName(zoneId: string, origin: string, userName: string): Promise<User | undefined>
+  /** Those of the origin with this address, without case, in no order; three at most, since two are too many already. */
+  findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   insert(zoneId: string, user: User): Promise<void>
   update(zoneId: string, user: User): Promise<void>
+  /** Writes names, addresses and `verified` only: what else changed meanwhile, such as a salt, is not undone. */
+  updateProfile(zoneId: string, user: User): Promise<void>
   /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
   renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
   /** Sets the salt of the user's revocation signature: no token issued before is good any more. */
@@ -116,6 +132,15 @@ export interface SigningKeyStore {
   list(zoneId: string): Promise<readonly SigningKeyRecord[]>
   /** Adds a key, or replaces the one with this id; when it is active every other key of the zone becomes inactive. */
   save(zoneId: string, key: SigningKeyRecord): Promise<void>
+  /** Adds a key that does not sign yet; throws `AlreadyExists` when its id is taken. */
+  insert(zoneId: string, key: SigningKeyRecord): Promise<void>
+  /**
+   * Makes the key the one that signs, retired or not. False when there is no such key, it expired before `now`, or it
+   * only verifies.
+   */
+  activate(zoneId: string, keyId: string, now: Date): Promise<boolean>
+  /** Lets the key be forgotten at `expiresAt`, or earlier where that was set before; false when it signs or is not there. */
+  retire(zoneId: string, keyId: string, expiresAt: Date): Promise<boolean>
   /**
    * Adds an active key unless the zone has one already, and answers the zone's keys: two processes that find an empty
    * zone at once agree on one key.
@@ -159,8 +184,11 @@ export interface TokenStore {
   deleteSomeOfUser(zoneId: string, userId: string, clientId?: string): Promise<number>
   /** Deletes some tokens of the client; answers how many, 0 when none is left. */
   deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
-  /** Deletes the client's and user's refresh tokens that were not used (`refreshTokenUnique`); a used one tells of theft. */
-  deleteRefreshTokens(zoneId: string, clientId: string, userId: string): Promise<void>
+  /**
+   * Deletes the client's and user's refresh tokens that were not used, but for the one with the digest `kept`
+   * (`refreshTokenUnique`); a used one tells of theft.
+   */
+  deleteRefreshTokens(zoneId: string, of: { clientId: string; userId: string; kept: string }): Promise<void>
   /** Revokes everything of one grant: deletes its stored tokens and remembers the grant until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
   /** Remembers until `expiresAt` that the token with this `jti`, which has no row, is revoked. */

@@ -1,7 +1,7 @@
 // Codes, stored tokens and revoked grants: the hottest writes of the server. Each is one statement, so that it costs
 // no savepoint; "exactly one winner" is the `used_at is null` of an update, on either database.
 import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
-import { type Database, isStorable, statement } from './database.ts'
+import { type Database, isStorable, type Statement, statement } from './database.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import type { CodeStore, TokenStore } from './store.ts'
@@ -66,16 +66,21 @@ const USE = statement<TokenKey & { used_at: number }>(
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
 // A used one stays: its second use has to be noticed.
-const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; user_id: string }>(
+const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; user_id: string; kept: string }>(
   `delete from tokens
    where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
-   and used_at is null`,
+   and used_at is null and id_digest <> :kept`,
 )
 // Nobody used a token of the family after this one, and nobody else is using it again right now.
 const USE_AGAIN = statement<TokenKey & { used_at: number; seen: number; grant_id: string }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen
    and not exists (select 1 from tokens later where later.zone_id = :zone_id and later.grant_id = :grant_id
-     and later.kind = 'refresh_token' and later.used_at > :seen)`,
+     and later.kind = 'refresh_token' and later.used_at >= :seen and later.id_digest <> :id_digest)`,
+)
+// Changes nothing: whoever is using the successor right now is waited for, and whoever comes later waits.
+const HOLD_SUCCESSORS = statement<GrantKey>(
+  `update tokens set kind = kind
+   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
 )
 // As of the moment it was issued: what was replaced has no second chance of its own.
 const REPLACE_SUCCESSORS = statement<GrantKey>(
@@ -90,14 +95,19 @@ const LIST_OF_CLIENT = statement<{ zone_id: string; client_id: string; now: numb
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and client_id = :client_id
    and expires_at > :now and used_at is null limit ${LONGEST_LIST}`,
 )
-const deleteSome = (condition: string): string =>
-  `delete from tokens where zone_id = :zone_id and id_digest in (
-     select id_digest from tokens where zone_id = :zone_id and ${condition} limit ${ROWS_PER_DELETE})`
-const DELETE_SOME_OF_USER = statement<{ zone_id: string; user_id: string }>(deleteSome('user_id = :user_id'))
-const DELETE_SOME_OF_CLIENT = statement<{ zone_id: string; client_id: string }>(deleteSome('client_id = :client_id'))
-const DELETE_SOME_OF_PAIR = statement<{ zone_id: string; client_id: string; user_id: string }>(
-  deleteSome('client_id = :client_id and user_id = :user_id'),
-)
+/** A condition on the tokens of a zone: some of them deleted, and whether there are any. */
+interface Some<Args extends object> {
+  readonly deleted: Statement<Args & { zone_id: string }, never>
+  readonly left: Statement<Args & { zone_id: string }, { id_digest: string }>
+}
+const someWith = <Args extends object>(condition: string): Some<Args> => ({
+  deleted: statement(`delete from tokens where zone_id = :zone_id and id_digest in (
+    select id_digest from tokens where zone_id = :zone_id and ${condition} limit ${ROWS_PER_DELETE})`),
+  left: statement(`select id_digest from tokens where zone_id = :zone_id and ${condition} limit 1`),
+})
+const OF_USER = someWith<{ user_id: string }>('user_id = :user_id')
+const OF_CLIENT = someWith<{ client_id: string }>('client_id = :client_id')
+const OF_PAIR = someWith<{ client_id: string; user_id: string }>('client_id = :client_id and user_id = :user_id')
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 // Whoever revokes again may shorten nothing.
 const REVOKE = statement<Revoked & { expires_at: number }>(
@@ -111,6 +121,14 @@ const IS_REVOKED = statement<Revoked & { other_id: string }, { revoked_id: strin
 
 /** The stored tokens and the revocations of the database. */
 export function createTokens(db: Database): TokenStore {
+  /** Two at once may choose the same rows; the one that comes late deletes none, and looks whether others are left. */
+  async function deleteSome<Args extends object>(of: Some<Args>, args: Args & { zone_id: string }): Promise<number> {
+    for (;;) {
+      const { changes } = await db.write(of.deleted, args)
+      if (changes > 0 || (await db.read(of.left, args)).length === 0) return changes
+    }
+  }
+
   return {
     async insert(zoneId, token) {
       await db.write(INSERT_TOKEN, toTokenRow(zoneId, token))
@@ -128,6 +146,7 @@ export function createTokens(db: Database): TokenStore {
       const key = { zone_id: zoneId, grant_id: grantId }
       const use = { ...key, id_digest: idDigest, seen: usedAt.getTime(), used_at: now.getTime() }
       return db.transaction(async within => {
+        await within.run(HOLD_SUCCESSORS, key)
         if ((await within.run(USE_AGAIN, use)).changes === 0) return false
         await within.run(REPLACE_SUCCESSORS, key)
         return true
@@ -139,23 +158,17 @@ export function createTokens(db: Database): TokenStore {
     async listOfClient(zoneId, clientId, now) {
       return (await db.read(LIST_OF_CLIENT, { zone_id: zoneId, client_id: clientId, now: now.getTime() })).map(toToken)
     },
-    async deleteSomeOfUser(zoneId, userId, clientId) {
-      const key = { zone_id: zoneId, user_id: userId }
-      const { changes } =
-        clientId === undefined
-          ? await db.write(DELETE_SOME_OF_USER, key)
-          : await db.write(DELETE_SOME_OF_PAIR, { ...key, client_id: clientId })
-      return changes
-    },
-    async deleteSomeOfClient(zoneId, clientId) {
-      return (await db.write(DELETE_SOME_OF_CLIENT, { zone_id: zoneId, client_id: clientId })).changes
-    },
+    deleteSomeOfUser: (zoneId, userId, clientId) =>
+      clientId === undefined
+        ? deleteSome(OF_USER, { zone_id: zoneId, user_id: userId })
+        : deleteSome(OF_PAIR, { zone_id: zoneId, user_id: userId, client_id: clientId }),
+    deleteSomeOfClient: (zoneId, clientId) => deleteSome(OF_CLIENT, { zone_id: zoneId, client_id: clientId }),
     async delete(zoneId, idDigest) {
       const { changes } = await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
       return changes > 0
     },
-    async deleteRefreshTokens(zoneId, clientId, userId) {
-      await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId })
+    async deleteRefreshTokens(zoneId, { clientId, userId, kept }) {
+      await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId, kept })
     },
     async revokeGrant(zoneId, grantId, expiresAt) {
       await db.transaction(async within => {

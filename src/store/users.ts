@@ -12,12 +12,30 @@ const FIND_BY_NAME = statement<{ zone_id: string; origin: string; user_name_lowe
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and user_name_lower = :user_name_lower`,
 )
+// The databases lower ASCII alike; for other letters an address is found only as it was written, or not at all.
+const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
+  `select ${list(USER_COLUMNS)} from users
+   where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower limit 3`,
+)
 const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
 const UPDATE = statement<UserRow>(updateByKey('users', USER_COLUMNS, ['zone_id', 'id']))
 const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: string; password_hash: string }>(
   `update users set password_hash = :password_hash
    where zone_id = :zone_id and id = :id and password_revision = :password_revision`,
 )
+const PROFILE = [
+  'user_name',
+  'user_name_lower',
+  'email',
+  'given_name',
+  'family_name',
+  'phone_number',
+  'external_id',
+  'verified',
+  'version',
+  'updated_at',
+] as const satisfies readonly (keyof UserRow)[]
+const UPDATE_PROFILE = statement<UserRow>(updateByKey('users', ['zone_id', 'id', ...PROFILE], ['zone_id', 'id']))
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
@@ -36,6 +54,10 @@ export function createUsers(db: Database): UserStore {
       const [row] = await db.read(FIND_BY_NAME, { zone_id: zoneId, origin, user_name_lower: lowerCase(userName) })
       return row && toUser(row)
     },
+    async findByEmail(zoneId, origin, email) {
+      const rows = await db.read(FIND_BY_EMAIL, { zone_id: zoneId, origin, email_lower: lowerCase(email) })
+      return rows.map(toUser)
+    },
     async insert(zoneId, user) {
       await db.write(INSERT, toRow(zoneId, user))
     },
@@ -44,6 +66,9 @@ export function createUsers(db: Database): UserStore {
     },
     async renewPasswordHash(zoneId, id, passwordRevision, hash) {
       await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
+    },
+    async updateProfile(zoneId, user) {
+      await db.write(UPDATE_PROFILE, toRow(zoneId, user))
     },
     async setSalt(zoneId, id, salt) {
       await db.write(SET_SALT, { zone_id: zoneId, id, salt })

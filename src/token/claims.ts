@@ -65,6 +65,7 @@ export function accessTokenClaims(
     zid: zone.id,
     aud: audience(client.clientId, scopes, noneScope),
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
+    az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
     grant_id: behaviour.revokeReusedCode ? authorization.grantId : undefined,
   }
@@ -91,6 +92,7 @@ export function refreshTokenClaims(
     granted_scopes: grantedScopes,
     amr: subject.amr.length > 0 ? subject.amr : undefined,
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
+    az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
     grant_type: authorization.grantType,
     ...identityClaims(subject.user),
@@ -104,7 +106,11 @@ export function refreshTokenClaims(
 /** Claims of an ID token (OpenID Connect Core §2), with the reference system's beside them. */
 export function idTokenClaims(
   facts: Facts,
-  { behaviour, accessTokenHash, codeHash }: { behaviour: Behaviour; accessTokenHash?: string; codeHash?: string },
+  {
+    behaviour,
+    accessTokenHash,
+    codeHash,
+  }: { behaviour: Behaviour; accessTokenHash?: string | undefined; codeHash?: string | undefined },
 ): Claims {
   const { authorization } = facts
   const { client, scopes, subject } = authorization

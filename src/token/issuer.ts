@@ -11,6 +11,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
 import type { TokenFormat } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
@@ -18,6 +19,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
 import type { Claims, Facts } from './claims.ts'
+import { leaveOut } from './excluded-claims.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
 import { NoSigningKey, hashOf } from './keys.ts'
 import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
@@ -25,14 +27,19 @@ import { revocationSignature } from './revocation-signature.ts'
 
 /** The JSON that the token endpoint answers (RFC 6749 §5.1). */
 export interface TokenResponse {
-  readonly access_token: string
+  /** Null where a grant leads to a refresh token alone. */
+  readonly access_token: string | null
   readonly token_type: 'bearer'
   readonly id_token?: string | undefined
   readonly refresh_token?: string | undefined
   /** Seconds until the access token expires. */
   readonly expires_in: number
   readonly scope: string
+  /** Id of the access token, or of the refresh token that comes alone. */
   readonly jti: string
+  /** UAA: repeated from the request. See docs/compatibility.md, C5. */
+  readonly nonce?: string | undefined
+  readonly az_attr?: Readonly<Record<string, string>> | undefined
 }
 
 /** Issues what an authorization allows. */
@@ -53,14 +60,20 @@ export function createTokenIssuer(deps: {
   urls: Urls
   service: Service
   behaviour: Behaviour
+  settings: TokenSettings
   audit: Audit
 }): TokenIssuer {
-  const { store, keys, clock, random, urls, behaviour, audit } = deps
+  const { store, keys, clock, random, urls, behaviour, settings, audit } = deps
   const noneScope = deps.service.scope('none')
+  const offlineScope = deps.service.scope('offline_token')
 
-  async function issueRefreshToken(authorization: Authorization, facts: Facts, key: SigningKey): Promise<string> {
+  async function issueRefreshToken(
+    authorization: Authorization,
+    facts: Facts,
+    key: SigningKey,
+  ): Promise<{ value: string; tokenId: string }> {
     const { client, zone, refreshed, subject } = authorization
-    if (refreshed && !refreshed.rotate) return refreshed.value
+    if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '' }
     const policy = zone.config.tokenPolicy
     const format: TokenFormat = authorization.format === 'opaque' ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
     const isCounted = policy?.refreshTokenUnique === true || rotatesRefreshTokens(zone, client)
@@ -73,11 +86,32 @@ export function createTokenIssuer(deps: {
     }
     const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
     const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
-    if (policy?.refreshTokenUnique === true && subject.kind === 'user') {
-      await store.tokens.deleteRefreshTokens(zone.id, client.clientId, subject.user.id)
-    }
     if (stored) await storeToken(authorization, refreshFacts, { kind: 'refresh_token', format, claims })
-    return format === 'opaque' ? refreshFacts.tokenId : key.sign('JWT', claims, keyUrl(authorization))
+    if (policy?.refreshTokenUnique === true && subject.kind === 'user') {
+      const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves one too many, and not none
+      await store.tokens.deleteRefreshTokens(zone.id, { clientId: client.clientId, userId: subject.user.id, kept })
+    }
+    const { tokenId } = refreshFacts
+    if (format === 'opaque') return { value: tokenId, tokenId }
+    return { value: await key.sign('JWT', claims, keyUrl(authorization)), tokenId }
+  }
+
+  async function issueAccessToken(facts: Facts, key: SigningKey, format: TokenFormat): Promise<string> {
+    const { authorization } = facts
+    const isRevocable =
+      format === 'opaque' ||
+      authorization.zone.config.tokenPolicy?.jwtRevocable === true ||
+      authorization.revocable === true
+    const all = accessTokenClaims(facts, { behaviour, noneScope, revocable: isRevocable })
+    const claims = leaveOut(all, settings.excludedClaims)
+    const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
+    const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
+    if (!isRevocable) return signed
+    const [token] = await Promise.all([
+      signed,
+      storeToken(authorization, facts, { kind: 'access_token', format, claims }),
+    ])
+    return token
   }
 
   function storeToken(
@@ -101,13 +135,22 @@ export function createTokenIssuer(deps: {
 
   function signIdToken(
     facts: Facts,
-    { key, accessToken, format }: { key: SigningKey; accessToken: string; format: TokenFormat },
+    { key, accessToken, format }: { key: SigningKey; accessToken: string | null; format: TokenFormat },
   ): Promise<string> {
     // The id of an opaque access token is the token, and an ID token travels in URLs as a hint: it gets an id of its own.
     const idTokenFacts = format === 'opaque' ? { ...facts, tokenId: random.hex(16) } : facts
-    const claims = idTokenClaims(idTokenFacts, { behaviour, accessTokenHash: leftHalf(accessToken, key.algorithm) })
-    return key.sign('JWT', claims, keyUrl(facts.authorization))
+    const { code } = facts.authorization
+    const claims = idTokenClaims(idTokenFacts, {
+      behaviour,
+      accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
+      codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
+    })
+    return key.sign('JWT', leaveOut(claims, settings.excludedClaims), keyUrl(facts.authorization))
   }
+
+  /** Where refreshing is restricted, only what holds the offline scope may be refreshed, whatever the grant. */
+  const mayRefresh = ({ refreshed, scopes }: Authorization): boolean =>
+    !settings.restrictRefresh || (refreshed?.grantedScopes ?? scopes).includes(offlineScope)
 
   async function signingKey(zone: Zone): Promise<SigningKey> {
     try {
@@ -128,7 +171,6 @@ export function createTokenIssuer(deps: {
   return {
     async issue(authorization) {
       const { client, zone, subject, scopes } = authorization
-      const policy = zone.config.tokenPolicy
       const format = authorization.format ?? 'jwt'
       const seconds = accessTokenSeconds(zone, client, behaviour)
       const issuedAt = clock.now()
@@ -141,23 +183,23 @@ export function createTokenIssuer(deps: {
         expiresAt: addSeconds(issuedAt, seconds),
         revocationSignature: revocationSignature(client, user),
       }
-      const revocable = format === 'opaque' || policy?.jwtRevocable === true || authorization.revocable === true
-      const claims = accessTokenClaims(facts, { behaviour, noneScope, revocable })
       const key = await signingKey(zone)
-      const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
-      const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
-      const [accessToken] = revocable
-        ? await Promise.all([signed, storeToken(authorization, facts, { kind: 'access_token', format, claims })])
-        : [await signed]
-      const wantsRefresh = authorization.tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token')
-      const wantsId = authorization.tokens.includes('id_token') && scopes.includes('openid') && user !== undefined
-      const [refreshToken, idToken] =
+      const { tokens } = authorization
+      const wantsRefresh =
+        tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token') && mayRefresh(authorization)
+      const wantsId = tokens.includes('id_token') && scopes.includes('openid') && user !== undefined
+      const access = tokens.includes('access_token')
+        ? issueAccessToken(facts, key, format)
+        : Promise.resolve<string | null>(null)
+      // Side by side, so that the rows of both tokens share a transaction; the ID token tells the hash of the access token.
+      const [accessToken, refreshToken, idToken] =
         wantsRefresh || wantsId
           ? await Promise.all([
+              access,
               wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
-              wantsId ? signIdToken(facts, { key, accessToken, format }) : undefined,
+              wantsId ? access.then(token => signIdToken(facts, { key, accessToken: token, format })) : undefined,
             ])
-          : []
+          : [await access]
       const scope = scopes.join(' ')
       audit({
         type: 'TokenIssuedEvent',
@@ -170,10 +212,12 @@ export function createTokenIssuer(deps: {
         access_token: accessToken,
         token_type: 'bearer',
         id_token: idToken,
-        refresh_token: refreshToken,
+        refresh_token: refreshToken?.value,
         expires_in: seconds,
         scope,
-        jti: facts.tokenId,
+        jti: accessToken === null ? (refreshToken?.tokenId ?? facts.tokenId) : facts.tokenId,
+        nonce: behaviour.ignoreTokenNonce ? undefined : authorization.nonce,
+        az_attr: authorization.azAttr,
       }
     },
   }

@@ -1,20 +1,37 @@
 // The signing keys of each zone, opened. Owns key objects and signatures; refuses to know what is signed.
-import { constants, createPrivateKey, createPublicKey, generateKeyPair, sign } from 'node:crypto'
+import { constants, createHmac, createPrivateKey, createPublicKey, createSecretKey, hash, sign } from 'node:crypto'
 import type { KeyObject, SignKeyObjectInput } from 'node:crypto'
+import type { Certificate } from '../base/certificate.ts'
+import { readCertificates } from '../base/certificate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
+import type { KeyMaterial } from '../model/key-material.ts'
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
+import { hashBytesOfSymmetric } from '../model/signing-key.ts'
 import type { Store } from '../store/store.ts'
+import { generateKey } from './key-generation.ts'
 
 /** A key that verifies, and signs when it has its private half. */
 export interface ZoneKey {
   readonly keyId: string
+  /** The one algorithm that the key is good for. */
   readonly algorithm: SigningAlgorithm
-  readonly publicKey: KeyObject
-  /** SPKI PEM, the `value` member of the key document. */
-  readonly publicKeyPem: string
+  /** The public key, or the very secret of a symmetric algorithm: never to be shown unasked. */
+  readonly verifyKey: KeyObject
+  /** SPKI PEM, the `value` member of the key document; absent for a shared secret. */
+  readonly publicKeyPem?: string
+  readonly certificates: readonly Certificate[]
+  /** Another text whenever anything of the key is another, without telling what. */
+  readonly revision: string
+  readonly expiresAt?: Date
 }
+
+/** A key whose public half may be shown to everybody. */
+export type PublicZoneKey = ZoneKey & { readonly publicKeyPem: string }
+
+/** Whether the key has a public half, and is no shared secret. */
+export const isPublic = (key: ZoneKey): key is PublicZoneKey => key.publicKeyPem !== undefined
 
 /** The key that a zone signs with. */
 export interface SigningKey extends ZoneKey {
@@ -34,14 +51,36 @@ export class NoSigningKey extends Error {
 export interface KeyRing {
   /** The zone's active key; one is made when the zone has no key at all. Throws `NoSigningKey`. */
   active(zoneId: string): Promise<SigningKey>
-  /** The key with this id, to verify with. */
+  /** The unexpired key with this id, to verify with. */
   find(zoneId: string, keyId: string): Promise<ZoneKey | undefined>
-  /** Every public key of the zone, the active one first. */
+  /** Every unexpired key of the zone, shared secrets included, the active one first. */
   list(zoneId: string): Promise<readonly ZoneKey[]>
 }
 
 /** The text that a sealed private key is bound to, so that a row copied to another zone or id does not open. */
-export const sealContext = (zoneId: string, keyId: string): string => `signing-key ${zoneId} ${keyId}`
+const sealContext = (zoneId: string, keyId: string): string => `signing-key ${zoneId} ${keyId}`
+
+/** The record of a key in the clear, with everything that signs sealed. */
+export function sealedKey(
+  { zoneId, keyId, active, createdAt }: Pick<SigningKeyRecord, 'zoneId' | 'keyId' | 'active' | 'createdAt'>,
+  { algorithm, privateKey, publicKey, certificate }: KeyMaterial,
+  vault: Vault,
+): SigningKeyRecord {
+  return {
+    zoneId,
+    keyId,
+    algorithm,
+    sealedPrivateKey: vault.seal(privateKey, sealContext(zoneId, keyId)),
+    ...(publicKey !== undefined && { publicKey }),
+    ...(certificate !== undefined && { certificate }),
+    active,
+    createdAt,
+  }
+}
+
+/** What `sealedKey` sealed: PKCS#8 PEM, or the text of a shared secret. Throws where nothing is sealed. */
+export const openKey = ({ zoneId, keyId, sealedPrivateKey = '' }: SigningKeyRecord, vault: Vault): string =>
+  vault.open(sealedPrivateKey, sealContext(zoneId, keyId))
 
 interface Algorithm {
   readonly hash: string | null
@@ -62,6 +101,9 @@ const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
   ES384: { hash: 'sha384', options: rawSignature },
   ES512: { hash: 'sha512', options: rawSignature },
   EdDSA: { hash: null, options: {} },
+  HS256: { hash: 'sha256', options: {} },
+  HS384: { hash: 'sha384', options: {} },
+  HS512: { hash: 'sha512', options: {} },
 }
 
 /** The hash that belongs to a JWS algorithm, for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
@@ -82,7 +124,10 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
     const known = opened.get(records)
     if (known) return known
-    const list = records.map(openPublic).toSorted((a, b) => Number(isActive(records, b)) - Number(isActive(records, a)))
+    const isActive = new Set(records.filter(({ active }) => active).map(({ keyId }) => keyId))
+    const list = records
+      .flatMap(record => openVerifying(record, vault) ?? [])
+      .toSorted((a, b) => Number(isActive.has(b.keyId)) - Number(isActive.has(a.keyId)))
     const record = records.find(each => each.active && each.sealedPrivateKey !== undefined)
     const keys = {
       list,
@@ -95,17 +140,13 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
 
   async function makeFirst(zoneId: string): Promise<readonly SigningKeyRecord[]> {
     const keyId = random.hex(8)
-    const { privateKey, publicKey } = await generateRsa()
-    return store.keys.saveFirst(zoneId, {
-      zoneId,
-      keyId,
-      algorithm: 'RS256',
-      sealedPrivateKey: vault.seal(privateKey, sealContext(zoneId, keyId)),
-      publicKey,
-      active: true,
-      createdAt: clock.now(),
-    })
+    const material = await generateKey('RS256', random)
+    const createdAt = clock.now()
+    return store.keys.saveFirst(zoneId, sealedKey({ zoneId, keyId, active: true, createdAt }, material, vault))
   }
+
+  // Asked of the clock each time, so that an expired key is worth nothing before anybody purges it.
+  const isGood = ({ expiresAt }: ZoneKey): boolean => expiresAt === undefined || expiresAt > clock.now()
 
   return {
     async active(zoneId) {
@@ -117,24 +158,58 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
       if (!active) throw new NoSigningKey(zoneId)
       return active
     },
-    find: async (zoneId, keyId) => open(await store.keys.list(zoneId)).byId.get(keyId),
-    list: async zoneId => open(await store.keys.list(zoneId)).list,
+    async find(zoneId, keyId) {
+      const key = open(await store.keys.list(zoneId)).byId.get(keyId)
+      return key && isGood(key) ? key : undefined
+    },
+    list: async zoneId => open(await store.keys.list(zoneId)).list.filter(isGood),
   }
 }
 
-const isActive = (records: readonly SigningKeyRecord[], key: ZoneKey): boolean =>
-  records.some(record => record.keyId === key.keyId && record.active)
-
-function openPublic(record: SigningKeyRecord): ZoneKey {
-  const { keyId, algorithm, publicKey } = record
-  return { keyId, algorithm, publicKey: createPublicKey(publicKey), publicKeyPem: publicKey }
+/** Undefined for a shared secret that is not there: nothing can be verified with it. */
+function openVerifying(record: SigningKeyRecord, vault: Vault): ZoneKey | undefined {
+  const { keyId, algorithm, publicKey, sealedPrivateKey, certificate, expiresAt } = record
+  const revision = hash(
+    'sha256',
+    JSON.stringify([keyId, algorithm, publicKey, sealedPrivateKey, certificate]),
+    'base64url',
+  )
+  const shared = { keyId, algorithm, revision, ...(expiresAt && { expiresAt }) }
+  if (hashBytesOfSymmetric(algorithm) !== undefined) {
+    if (sealedPrivateKey === undefined) return undefined
+    return { ...shared, verifyKey: openSecret(record, vault), certificates: [] }
+  }
+  if (publicKey === undefined) return undefined
+  const certificates = certificate === undefined ? [] : (readCertificates(certificate) ?? [])
+  return { ...shared, verifyKey: createPublicKey(publicKey), publicKeyPem: publicKey, certificates }
 }
 
-function openSigning(record: SigningKeyRecord, vault: Vault): SigningKey {
-  const { zoneId, keyId, algorithm, sealedPrivateKey = '' } = record
-  const key = createPrivateKey(vault.open(sealedPrivateKey, sealContext(zoneId, keyId)))
-  const { hash, options } = ALGORITHMS[algorithm]
-  const input = { key, ...options }
+const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
+  createSecretKey(Buffer.from(openKey(record, vault), 'utf8'))
+
+/** What makes the signature of some text. */
+function signerOf(record: SigningKeyRecord, vault: Vault): (data: string) => Promise<Buffer> {
+  const { hash, options } = ALGORITHMS[record.algorithm]
+  if (hash !== null && hashBytesOfSymmetric(record.algorithm) !== undefined) {
+    const secret = openSecret(record, vault)
+    return data => Promise.resolve(createHmac(hash, secret).update(data, 'latin1').digest())
+  }
+  const input = { key: createPrivateKey(openKey(record, vault)), ...options }
+  return data =>
+    new Promise((resolve, reject) => {
+      // The callback form signs in the thread pool: twice the tokens of the synchronous form, and no stall.
+      sign(hash, Buffer.from(data, 'latin1'), input, (error, signature) => {
+        if (error) reject(error)
+        else resolve(signature)
+      })
+    })
+}
+
+function openSigning(record: SigningKeyRecord, vault: Vault): SigningKey | undefined {
+  const { keyId, algorithm } = record
+  const key = openVerifying(record, vault)
+  if (key === undefined) return undefined
+  const signatureOf = signerOf(record, vault)
   const headers = new Map<string, string>()
 
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -145,31 +220,11 @@ function openSigning(record: SigningKeyRecord, vault: Vault): SigningKey {
   }
 
   return {
-    ...openPublic(record),
-    sign(type, payload, extraHeader) {
+    ...key,
+    async sign(type, payload, extraHeader) {
       const head = extraHeader ? encode({ alg: algorithm, kid: keyId, typ: type, ...extraHeader }) : header(type)
       const data = `${head}.${encode(payload)}`
-      return new Promise((resolve, reject) => {
-        // The callback form signs in the thread pool: twice the tokens of the synchronous form, and no stall.
-        sign(hash, Buffer.from(data, 'latin1'), input, (error, signature) => {
-          if (error) reject(error)
-          else resolve(`${data}.${signature.toString('base64url')}`)
-        })
-      })
+      return `${data}.${(await signatureOf(data)).toString('base64url')}`
     },
   }
-}
-
-function generateRsa(): Promise<{ privateKey: string; publicKey: string }> {
-  return new Promise((resolve, reject) => {
-    const encoding = {
-      modulusLength: 2048,
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    } as const
-    generateKeyPair('rsa', encoding, (error, publicKey, privateKey) => {
-      if (error) reject(error)
-      else resolve({ privateKey, publicKey })
-    })
-  })
 }

@@ -14,6 +14,25 @@ export const accessTokenSeconds = (zone: Zone, client: Client, behaviour: Behavi
 export const refreshTokenSeconds = (zone: Zone, client: Client): number =>
   client.refreshTokenSeconds ?? setting(zone.config.tokenPolicy?.refreshTokenValidity) ?? 30 * DAY
 
+/**
+ * Seconds after which nothing that the zone signed until now is of use, whoever it was signed for. Refresh tokens count
+ * even where they are no JWTs: the zone may have changed its mind, and ID tokens are hints for a logout (RP-Initiated
+ * Logout §2) for as long as a refresh keeps the relying party signed in.
+ */
+export function longestSeconds(
+  zone: Zone,
+  ofClients: { readonly accessTokenSeconds?: number; readonly refreshTokenSeconds?: number },
+  behaviour: Behaviour,
+): number {
+  const policy = zone.config.tokenPolicy
+  return Math.max(
+    setting(policy?.accessTokenValidity) ?? behaviour.accessTokenSeconds,
+    setting(policy?.refreshTokenValidity) ?? 30 * DAY,
+    ofClients.accessTokenSeconds ?? 0,
+    ofClients.refreshTokenSeconds ?? 0,
+  )
+}
+
 /** Until when a used code is remembered: while an access token that it gave may live, and ten minutes at least (row T11). */
 export const rememberCodeUntil = (zone: Zone, client: Client, now: Date, behaviour: Behaviour): Date =>
   addSeconds(now, behaviour.codeSeconds + Math.max(600, accessTokenSeconds(zone, client, behaviour)))

@@ -3,6 +3,7 @@
 import { compactVerify, decodeProtectedHeader } from 'jose'
 import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
+import type { TokenKind } from '../model/authorization.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -30,6 +31,15 @@ export interface VerifiedToken {
   readonly stored?: StoredToken
 }
 
+/** A token as this server issued it, whether or not it is still worth anything. */
+export interface IssuedToken {
+  readonly kind: TokenKind
+  readonly claims: Claims
+  readonly expiresAt: Date
+  /** The row of an opaque or revocable token, as long as there is one. */
+  readonly stored?: StoredToken
+}
+
 /** What a token is expected to be. */
 export type Expected = 'access_token' | 'refresh_token'
 
@@ -37,6 +47,8 @@ export type Expected = 'access_token' | 'refresh_token'
 export interface TokenReader {
   /** Signature or row, issuer, expiry, revocation, and that client, user and scopes still stand. */
   read(zone: Zone, token: string, expected?: Expected): Promise<VerifiedToken>
+  /** Signature or row, and issuer, only: what is revoked may be out of use today and come back tomorrow (RFC 7009 §2.1). */
+  readIssued(zone: Zone, token: string): Promise<IssuedToken>
   /** Signature and issuer of an ID token only: expiry is no concern of a hint (RP-Initiated Logout §4). */
   readHint(zone: Zone, idToken: string): Promise<Claims>
 }
@@ -67,7 +79,7 @@ export function createTokenReader(deps: {
     if (!key) throw refuse(`Token header claim [kid] references unknown signing key : [${printable(header.kid)}]`)
     try {
       // The key's own algorithm and no other: neither "none" nor HS256 over a public key gets past this line.
-      const { payload } = await compactVerify(token, key.publicKey, { algorithms: [key.algorithm] })
+      const { payload } = await compactVerify(token, key.verifyKey, { algorithms: [key.algorithm] })
       return { claims: parseClaims(payload), type: header.typ }
     } catch (cause) {
       if (cause instanceof OAuthError) throw cause
@@ -102,7 +114,8 @@ export function createTokenReader(deps: {
 
   /** A stored token is revoked by itself when its row is gone; a plain JWT, and a whole grant, are remembered. */
   async function isRevoked(zone: Zone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
-    const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : undefined
+    // UAA's claims name no grant, its row does: it may have been written just after the grant was revoked.
+    const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
     if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
     return store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
   }
@@ -172,6 +185,24 @@ export function createTokenReader(deps: {
       }
     },
 
+    async readIssued(zone, token) {
+      if (token.length > LONGEST_TOKEN) throw refuse('The token is too long.')
+      if (!isJwt(token)) {
+        const [claims, stored] = await readOpaque(zone, token)
+        return { kind: stored.kind, claims, expiresAt: stored.expiresAt, stored }
+      }
+      const { claims, type } = await verifySignature(zone, token)
+      checkIssuer(zone, claims)
+      const stored =
+        claims['revocable'] === true ? await store.tokens.find(zone.id, digest(String(claims['jti']))) : undefined
+      return {
+        kind: kindOf(claims, type),
+        claims,
+        expiresAt: new Date(Number(claims['exp']) * 1000),
+        ...(stored && { stored }),
+      }
+    },
+
     async readHint(zone, idToken) {
       if (idToken.length > LONGEST_TOKEN || !isJwt(idToken)) throw refuse('The hint is no ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
@@ -184,8 +215,17 @@ export function createTokenReader(deps: {
 
 const isJwt = (token: string): boolean => token.split('.').length === 3
 
+/** What a genuine JWT is. */
+function kindOf(claims: Claims, type: unknown): TokenKind {
+  if (String(claims['jti']).endsWith('-r')) return 'refresh_token'
+  if (type === 'at+jwt') return 'access_token'
+  // UAA: an access token is typed like an ID token, whose audience is the client alone although its scope is openid.
+  const isIdToken = scopesOf(claims, 'access_token').includes('openid') && !texts(claims['aud']).includes('openid')
+  return isIdToken ? 'id_token' : 'access_token'
+}
+
 /** The scopes that stand in the claims: `scope` as a list or one text, or the refresh token's `granted_scopes`. */
-function scopesOf(claims: Claims, kind: Expected): readonly string[] {
+export function scopesOf(claims: Readonly<Claims>, kind: Expected): readonly string[] {
   const value = claims[kind === 'refresh_token' ? 'granted_scopes' : 'scope']
   if (typeof value === 'string') return value === '' ? [] : value.split(' ')
   return texts(value)

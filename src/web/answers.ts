@@ -8,6 +8,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge } from './bearer.ts'
 import { MalformedInput } from './form.ts'
+import { TooManyRequests } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 
 /** A refusal that is shown to a person: status and a sentence, with the protocol's code where there is one. */
@@ -34,6 +35,8 @@ export interface Answer {
   readonly extra: Readonly<Record<string, string>>
   /** Whether it is our fault and belongs in the log with its stack. */
   readonly fault: boolean
+  /** When to come back. */
+  readonly retryAfterSeconds?: number
 }
 
 const answer = (status: number, error: OAuthErrorCode | undefined, description: string): Answer => ({
@@ -60,6 +63,9 @@ export function answerFor(thrown: unknown): Answer {
     } // shown only
   }
   if (thrown instanceof MalformedInput) return answer(400, 'invalid_request', thrown.message)
+  if (thrown instanceof TooManyRequests) {
+    return { ...answer(429, undefined, thrown.message), retryAfterSeconds: thrown.retryAfterSeconds }
+  }
   if (thrown instanceof TooManyHashes) {
     return answer(503, 'temporarily_unavailable', 'Too many sign-ins at the moment. Try again in a few seconds.')
   }
@@ -111,10 +117,11 @@ export function createErrorHandler(deps: {
 }): (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   const { pages, behaviour, log } = deps
   return async (thrown, request, reply) => {
-    const { status, error, description, extra, fault } = answerFor(thrown)
+    const { status, error, description, extra, fault, retryAfterSeconds } = answerFor(thrown)
     if (fault) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
     else if (thrown instanceof OAuthError && thrown.detail) log.refusal(`${thrown.error}: ${thrown.detail}`)
     if (status === 503) reply.header('retry-after', '2')
+    if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
     // RFC 6750 §3: what a bearer or a client could do better; the realm is told where there is one to choose.
     const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
@@ -131,6 +138,8 @@ export function createErrorHandler(deps: {
         return reply.type('text/plain; charset=utf-8').send(description)
       }
     }
+    // UAA: the sentence stands where other answers have a code.
+    if (status === 429) return reply.type('application/json').send(JSON.stringify({ error: description }))
     const body = {
       error: error ?? (status === 404 ? 'not_found' : 'invalid_request'),
       error_description: plainDescription(description, behaviour),

@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { TokenReader } from '../token/reader.ts'
+import { queryForm } from './query.ts'
 import { bodyForm } from './route.ts'
 import type { BearerDemand } from './route.ts'
 
@@ -41,17 +43,24 @@ export interface BearerGate {
 }
 
 /** One gate for every bearer-protected route. */
-export function createBearerGate(deps: { reader: TokenReader; service: Service; behaviour: Behaviour }): BearerGate {
-  const { service } = deps
+export function createBearerGate(deps: {
+  reader: TokenReader
+  service: Service
+  behaviour: Behaviour
+  settings: TokenSettings
+}): BearerGate {
+  const { service, settings } = deps
 
-  /** RFC 6750 §2: in the header, or in a POSTed form, but not in both and never in the URL. */
+  /** RFC 6750 §2: in the header, or in a POSTed form, but in one place only, and in the URL only where that is wanted. */
   function tokenOf(request: FastifyRequest): string | undefined {
     const header = bearerHeader(request)
     const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
-    if (header !== undefined && inForm !== undefined) {
+    const inQuery = settings.queryString ? queryForm(request).get('access_token') : undefined
+    const places = [header, inForm, inQuery].filter(token => token !== undefined)
+    if (places.length > 1) {
       throw new OAuthError('invalid_request', 'The access token must be sent in one place only')
     }
-    return header ?? inForm
+    return places[0]
   }
 
   return {

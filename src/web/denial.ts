@@ -29,7 +29,7 @@ export function createDenial({ sessions, urls }: { sessions: Sessions; urls: Url
 }
 
 /** UAA: the sentence stands where other answers have a code. */
-const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
+export const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
   reply
     .status(403)
     .type('application/json')

@@ -11,6 +11,9 @@ export const NEVER_CACHED = {
   expires: '0',
 } as const
 
+/** What decides about the headers of cross-origin requests; a cache must not give one page the answer to another's. */
+export const CORS_VARY = 'Origin, X-Requested-With'
+
 const OPEN = { 'x-content-type-options': 'nosniff', 'content-security-policy': "script-src 'self'" }
 const GUARDED = { ...OPEN, 'x-xss-protection': '1; mode=block', 'x-frame-options': 'DENY' }
 
@@ -19,7 +22,7 @@ export function securityHeaders(audience: Audience, isHttps: boolean): Readonly<
   const transport = isHttps ? { 'strict-transport-security': STRICT_TRANSPORT } : {}
   switch (audience) {
     case 'open':
-      return OPEN
+      return { ...OPEN, vary: CORS_VARY } // a cache may keep these
     case 'api':
       return { ...GUARDED, ...transport, 'cache-control': 'no-store', pragma: 'no-cache' }
     case 'page':

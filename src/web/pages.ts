@@ -30,6 +30,7 @@ export interface PageWriter {
 export interface Assets {
   readonly stylesheet: string
   readonly icon: string
+  readonly copyScript: string
 }
 
 const TITLES: Readonly<Record<number, string>> = {

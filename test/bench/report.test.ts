@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { CORES, parseSignRate } from '../../bench/limits.ts'
+import { judge } from '../../bench/bars.ts'
+import { CORES, parseRate } from '../../bench/limits.ts'
 import type { Limits } from '../../bench/limits.ts'
-import { formatReport, judge, median } from '../../bench/report.ts'
-import type { Cell, Results } from '../../bench/report.ts'
+import { formatReport } from '../../bench/report.ts'
+import { median } from '../../bench/results.ts'
+import type { Cell, Results } from '../../bench/results.ts'
 import { NPM_START } from '../../bench/startup.ts'
+import type { Latencies } from '../../bench/steady.ts'
+import { INTROSPECTION_ROWS, WORKLOADS } from '../../bench/workloads.ts'
 
 const LIMITS: Limits = {
   opensslRsa2048: 1000,
   opensslEcdsaP256: 30_000,
+  opensslEcdsaP256Verify: 10_000,
   nodeRsa2048: 1000,
   nodeEcdsaP256: 20_000,
   argon2id: 80,
@@ -20,8 +25,8 @@ function cell(workload: string, server: Cell['server'], rates: readonly number[]
 }
 
 function results(changes: Partial<Results>): Results {
-  const nothing = { machine: [], tool: 'wrk', rounds: 3, seconds: 1, limits: [LIMITS, LIMITS, LIMITS], cells: [] }
-  return { ...nothing, startups: undefined, growth: undefined, ...changes }
+  const nothing = { machine: [], tool: 'wrk', rounds: 3, seconds: 1, limits: [LIMITS, LIMITS, LIMITS] }
+  return { ...nothing, cells: [], filled: [], startups: undefined, growth: undefined, purge: undefined, ...changes }
 }
 
 function verdict(run: Results, name: RegExp): [string, boolean | undefined] {
@@ -30,31 +35,40 @@ function verdict(run: Results, name: RegExp): [string, boolean | undefined] {
   return [bar.value, bar.pass]
 }
 
-describe('the sign rate of openssl speed', () => {
+describe('a rate of openssl speed', () => {
   const cases = [
     {
       name: 'is read from the four columns of OpenSSL 3.0',
       output:
         '                  sign    verify    sign/s verify/s\nrsa 2048 bits 0.000257s 0.000017s   3886.8  57370.9\n',
-      want: 3886.8,
+      want: { sign: 3886.8, verify: 57_370.9 },
     },
     {
       name: 'is read from the eight columns of OpenSSL 3.2',
       output:
         '                   sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\n' +
         'rsa  2048 bits 0.000571s 0.000017s 0.000018s 0.000590s   1752.4  60000.0  56000.0   1695.0\n',
-      want: 1752.4,
+      want: { sign: 1752.4, verify: 60_000 },
     },
     {
       name: 'is read from a label with brackets',
       output:
         '                              sign    verify    sign/s verify/s\n' +
         ' 256 bits ecdsa (nistp256)   0.0000s   0.0001s  29129.3   7382.0\n',
-      want: 29_129.3,
+      want: { sign: 29_129.3, verify: 7382 },
     },
-    { name: 'is unknown when there is no table', output: 'speed: Unknown algorithm rsa2048\n', want: undefined },
+    {
+      name: 'is unknown when there is no table',
+      output: 'speed: Unknown algorithm rsa2048\n',
+      want: { sign: undefined, verify: undefined },
+    },
+    { name: 'is unknown when there is no openssl', output: '', want: { sign: undefined, verify: undefined } },
   ]
-  for (const { name, output, want } of cases) test(name, () => assert.equal(parseSignRate(output), want))
+  for (const { name, output, want } of cases) {
+    test(name, () =>
+      assert.deepEqual({ sign: parseRate(output, 'sign/s'), verify: parseRate(output, 'verify/s') }, want),
+    )
+  }
 })
 
 describe('the report', () => {
@@ -76,6 +90,59 @@ describe('the report', () => {
     const rate = 600 * CORES
     const cells = [cell('client_credentials RS256', 'latchkey', [rate, rate, rate])]
     assert.deepEqual(verdict(results({ cells }), /openssl rsa2048/), ['0.60', false])
+  })
+
+  test('sets a row without a peer beside the row that it names', () => {
+    const cells = [
+      cell('client_credentials opaque', 'latchkey', [4000, 2000, 1000]),
+      cell('user_token grant', 'latchkey', [1000, 500, 250]),
+    ]
+    assert.match(formatReport(results({ cells })), /\| user_token grant .*\| client_credentials opaque +\| +0\.25 \|/)
+  })
+
+  test('leaves the comparison open when the other row was not measured', () => {
+    const cells = [cell('user_token grant', 'latchkey', [1000])]
+    assert.match(formatReport(results({ cells })), /\| user_token grant .*\| client_credentials opaque +\| +– \|/)
+  })
+
+  test('takes the time of a signature and of a verification together', () => {
+    const rate = (CORES * 7500) / 2 // 30,000 signatures or 10,000 verifications are 7500 of both
+    const cells = [cell('client_credentials private_key_jwt', 'latchkey', [rate, rate, rate])]
+    assert.match(formatReport(results({ cells })), /\| P-256 verification \+ signature +\| +0\.50 \|/)
+  })
+
+  test('requires nine tenths of the rate with few stored tokens from a full table, and tells how large it is', () => {
+    const [many, few] = INTROSPECTION_ROWS
+    const rates = (much: number): Cell[] => [
+      cell(few, 'latchkey', [1000, 2000, 4000]),
+      cell(many, 'latchkey', [much, 2 * much, 4 * much]),
+    ]
+    assert.deepEqual(verdict(results({ cells: rates(900) }), /stored tokens/), ['0.90', true])
+    assert.deepEqual(verdict(results({ cells: rates(899) }), /stored tokens/), ['0.90', false])
+    assert.deepEqual(verdict(results({ cells: rates(900).slice(1) }), /stored tokens/), ['–', undefined])
+    const filled = [{ workload: many, rows: 1_000_000, bytes: 562e6, seconds: 21 }]
+    assert.match(formatReport(results({ filled })), /1000000 rows, a file of 562\.0 MB, filled in 21\.0 s/)
+  })
+
+  test('judges the purge by the stream that it delays most', () => {
+    const latencies = (p99: number): Latencies => ({ requests: 100, p50: 1, p99, longest: 2 * p99 })
+    const purge = (read: number, write: number): Partial<Results> => ({
+      purge: {
+        expired: 100_000,
+        perSecond: 400,
+        purgeSeconds: 3,
+        streams: [
+          { name: 'a read', during: latencies(read), otherwise: latencies(5) },
+          { name: 'a write', during: latencies(write), otherwise: latencies(10) },
+        ],
+      },
+    })
+    assert.deepEqual(verdict(results(purge(6, 60)), /purged/), ['50', true])
+    assert.deepEqual(verdict(results(purge(66, 12)), /purged/), ['61', false])
+    const text = formatReport(results(purge(6, 60)))
+    assert.match(text, /\| a write +\| while purging +\| +100 \| +1\.0 \| +60\.0 \| +120\.0 \|/)
+    assert.match(text, /100000 expired tokens, worked off in 3\.0 s/)
+    assert.deepEqual(verdict(results({}), /purged/), ['–', undefined])
   })
 
   test('does not judge a cell that failed, and says why it failed', () => {
@@ -101,5 +168,14 @@ describe('the report', () => {
     assert.deepEqual(verdict(run, /more than after the first/), ['31', false])
     assert.deepEqual(verdict(run, /tables grown/), ['1', false])
     assert.match(formatReport(run), /table tokens: 0 rows before, 100000 after/)
+  })
+})
+
+describe('the rows', () => {
+  test('have names of their own, and are compared with rows that there are', () => {
+    const names = WORKLOADS.map(({ name }) => name)
+    assert.equal(new Set(names).size, names.length)
+    for (const { beside } of WORKLOADS) assert.ok(beside === undefined || names.includes(beside), beside)
+    for (const name of INTROSPECTION_ROWS) assert.ok(names.includes(name), name)
   })
 })

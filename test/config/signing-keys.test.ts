@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import type { Config } from '../../src/config.ts'
+import { certificateOf } from '../support/certificate.ts'
 import { loadText, privatePem, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -17,6 +18,7 @@ describe('signing keys', () => {
       p256: privatePem('ec', 'P-256'),
       p384: privatePem('ec', 'P-384'),
       ed: privatePem('ed25519'),
+      secp256k1: privatePem('ec', 'secp256k1'),
     }
     for (const [name, text] of Object.entries(keys)) writeFileSync(join(folder, `${name}.pem`), text)
     writeFileSync(join(folder, 'broken.pem'), 'not a key')
@@ -35,12 +37,102 @@ describe('signing keys', () => {
     it(`takes ${alg} with ${file}`, async () => {
       const { signingKeys } = await load(signing(alg, file))
       assert.equal(signingKeys?.active, 'k')
-      assert.equal(signingKeys.keys['k']?.alg, alg)
-      assert.match(signingKeys.keys['k'].pem, /^-----BEGIN PRIVATE KEY-----/)
+      const key = signingKeys.keys['k']
+      assert.equal(key?.algorithm, alg)
+      assert.match(key.privateKey, /^-----BEGIN PRIVATE KEY-----/)
+      assert.match(key.publicKey ?? '', /^-----BEGIN PUBLIC KEY-----/)
     })
   }
 
+  for (const [alg, bytes] of [
+    ['HS256', 32],
+    ['HS384', 48],
+    ['HS512', 64],
+  ] as const) {
+    it(`takes ${alg} with a secret of ${bytes} bytes, from a file as well`, async () => {
+      const secret = 's'.repeat(bytes)
+      writeFileSync(join(folder, 'secret.txt'), `${secret}\n`)
+      for (const given of [`secret: ${secret}`, 'secret_file: secret.txt']) {
+        const { signingKeys } = await load(`signing_keys: { active: k, keys: { k: { alg: ${alg}, ${given} } } }`)
+        assert.deepEqual(signingKeys?.keys['k'], { algorithm: alg, privateKey: secret })
+      }
+    })
+
+    it(`refuses ${alg} with a secret of ${bytes - 1} bytes`, async () => {
+      const text = `signing_keys: { active: k, keys: { k: { alg: ${alg}, secret: ${'s'.repeat(bytes - 1)} } } }`
+      assert.deepEqual(await problemsOf(load(text)), [
+        `signing_keys.keys.k.secret: ${alg} needs a secret of at least ${bytes} bytes, this one has ${bytes - 1}`,
+      ])
+    })
+  }
+
+  it('counts the bytes of a secret, not its characters', async () => {
+    const { signingKeys } = await load(
+      `signing_keys: { active: k, keys: { k: { alg: HS256, secret: ${'é'.repeat(16)} } } }`,
+    )
+    assert.equal(signingKeys?.keys['k']?.algorithm, 'HS256')
+  })
+
+  const own = (members: object): string =>
+    JSON.stringify({ signing_keys: { active: 'k', keys: { k: { ...members } } } })
+  const secret = 'x'.repeat(64)
+
   const refused = [
+    {
+      name: 'an algorithm that JOSE libraries dropped',
+      text: signing('ES256K', 'p256'),
+      want: /^signing_keys\.keys\.k\.alg: must be one of RS256, .*HS512$/,
+    },
+    {
+      name: 'a key on a curve that JOSE libraries dropped',
+      text: signing('ES256', 'secp256k1'),
+      want: /^signing_keys\.keys\.k\.pem: ES256K \(secp256k1\) is not supported; use ES256 with a key on P-256$/,
+    },
+    {
+      name: 'a secret for an algorithm with a public key',
+      text: own({ alg: 'RS256', secret }),
+      want: /^signing_keys\.keys\.k\.secret: RS256 takes a pem$/,
+    },
+    {
+      name: 'a PEM for an algorithm with a shared secret',
+      text: signing('HS256', 'rsa2048'),
+      want: /^signing_keys\.keys\.k\.pem: HS256 takes a secret$/,
+    },
+    {
+      name: 'a secret beside a PEM',
+      text: own({ alg: 'HS256', secret, pem: 'x' }),
+      want: /^signing_keys\.keys\.k\.pem: HS256 takes a secret$/,
+    },
+    {
+      name: 'a PEM in the place of the secret',
+      text: own({ alg: 'HS256', secret: `-----BEGIN PUBLIC KEY-----\n${secret}` }),
+      want: /^signing_keys\.keys\.k\.secret: HS256 needs a shared secret, this is a key in PEM$/,
+    },
+    {
+      name: 'a shared secret that is not there',
+      text: own({ alg: 'HS512' }),
+      want: /^signing_keys\.keys\.k: needs secret or secret_file$/,
+    },
+    {
+      name: 'an empty secret',
+      text: own({ alg: 'HS256', secret: '' }),
+      want: /^signing_keys\.keys\.k\.secret: HS256 needs a secret of at least 32 bytes, this one has 0$/,
+    },
+    {
+      name: 'a secret of another type',
+      text: own({ alg: 'HS256', secret: 1 }),
+      want: /^signing_keys\.keys\.k\.secret: must be of type string$/,
+    },
+    {
+      name: 'an empty PEM',
+      text: own({ alg: 'RS256', pem: '' }),
+      want: /^signing_keys\.keys\.k\.pem: is not an unencrypted private key in PEM$/,
+    },
+    {
+      name: 'a certificate of a shared secret',
+      text: own({ alg: 'HS256', secret, cert: 'x' }),
+      want: /^signing_keys\.keys\.k\.cert: a shared secret has no certificate$/,
+    },
     {
       name: 'an RSA key that is too short',
       text: signing('RS256', 'rsa1024'),
@@ -63,7 +155,7 @@ describe('signing keys', () => {
     },
     {
       name: 'an algorithm that is none',
-      text: signing('HS256', 'rsa2048'),
+      text: signing('none', 'rsa2048'),
       want: /^signing_keys\.keys\.k\.alg: must be one of RS256/,
     },
     {
@@ -94,8 +186,105 @@ describe('signing keys', () => {
     const policy = { accessTokenValidity: 60, keys: { z: { signingKey: keys['p256'] } } }
     const { signingKeys, zoneConfig } = await load(JSON.stringify({ zone_config: { tokenPolicy: policy } }))
     assert.equal(signingKeys?.active, 'z')
-    assert.equal(signingKeys.keys['z']?.alg, 'ES256')
+    assert.equal(signingKeys.keys['z']?.algorithm, 'ES256')
     assert.deepEqual(zoneConfig, { tokenPolicy: { accessTokenValidity: 60 } })
+  })
+
+  const zoneKey = (members: object) =>
+    load(JSON.stringify({ zone_config: { tokenPolicy: { keys: { z: { ...members } } } } }))
+
+  it('takes a text that is no PEM for a shared secret in the zone API, of HS256 unless told otherwise', async () => {
+    for (const [signingAlg, want] of [
+      [undefined, 'HS256'],
+      ['HS256', 'HS256'],
+      ['HS384', 'HS384'],
+      ['HS512', 'HS512'],
+    ]) {
+      const { signingKeys } = await zoneKey({ signingKey: secret, signingAlg })
+      assert.deepEqual(signingKeys?.keys['z'], { algorithm: want, privateKey: secret })
+    }
+  })
+
+  const ofZone = [
+    {
+      name: 'a shared secret that is too short',
+      members: () => ({ signingKey: 's3cret' }),
+      want: 'signingKey: HS256 needs a secret of at least 32 bytes, this one has 6',
+    },
+    {
+      name: 'a shared secret that is too short for its algorithm',
+      members: () => ({ signingKey: 'x'.repeat(63), signingAlg: 'HS512' }),
+      want: 'signingKey: HS512 needs a secret of at least 64 bytes, this one has 63',
+    },
+    {
+      name: 'a text that is no PEM for an algorithm that needs one',
+      members: () => ({ signingKey: secret, signingAlg: 'RS256' }),
+      want: 'signingKey: is not an unencrypted private key in PEM',
+    },
+    {
+      name: 'a PEM for a shared secret',
+      members: () => ({ signingKey: keys['rsa2048'], signingAlg: 'HS256' }),
+      want: 'signingKey: HS256 needs a shared secret, this is a key in PEM',
+    },
+    {
+      name: 'a broken PEM, which is no secret either',
+      members: () => ({ signingKey: ` -----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----` }),
+      want: 'signingKey: is not an unencrypted private key in PEM',
+    },
+    {
+      name: 'ES256K by name',
+      members: () => ({ signingKey: keys['p256'], signingAlg: 'ES256K' }),
+      want: 'signingAlg: ES256K (secp256k1) is not supported; use ES256 with a key on P-256',
+    },
+    {
+      name: 'ES256K by its curve',
+      members: () => ({ signingKey: keys['secp256k1'] }),
+      want: 'signingKey: ES256K (secp256k1) is not supported; use ES256 with a key on P-256',
+    },
+    {
+      name: 'an algorithm that is none',
+      members: () => ({ signingKey: keys['p256'], signingAlg: 'none' }),
+      want: /^signingAlg: must be one of RS256, /,
+    },
+    {
+      name: 'a certificate of another key',
+      members: () => ({ signingKey: keys['p256'], signingCert: certificateOf(keys['rsa2048'] ?? '') }),
+      want: 'signingCert: is the certificate of another key',
+    },
+    {
+      name: 'a private key in the place of the certificate',
+      members: () => ({ signingKey: keys['p256'], signingCert: keys['p256'] }),
+      want: 'signingCert: is no X.509 certificate in PEM',
+    },
+    {
+      name: 'a private key behind the certificate',
+      members: () => ({
+        signingKey: keys['p256'],
+        signingCert: `${certificateOf(keys['p256'] ?? '')}${keys['p256']}`,
+      }),
+      want: 'signingCert: is no X.509 certificate in PEM',
+    },
+  ]
+  for (const { name, members, want } of ofZone) {
+    it(`refuses in the zone API ${name}`, async () => {
+      const got = await problemsOf(zoneKey(members()))
+      assert.equal(got.length, 1, got.join('\n'))
+      const problem = (got[0] ?? '').replace('zone_config.tokenPolicy.keys.z.', '')
+      if (typeof want === 'string') assert.equal(problem, want)
+      else assert.match(problem, want)
+    })
+  }
+
+  it('takes a certificate of the key, from the file of the server or the zone API', async () => {
+    const pem = keys['p256'] ?? ''
+    const cert = certificateOf(pem)
+    writeFileSync(join(folder, 'cert.pem'), cert)
+    const file = await load(
+      'signing_keys: { active: k, keys: { k: { alg: ES256, pem_file: p256.pem, cert_file: cert.pem } } }',
+    )
+    assert.equal(file.signingKeys?.keys['k']?.certificate, cert.trimEnd())
+    const api = await zoneKey({ signingKey: pem, signingCert: cert })
+    assert.equal(api.signingKeys?.keys['z']?.certificate, cert)
   })
 
   it('refuses keys in two places', async () => {

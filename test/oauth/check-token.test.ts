@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
 import {
   APP,
   approve,
@@ -18,10 +18,18 @@ import {
 } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 
+const admin = {
+  client_id: 'admin',
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['svc.admin'],
+}
+const config = { bootstrap: { ...usualBootstrap, clients: [...usualBootstrap.clients, admin] } }
+
 for (const mode of MODES) {
   describe(`POST /check_token, ${mode}`, () => {
     let server: TestServer
-    before(async () => (server = await startServer({ mode })))
+    before(async () => (server = await startServer({ mode, config })))
     after(() => server.stop())
     const send = (token: string, form = {}, request: TestRequest = { basic: RESOURCE }): Promise<TestAnswer> =>
       server.send('/check_token', { form: { token, ...form }, ...request })
@@ -87,6 +95,9 @@ for (const mode of MODES) {
       { name: 'several', scopes: 'openid,cloud.read' },
       { name: 'any case', scopes: 'OpenID,CLOUD.READ' },
       { name: 'none', scopes: '' },
+      { name: 'one twice', scopes: 'openid,openid' },
+      { name: 'blanks around a name', scopes: ' openid , cloud.read' },
+      { name: 'commas with nothing between them', scopes: ',openid,,cloud.read,' },
     ]
     for (const { name, scopes: wanted } of scopes) {
       it(`compares the scopes that the caller wants: ${name}`, async () => {
@@ -101,6 +112,32 @@ for (const mode of MODES) {
         want: '400 invalid_scope',
         description: 'Some requested scopes are missing: cloud.read,x',
       })
+    })
+
+    const missing = [
+      { name: 'a blank does not separate', scopes: 'openid cloud.read', told: 'openid cloud.read' },
+      { name: 'a part of a name is another', scopes: 'cloud', told: 'cloud' },
+      { name: 'each is told as it was asked for', scopes: 'X,OpenID,y', told: 'X,y' },
+      { name: 'a name is no pattern', scopes: 'cloud.*,*', told: 'cloud.*,*' },
+    ]
+    for (const { name, scopes: wanted, told } of missing) {
+      it(`compares whole names: ${name}`, async () => {
+        const { access_token: token } = await passwordTokens(server)
+        await refused(server, mode, () => send(token, { scopes: wanted }), {
+          want: '400 invalid_scope',
+          description: `Some requested scopes are missing: ${told}`,
+          challenge: null,
+        })
+      })
+    }
+
+    it('reads `scopes` alone: a `scope` in a form means nothing', async () => {
+      const { access_token: token } = await passwordTokens(server)
+      assert.equal((await send(token, { scope: 'unknown' })).status, 200)
+    })
+
+    it('looks at the token before its scopes', async () => {
+      await refused(server, mode, () => send('nonsense', { scopes: 'x' }), { want: '400 invalid_token' })
     })
 
     const bad: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
@@ -124,6 +161,26 @@ for (const mode of MODES) {
       })
     }
 
+    it('refuses a revoked token, and says which it was where it is a JWT', async () => {
+      for (const format of ['jwt', 'opaque']) {
+        const { access_token: token, jti } = await passwordTokens(server, { token_format: format })
+        assert.equal((await server.send('/oauth/revoke', { form: { token }, basic: APP })).status, 200)
+        await refused(server, mode, () => send(token), {
+          want: '400 invalid_token',
+          description:
+            format === 'jwt'
+              ? `The token has been revoked: ${jti}`
+              : 'The token expired, was revoked, or the token ID is incorrect.',
+          challenge: null,
+        })
+      }
+    })
+
+    it('refuses a refresh token', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      await refused(server, mode, () => send(token), { want: '400 invalid_token' })
+    })
+
     it('refuses an expired token', async () => {
       const { access_token: token } = await passwordTokens(server)
       server.clock.advance(43_200)
@@ -145,7 +202,7 @@ for (const mode of MODES) {
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       await refused(server, mode, () => send(token), {
         want: '400 invalid_token',
-        description: 'Invalid token (some requested scopes are not approved)',
+        description: /^Invalid token \(some requested scopes are not approved\): \[.+\]$/,
       })
       await approve(server, ['openid', 'cloud.read'], 'APPROVED')
       assert.equal((await send(token)).status, 200)
@@ -170,6 +227,18 @@ for (const mode of MODES) {
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
       },
       { name: 'a client without the authority', request: { basic: SERVICE }, want: '403 insufficient_scope' },
+      {
+        name: 'a client that has the admin authority alone',
+        request: { basic: ['admin', 'secret'] },
+        want: '403 insufficient_scope',
+        description: 'Insufficient scope for this resource',
+      },
+      {
+        name: 'a public client',
+        request: { form: { token: 'x', client_id: 'spa' } },
+        want: '401 invalid_client',
+        challenge: /^Basic /,
+      },
     ]
     for (const { name, request, ...refusal } of callers) {
       it(`is closed to ${name}`, async () => {

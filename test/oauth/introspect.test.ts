@@ -126,6 +126,16 @@ for (const mode of MODES) {
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
+    it('says only that a revoked token is not active, and does not say so of another', async () => {
+      for (const format of ['jwt', 'opaque']) {
+        const { access_token: token } = await passwordTokens(server, { token_format: format })
+        const { access_token: another } = await passwordTokens(server, { token_format: format })
+        assert.equal((await server.send('/oauth/revoke', { form: { token }, basic: APP })).status, 200)
+        assert.deepEqual((await send(token)).json(), inactive)
+        assert.equal((await send(another)).json()['active'], true)
+      }
+    })
+
     it('says only that a refresh token is no active access token', async () => {
       assert.deepEqual((await send((await passwordTokens(server)).refresh_token)).json(), inactive)
     })

@@ -10,6 +10,8 @@ const CLAIMS =
     ' ',
   )
 const CONFIGURATION = '/.well-known/openid-configuration'
+const PROVEN = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
+const ASSERTION_ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
 
 async function withServer(
   mode: CompatibilityMode,
@@ -52,14 +54,25 @@ describe(`GET ${CONFIGURATION}`, () => {
       assert.deepEqual(answer.json(), {
         issuer: base,
         ...specified(base),
-        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
-        token_endpoint_auth_signing_alg_values_supported: [],
+        token_endpoint_auth_methods_supported: [...PROVEN, 'none'],
+        token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
         id_token_signing_alg_values_supported: ['RS256'],
         claims_supported: [...CLAIMS, 'name', 'preferred_username', 'email_verified', 'updated_at', 'sid'],
-        grant_types_supported: ['authorization_code', 'client_credentials', 'password', 'refresh_token'],
+        grant_types_supported: [
+          'authorization_code',
+          'client_credentials',
+          'password',
+          'refresh_token',
+          'user_token',
+          'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        ],
         response_modes_supported: ['query'],
         introspection_endpoint: `${base}/introspect`,
-        introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        introspection_endpoint_auth_methods_supported: PROVEN,
+        introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+        revocation_endpoint: `${base}/oauth/revoke`,
+        revocation_endpoint_auth_methods_supported: [...PROVEN, 'none'],
+        revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
         authorization_response_iss_parameter_supported: true,
         request_parameter_supported: false,
         request_uri_parameter_supported: false,
@@ -71,7 +84,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       assert.deepEqual((await server.send(CONFIGURATION)).json(), {
         issuer: `${server.baseUrl}/oauth/token`,
         ...specified(server.baseUrl),
-        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        token_endpoint_auth_methods_supported: PROVEN,
         token_endpoint_auth_signing_alg_values_supported: ['RS256', 'HS256'],
         id_token_signing_alg_values_supported: ['RS256', 'HS256'],
         claims_supported: CLAIMS,

@@ -61,6 +61,58 @@ for (const mode of MODES) {
         tokensOf(await refresh(server, stranger.refresh_token))
       })
 
+      describe('when the answer was lost', () => {
+        const lost = async (seconds: number): Promise<[Tokens, Tokens, () => Promise<TestAnswer>]> => {
+          const first = await passwordTokens(server)
+          const second = tokensOf(await refresh(server, first.refresh_token))
+          server.clock.advance(seconds)
+          return [first, second, () => refresh(server, first.refresh_token)]
+        }
+
+        for (const seconds of [1, 30]) {
+          it(`answers once more after ${seconds} s in standard`, async () => {
+            const [first, , again] = await lost(seconds)
+            if (mode === 'uaa') return void (await refused(server, mode, again, unusable))
+            const third = tokensOf(await again())
+            assert.equal(third.scope, first.scope)
+            tokensOf(await refresh(server, third.refresh_token))
+          })
+        }
+
+        for (const seconds of [0, 0.999, 30.001, 3600]) {
+          it(`takes it for a theft after ${seconds} s in standard`, async () => {
+            const [, second, again] = await lost(seconds)
+            await refused(server, mode, again, unusable)
+            assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
+          })
+        }
+
+        it('takes it for a theft when the next token was used', async () => {
+          const [, second, again] = await lost(0)
+          const third = tokensOf(await refresh(server, second.refresh_token))
+          server.clock.advance(5)
+          await refused(server, mode, again, unusable)
+          assert.equal(await isAlive(server, third.access_token), mode === 'uaa')
+        })
+
+        it('takes the use of the answer that was not lost for a theft', async () => {
+          const [, second, again] = await lost(5)
+          if (mode === 'uaa') return
+          const third = tokensOf(await again())
+          await refused(server, mode, () => refresh(server, second.refresh_token), unusable)
+          await refused(server, mode, () => refresh(server, third.refresh_token), { want: unusable.want })
+        })
+
+        it('answers one of two that come at once', async () => {
+          const [, , again] = await lost(5)
+          const statuses = (await Promise.all([again(), again()])).map(({ status }) => status)
+          assert.deepEqual(
+            statuses.toSorted((a, b) => a - b),
+            mode === 'uaa' ? [401, 401] : [200, 400],
+          )
+        })
+      })
+
       it('notices the second use whatever else is wrong with the request', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))

@@ -286,7 +286,15 @@ for (const mode of MODES) {
       await approve(server, ['openid', 'cloud.read'], 'APPROVED')
       const { refresh_token: token } = await byCode()
       server.clock.advance(3600)
-      await refused(server, mode, () => refresh(server, token), missing('openid, cloud.read'))
+      const { want } = missing('')
+      await refused(server, mode, () => refresh(server, token), {
+        want,
+        description: 'Invalid token (approvals expired)',
+      })
+      server.clock.advance(32 * 86_400) // by now nobody knows that they were there
+      while ((await server.store.purge(server.clock.now())) > 0);
+      const { id } = await userNamed(server, 'marissa')
+      assert.equal((await server.store.approvals.list('svc', id, 'app', new Date(0))).length, 0)
     })
 
     it('are no matter to a client that was told the password', async () => {

@@ -1,56 +1,65 @@
 import assert from 'node:assert/strict'
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, hash, X509Certificate } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import { privatePem } from '../support/config.ts'
+import { SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
+import { certificateOf } from '../support/certificate.ts'
+import { createTestClock } from '../support/clock.ts'
+import { KEYS, keysConfig, signerOf, textOf } from '../support/keys.ts'
+import { MODES, RESOURCE, SERVICE, refused } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { MODES, refused } from '../support/oauth.ts'
 
 type Jwk = Readonly<Record<string, string>>
 
 const signingKeys = {
   active: 'rsa',
-  keys: {
-    rsa: { alg: 'RS256', pem: privatePem('rsa', 2048) },
-    ec: { alg: 'ES256', pem: privatePem('ec', 'P-256') },
-    ed: { alg: 'EdDSA', pem: privatePem('ed25519') },
-  },
+  keys: { rsa: KEYS.RS256, ec: KEYS.ES256, ed: KEYS.EdDSA, mac: KEYS.HS256 },
 }
+const withActive = (active: keyof typeof signingKeys.keys) => ({ signing_keys: { ...signingKeys, active } })
+
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
+/** The keys that a caller is told of. */
+async function told(server: TestServer, basic?: readonly [string, string]): Promise<readonly Jwk[]> {
+  return (await server.send('/token_keys', basic ? { basic } : {})).json<{ keys: readonly Jwk[] }>().keys
+}
+
+const kidsOf = (keys: readonly Jwk[]): readonly string[] => keys.map(({ kid = '' }) => kid)
+
 for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+
   describe(`GET /token_keys and /token_key, ${mode}`, () => {
     let server: TestServer
-    before(async () => (server = await startServer({ mode, config: { signing_keys: signingKeys } })))
-    after(() => server.stop())
-    const keys = async (): Promise<readonly Jwk[]> =>
-      (await server.send('/token_keys')).json<{ keys: readonly Jwk[] }>().keys
+    before(async () => (server = await startServer({ mode, config: withActive('rsa') })))
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
 
-    it('publishes every key, the active one first', async () => {
-      const told = await keys()
-      assert.equal(told[0]?.['kid'], 'rsa')
+    it('publishes every public key for everybody; in uaa those of RSA only (M6)', async () => {
+      const keys = await told(server)
+      assert.deepEqual(kidsOf(keys).slice(0, 1), ['rsa'])
       assert.deepEqual(
-        new Set(told.map(({ kid, alg, kty, use }) => [kid, alg, kty, use].join(' '))),
-        new Set(['ec ES256 EC sig', 'ed EdDSA OKP sig', 'rsa RS256 RSA sig']),
+        keys.map(({ kid, alg, kty, use }) => [kid, alg, kty, use].join(' ')).toSorted(),
+        isStandard ? ['ec ES256 EC sig', 'ed EdDSA OKP sig', 'rsa RS256 RSA sig'] : ['rsa RS256 RSA sig'],
       )
     })
 
     it('gives each kind its public members and no private one', async () => {
-      const members = Object.fromEntries((await keys()).map(key => [key['kid'], Object.keys(key).toSorted()]))
+      const keys = await told(server, RESOURCE)
+      const members = Object.fromEntries(keys.map(key => [key['kid'], Object.keys(key).toSorted()]))
       assert.deepEqual(members, {
         rsa: ['alg', 'e', 'kid', 'kty', 'n', 'use', 'value'],
         ec: ['alg', 'crv', 'kid', 'kty', 'use', 'value', 'x', 'y'],
         ed: ['alg', 'crv', 'kid', 'kty', 'use', 'value', 'x'],
+        ...(!isStandard && { mac: ['alg', 'kid', 'kty', 'use', 'value'] }),
       })
-      for (const member of PRIVATE)
-        assert.ok(
-          Object.values(members).every(each => !each.includes(member)),
-          member,
-        )
     })
 
     it('gives the same key as PEM', async () => {
-      for (const { value = '', kid = '', ...jwk } of await keys()) {
+      for (const { value = '', kid = '', ...jwk } of await told(server, RESOURCE)) {
+        if (kid === 'mac') continue
         assert.match(value, /^-----BEGIN PUBLIC KEY-----\n/)
         const same = createPublicKey({ key: { ...jwk }, format: 'jwk' }).equals(createPublicKey(value))
         assert.ok(same, kid)
@@ -58,21 +67,43 @@ for (const mode of MODES) {
     })
 
     it('tells the active key alone at /token_key', async () => {
-      assert.deepEqual((await server.send('/token_key')).json(), (await keys())[0])
+      assert.deepEqual((await server.send('/token_key')).json(), (await told(server))[0])
     })
 
     for (const path of ['/token_keys', '/token_key']) {
       it(`answers 304 to the tag of ${path}, quoted only in standard (M6)`, async () => {
         const tag = String((await server.send(path)).headers['etag'])
-        assert.match(tag, mode === 'standard' ? /^"[\w-]{22}"$/ : /^\d+$/)
+        assert.match(tag, isStandard ? /^"[\w-]{22}"$/ : /^\d+$/)
         const again = await server.send(path, { headers: { 'if-none-match': tag } })
-        assert.deepEqual([again.status, again.text], [304, ''])
+        assert.deepEqual([again.status, again.text, again.headers['etag']], [304, '', tag])
       })
 
-      it(`answers 200 to another tag of ${path}`, async () => {
-        for (const other of ['"other"', '1', '', 'W/"other", "x"']) {
-          assert.equal((await server.send(path, { headers: { 'if-none-match': other } })).status, 200, other)
-        }
+      const conditions: readonly { name: string; of: (tag: string) => string; standard: number; uaa: number }[] = [
+        { name: 'another tag', of: () => '"other"', standard: 200, uaa: 200 },
+        { name: 'another number', of: () => '1', standard: 200, uaa: 200 },
+        { name: 'nothing', of: () => '', standard: 200, uaa: 200 },
+        { name: 'a list without it', of: () => 'W/"other", "x"', standard: 200, uaa: 200 },
+        { name: 'a list with it', of: tag => `"a,b", ${tag} ,"c"`, standard: 304, uaa: 200 },
+        { name: 'its weak form', of: tag => `W/${tag}`, standard: 304, uaa: 200 },
+        { name: 'any tag at all', of: () => '*', standard: 304, uaa: 200 },
+        { name: 'a part of it', of: tag => tag.slice(0, -2), standard: 200, uaa: 200 },
+        { name: 'its text in other quotes', of: tag => `'${tag.replaceAll('"', '')}'`, standard: 200, uaa: 200 },
+        { name: 'it and more digits', of: tag => `${tag}0`, standard: 200, uaa: 200 },
+        { name: 'a very long list', of: tag => `${'"x",'.repeat(2000)}${tag}`, standard: 304, uaa: 200 },
+      ]
+      for (const { name, of, ...want } of conditions) {
+        it(`answers ${want[mode]} at ${path} to If-None-Match with ${name}`, async () => {
+          const tag = String((await server.send(path)).headers['etag'])
+          const answer = await server.send(path, { headers: { 'if-none-match': of(tag) } })
+          assert.equal(answer.status, want[mode])
+        })
+      }
+
+      it(`lets everybody keep what everybody may see at ${path} for five minutes, in standard`, async () => {
+        const { headers } = await server.send(path)
+        assert.equal(headers['cache-control'], isStandard ? 'public, max-age=300, must-revalidate' : undefined)
+        const vary = String(headers['vary'] ?? '').split(', ')
+        assert.equal(vary.includes('Authorization'), !isStandard)
       })
 
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
@@ -87,16 +118,31 @@ for (const mode of MODES) {
   })
 
   describe(`the tag of /token_keys, ${mode}`, () => {
-    it('changes when a key is added, although the zone does not', async () => {
-      const server = await startServer({ mode, config: { signing_keys: signingKeys } })
+    it('changes when a key is added, becomes active or is retired, although the zone does not', async () => {
+      const server = await startServer({ mode, config: withActive('rsa') })
       try {
-        const tag = String((await server.send('/token_keys')).headers['etag'])
-        const [record] = await server.store.keys.list('svc')
+        const record = (await server.store.keys.list('svc')).find(({ keyId }) => keyId === 'rsa')
         assert.ok(record)
-        await server.store.keys.save('svc', { ...record, keyId: 'next', active: false })
-        const answer = await server.send('/token_keys', { headers: { 'if-none-match': tag } })
-        assert.equal(answer.status, 200)
-        assert.equal(answer.json<{ keys: unknown[] }>().keys.length, 4)
+        // The same key under another id: a copy of the sealed half would not open.
+        const { sealedPrivateKey: _, ...verifying } = record
+        const now = server.clock.now()
+        const changes: readonly (() => Promise<unknown>)[] = [
+          () => server.store.keys.insert('svc', { ...verifying, keyId: 'next', active: false }),
+          () => server.store.keys.activate('svc', 'ec', now),
+          () => server.store.keys.activate('svc', 'rsa', now),
+          () => server.store.keys.retire('svc', 'next', now),
+        ]
+        const seen: string[] = []
+        for (const change of changes) {
+          const tag = String((await server.send('/token_keys')).headers['etag'])
+          seen.push(tag)
+          await change()
+          const answer = await server.send('/token_keys', { headers: { 'if-none-match': tag } })
+          assert.equal(answer.status, 200)
+        }
+        assert.notEqual(seen[0], seen[1])
+        const last = await server.send('/token_keys')
+        assert.ok(!kidsOf(last.json<{ keys: readonly Jwk[] }>().keys).includes('next'))
       } finally {
         await server.stop()
       }
@@ -119,4 +165,232 @@ for (const mode of MODES) {
       }
     })
   })
+
+  describe(`certificates of a key, ${mode}`, () => {
+    const day = 86_400_000
+    const start = createTestClock().now().getTime()
+    const cert = certificateOf(textOf(KEYS.RS256), { name: 'valid', to: new Date(start + 2 * day) })
+    const chain = `${cert}${certificateOf(textOf(KEYS.ES256), { name: 'above' })}`
+
+    it('stand beside the key while they are valid, its own first', async () => {
+      const keys = { plain: KEYS.RS256, certified: { ...KEYS.RS256, cert: chain } }
+      const server = await startServer({ mode, config: { signing_keys: { active: 'certified', keys } } })
+      try {
+        const members = async () => {
+          const { x5c, x5t, 'x5t#S256': x5tS256 } = (await server.send('/token_key')).json()
+          return { x5c, x5t, x5tS256 }
+        }
+        const { raw } = new X509Certificate(cert)
+        const got = await members()
+        assert.ok(Array.isArray(got.x5c))
+        assert.equal(got.x5c.length, 2)
+        assert.equal(got.x5c[0], raw.toString('base64'))
+        assert.equal(got.x5t, hash('sha1', raw, 'base64url'))
+        assert.equal(got.x5tS256, hash('sha256', raw, 'base64url'))
+        const plain = (await told(server)).find(({ kid }) => kid === 'plain')
+        assert.deepEqual([plain?.['x5c'], plain?.['x5t'], plain?.['x5t#S256']], [undefined, undefined, undefined])
+        server.clock.advance((2 * day) / 1000 + 1)
+        assert.deepEqual(await members(), { x5c: undefined, x5t: undefined, x5tS256: undefined })
+        assert.deepEqual(server.faults, [])
+      } finally {
+        await server.stop()
+      }
+    })
+  })
 }
+
+describe('protected keys, uaa', () => {
+  for (const active of ['ec', 'ed', 'mac'] as const) {
+    describe(`with ${active} active`, () => {
+      let server: TestServer
+      before(async () => (server = await startServer({ mode: 'uaa', config: withActive(active) })))
+      after(async () => {
+        assert.deepEqual(server.faults, [])
+        await server.stop()
+      })
+
+      it('are left out of /token_keys unless the client has the resource authority', async () => {
+        assert.deepEqual(kidsOf(await told(server)), ['rsa'])
+        assert.deepEqual(kidsOf(await told(server, SERVICE)), ['rsa'])
+        const all = kidsOf(await told(server, RESOURCE))
+        assert.equal(all[0], active)
+        assert.deepEqual(all.toSorted(), ['ec', 'ed', 'mac', 'rsa'])
+      })
+
+      it('are told at /token_key to a client with the resource authority, and not to be kept', async () => {
+        const answer = await server.send('/token_key', { basic: RESOURCE })
+        assert.deepEqual([answer.status, answer.json()['kid']], [200, active])
+        assert.equal(answer.headers['cache-control'], 'no-store')
+      })
+
+      const description = 'Full authentication is required to access this resource'
+      const challenge = `Basic realm="SVC/client", error="unauthorized", error_description="${description}"`
+      const refusals = [
+        { name: 'an anonymous caller', request: {}, want: '401 unauthorized', description, challenge },
+        { name: 'a bearer', request: { bearer: 'x' }, want: '401 unauthorized', description, challenge },
+        {
+          name: 'a client without the authority',
+          request: { basic: SERVICE },
+          want: '403 access_denied',
+          description: 'You need to authenticate to see a shared key',
+        },
+        {
+          name: 'a secret in the query',
+          request: { query: { client_id: 'resource', client_secret: 'resource-secret' } },
+          want: '401 unauthorized',
+          description,
+        },
+      ]
+      for (const { name, request, ...refusal } of refusals) {
+        it(`are refused to ${name} at /token_key`, async () => {
+          const answer = await refused(server, 'uaa', () => server.send('/token_key', request), refusal)
+          assert.equal(answer.headers['etag'], undefined)
+        })
+      }
+
+      it('have one tag for every caller, compared before anybody is refused', async () => {
+        const tags = await Promise.all(
+          [{ basic: RESOURCE }, {}].map(async request => (await server.send('/token_keys', request)).headers['etag']),
+        )
+        assert.equal(tags[0], tags[1])
+        const answer = await server.send('/token_key', { headers: { 'if-none-match': String(tags[0]) } })
+        assert.deepEqual([answer.status, answer.text], [304, ''])
+      })
+    })
+  }
+
+  describe('wrong credentials', () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode: 'uaa', config: withActive('rsa') })))
+    after(() => server.stop())
+    const header = (value: string) => ({ headers: { authorization: value } })
+    const wrong = [
+      { name: 'a wrong secret', request: { basic: ['resource', 'wrong'] as const } },
+      { name: 'an empty secret', request: { basic: ['resource', ''] as const } },
+      { name: 'an unknown client', request: { basic: ['nobody', 'resource-secret'] as const } },
+      { name: 'a public client without a secret', request: { basic: ['spa', ''] as const } },
+      { name: 'no base64', request: header('Basic *') },
+      { name: 'no colon', request: header(`Basic ${btoa('resource')}`) },
+      { name: 'a huge secret', request: { basic: ['resource', 'x'.repeat(8000)] as const } },
+    ]
+    for (const path of ['/token_key', '/token_keys']) {
+      for (const { name, request } of wrong) {
+        it(`are refused at ${path}, although the key is for everybody: ${name}`, async () => {
+          await refused(server, 'uaa', () => server.send(path, request), {
+            want: '401 invalid_client',
+            challenge: 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"',
+          })
+        })
+      }
+    }
+  })
+
+  it('have the shared secret as value', async () => {
+    const server = await startServer({ mode: 'uaa', config: withActive('mac') })
+    try {
+      assert.deepEqual((await server.send('/token_key', { basic: RESOURCE })).json(), {
+        kty: 'MAC',
+        kid: 'mac',
+        use: 'sig',
+        alg: 'HS256',
+        value: textOf(KEYS.HS256),
+      })
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('a shared secret that signs, standard', () => {
+  let server: TestServer
+  before(async () => (server = await startServer({ config: withActive('mac') })))
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  it('is in no key document, whoever asks', async () => {
+    for (const basic of [undefined, SERVICE, RESOURCE, ['resource', 'wrong'] as const]) {
+      assert.deepEqual(kidsOf(await told(server, basic)).toSorted(), ['ec', 'ed', 'rsa'])
+    }
+  })
+
+  const cases = [
+    {
+      name: 'an anonymous caller',
+      request: {},
+      want: '401 unauthorized',
+      description: 'Full authentication is required to access this resource',
+      challenge: 'Basic realm="SVC/client"',
+    },
+    { name: 'wrong credentials', request: { basic: ['resource', 'wrong'] as const }, want: '401 invalid_client' },
+    {
+      name: 'a client without the resource authority',
+      request: { basic: SERVICE },
+      want: '403 access_denied',
+      description: 'You need to authenticate to see a shared key',
+    },
+    {
+      name: 'a client with the resource authority',
+      request: { basic: RESOURCE },
+      want: '403 access_denied',
+      description: 'A shared key is never shown',
+    },
+  ]
+  for (const { name, request, ...refusal } of cases) {
+    it(`is refused at /token_key to ${name}`, async () => {
+      await refused(server, 'standard', () => server.send('/token_key', request), refusal)
+    })
+  }
+})
+
+describe('nothing private leaves', () => {
+  const places = [
+    '/token_keys',
+    '/token_key',
+    '/.well-known/openid-configuration',
+    '/oauth/token/.well-known/openid-configuration',
+    '/.well-known/oauth-authorization-server',
+    '/info',
+  ]
+  const callers = { nobody: undefined, 'a client': SERVICE, 'a resource server': RESOURCE }
+
+  /** Every object inside, however deep. */
+  function* objectsIn(value: unknown): Generator<object> {
+    if (typeof value !== 'object' || value === null) return
+    yield value
+    for (const member of Object.values(value)) yield* objectsIn(member)
+  }
+
+  for (const mode of MODES) {
+    for (const alg of SIGNING_ALGORITHMS) {
+      it(`of ${alg}, at any place that shows keys, ${mode}`, async () => {
+        const server = await startServer({ mode, config: keysConfig(alg) })
+        try {
+          const jwk = signerOf(KEYS[alg]).export({ format: 'jwk' })
+          const hidden = PRIVATE.flatMap(name => {
+            const value: unknown = Reflect.get(jwk, name)
+            return typeof value === 'string' ? [value] : []
+          })
+          assert.ok(hidden.length > 0)
+          const text = textOf(KEYS[alg])
+          hidden.push(...('pem' in KEYS[alg] ? text.split('\n').filter(line => /^[\w+/=]{40,}$/.test(line)) : [text]))
+          for (const path of places) {
+            for (const [who, basic] of Object.entries(callers)) {
+              const answer = await server.send(path, basic ? { basic } : {})
+              const isToldSecret = mode === 'uaa' && basic === RESOURCE && alg.startsWith('HS') && /key/.test(path)
+              assert.equal(answer.text.includes(text), isToldSecret, `${path} to ${who}`)
+              if (isToldSecret) continue
+              for (const value of hidden) assert.ok(!answer.text.includes(value), `${path} to ${who}`)
+              for (const object of objectsIn(answer.json<unknown>())) {
+                for (const name of PRIVATE) assert.ok(!Object.hasOwn(object, name), `${name} at ${path} to ${who}`)
+              }
+            }
+          }
+        } finally {
+          await server.stop()
+        }
+      })
+    }
+  }
+})

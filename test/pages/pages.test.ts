@@ -8,6 +8,7 @@ import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
+import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
 import { anonymous, png, signedIn, states } from './states.ts'
 
@@ -98,6 +99,8 @@ const everywhere: Readonly<Record<string, (text: string) => Html>> = {
   'signed-out': text => signedOutPage(chrome(text), { signInUrl: link(text) }),
   'logout-confirmation': text =>
     logoutConfirmationPage(signedInChrome(text), { action: text, fields: { [`f${text}`]: text }, userName: text }),
+  passcode: text => passcodePage(signedInChrome(text), { passcode: text }),
+  'passcode-offer': text => passcodeOfferPage(signedInChrome(text)),
   home: text =>
     homePage(signedInChrome(text), { userName: text, tiles: [{ name: text, url: link(text), icon: `*${text}` }] }),
   'home-empty': text => homePage(signedInChrome(text), { userName: text, tiles: [] }),
@@ -116,7 +119,7 @@ function chrome(text: string): Chrome {
       banner: { text, logo: `*${text}`, link: link(text), textColor: text, backgroundColor: text },
     },
     basePath: text,
-    assets: { stylesheet: text, icon: text, zoneStylesheet: text },
+    assets: { stylesheet: text, icon: text, copyScript: text, zoneStylesheet: text },
     csrf: { name: `c${text}`, value: text },
     year: 2026,
   }
@@ -196,12 +199,18 @@ const branded = (url: string): Chrome => ({
   branding: { banner: { text: 'x', link: url }, footerLinks: { x: url } },
 })
 
+/** The only page that has one, and nothing between its tags. */
+const OUR_SCRIPT: Readonly<Record<string, object>> = {
+  passcode: { src: '/assets/copy-to-clipboard.js', defer: '' },
+}
+
 describe('every page', () => {
   const stylesheet = readFileSync('assets/latchkey.css')
   for (const [name, page] of Object.entries(states)) {
-    it(`has no script, style or event handler: ${name}`, () => {
+    it(`has no script, style or event handler of its own: ${name}`, () => {
       for (const tag of tagsOf(page)) {
-        assert.ok(!['script', 'style', 'iframe', 'object', 'embed', 'base'].includes(tag.name), tag.name)
+        if (tag.name === 'script') assert.deepEqual(tag.attributes, OUR_SCRIPT[name])
+        assert.ok(!['style', 'iframe', 'object', 'embed', 'base'].includes(tag.name), tag.name)
         for (const attribute of Object.keys(tag.attributes)) assert.doesNotMatch(attribute, /^(?:on.*|style|srcdoc)$/)
       }
     })

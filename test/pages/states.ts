@@ -8,6 +8,7 @@ import type { Chrome } from '../../src/pages/layout.ts'
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { messageFor } from '../../src/pages/messages.ts'
+import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
@@ -42,7 +43,11 @@ export const anonymous: Chrome = {
   isDefaultZone: true,
   branding: {},
   basePath: '',
-  assets: { stylesheet: '/assets/latchkey.css', icon: '/assets/icon.svg' },
+  assets: {
+    stylesheet: '/assets/latchkey.css',
+    icon: '/assets/icon.svg',
+    copyScript: '/assets/copy-to-clipboard.js',
+  },
   csrf: { name: 'X-Svc-Csrf', value: 'q1w2e3r4t5y6u7i8o9p0aA' },
   year: 2026,
 }
@@ -182,6 +187,9 @@ export const states: Readonly<Record<string, Html>> = {
     userName: 'marissa',
   }),
   'logout-confirmation-long': logoutConfirmationPage(crowded, { action: '/logout.do', fields: {}, userName: hostile }),
+  passcode: passcodePage(signedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
+  'passcode-offer': passcodeOfferPage(signedIn),
+  'passcode-offer-long': passcodeOfferPage(crowded),
   home: homePage(signedIn, { userName: 'marissa', tiles }),
   'home-empty': homePage(signedIn, { userName: 'marissa', tiles: [] }),
   'home-long': homePage(crowded, {

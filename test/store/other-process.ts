@@ -15,6 +15,18 @@ async function perform(): Promise<unknown> {
     }
     case 'use':
       return Promise.all(numbers.map(() => store.tokens.use('z1', argument, at(0))))
+    case 'use-again': {
+      const used = { idDigest: 'first', grantId: 'grant', usedAt: at(5) }
+      return Promise.all(numbers.map(() => store.tokens.useAgain(argument, used, at(8))))
+    }
+    case 'delete':
+      return Promise.all(numbers.map(() => store.tokens.delete(argument, 't1')))
+    case 'redeem-passcode': {
+      const found = await Promise.all(numbers.map(() => store.oneTimeCodes.redeem(argument, 'passcode', 'p1')))
+      return found.map(each => each !== undefined)
+    }
+    case 'use-assertion':
+      return Promise.all(numbers.map(() => store.assertions.use(argument, 'a', at(100))))
     case 'save-first': {
       const keys = await store.keys.saveFirst('z1', key({ keyId: argument, active: true }))
       return keys.map(({ keyId }) => keyId)

@@ -1,35 +1,24 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
+import { jwtVerify } from 'jose'
+import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
 import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
-import { privatePem } from '../support/config.ts'
 import { freshDatabase } from '../support/databases.ts'
+import { KEYS, keysConfig, signerOf } from '../support/keys.ts'
 import { startServer } from '../support/server.ts'
 import { isAlive, MODES, passwordTokens, refused, SERVICE, tokensOf, verified } from '../support/oauth.ts'
 
-const rsa = privatePem('rsa', 2048)
-const ALGORITHMS: Readonly<Record<SigningAlgorithm, { readonly pem: string; readonly hash: string }>> = {
-  RS256: { pem: rsa, hash: 'sha256' },
-  RS384: { pem: rsa, hash: 'sha384' },
-  RS512: { pem: rsa, hash: 'sha512' },
-  PS256: { pem: rsa, hash: 'sha256' },
-  PS384: { pem: rsa, hash: 'sha384' },
-  PS512: { pem: rsa, hash: 'sha512' },
-  ES256: { pem: privatePem('ec', 'P-256'), hash: 'sha256' },
-  ES384: { pem: privatePem('ec', 'P-384'), hash: 'sha384' },
-  ES512: { pem: privatePem('ec', 'P-521'), hash: 'sha512' },
-  EdDSA: { pem: privatePem('ed25519'), hash: 'sha512' }, // RFC 8032: the hash inside Ed25519
-}
 const FORM = { grant_type: 'client_credentials' }
-const keys = (alg: SigningAlgorithm) => ({
-  signing_keys: { active: 'key', keys: { key: { alg, pem: ALGORITHMS[alg].pem } } },
-})
+/** The hash of at_hash (OpenID Connect Core §3.1.3.6); RFC 8032 names that inside Ed25519. */
+const hashOf = (alg: SigningAlgorithm): string => (alg === 'EdDSA' ? 'sha512' : `sha${alg.slice(2)}`)
+const { RS256, ES256 } = KEYS
 
 describe('a zone that signs', () => {
   for (const alg of SIGNING_ALGORITHMS) {
+    if (hashBytesOfSymmetric(alg) !== undefined) continue
     it(`with ${alg}: anybody can verify, at_hash fits, and the server knows its own token`, async () => {
-      const server = await startServer({ config: keys(alg) })
+      const server = await startServer({ config: keysConfig(alg) })
       try {
         const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
         const { header } = await verified(server, token, {
@@ -42,7 +31,7 @@ describe('a zone that signs', () => {
 
         const tokens = await passwordTokens(server)
         const { payload } = await verified(server, tokens.id_token, { algorithms: [alg], audience: 'app' })
-        const whole = createHash(ALGORITHMS[alg].hash).update(tokens.access_token).digest()
+        const whole = createHash(hashOf(alg)).update(tokens.access_token).digest()
         assert.equal(payload['at_hash'], whole.subarray(0, whole.length / 2).toString('base64url'))
 
         const metadata = (await server.send('/.well-known/openid-configuration')).json()
@@ -55,20 +44,62 @@ describe('a zone that signs', () => {
     })
   }
 
+  const symmetric = ['HS256', 'HS384', 'HS512'] as const
+  for (const alg of symmetric) {
+    for (const mode of MODES) {
+      it(`with ${alg}: who shares the secret can verify, at_hash fits, and discovery does not promise it, ${mode}`, async () => {
+        const server = await startServer({ mode, config: keysConfig(alg) })
+        try {
+          const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
+          const options = { algorithms: [alg], currentDate: server.clock.now() }
+          const { protectedHeader, payload } = await jwtVerify(token, signerOf(KEYS[alg]), options)
+          assert.deepEqual([protectedHeader.alg, protectedHeader.kid], [alg, 'key'])
+          assert.equal(payload['cid'], 'service')
+          await assert.rejects(jwtVerify(token, Buffer.from('x'.repeat(64)), options))
+          assert.ok(await isAlive(server, token))
+
+          const tokens = await passwordTokens(server)
+          const { payload: claims } = await jwtVerify(tokens.id_token, signerOf(KEYS[alg]), options)
+          const whole = createHash(hashOf(alg)).update(tokens.access_token).digest()
+          const half = mode === 'standard' ? whole.subarray(0, whole.length / 2).toString('base64url') : undefined
+          assert.equal(claims['at_hash'], half)
+
+          // HS256 in discovery means the client's secret (OpenID Connect Core §10.1); UAA lists it all the same.
+          const metadata = (await server.send('/.well-known/openid-configuration')).json()
+          const listed = mode === 'standard' ? ['RS256'] : ['RS256', 'HS256']
+          assert.deepEqual(metadata['id_token_signing_alg_values_supported'], listed)
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+        }
+      })
+    }
+  }
+
+  it('keeps a shared secret encrypted, and no public half of it', async () => {
+    const server = await startServer({ config: keysConfig('HS256') })
+    try {
+      const [record] = await server.store.keys.list('svc')
+      assert.deepEqual([record?.publicKey, record?.algorithm], [undefined, 'HS256'])
+      const secret = 'secret' in KEYS.HS256 ? KEYS.HS256.secret : assert.fail()
+      assert.ok(!JSON.stringify(record).includes(secret))
+    } finally {
+      await server.stop()
+    }
+  })
+
   it('chooses the key by its id, so that tokens outlive a change of the active one', async () => {
     const database = await freshDatabase('sqlite')
-    const old = { alg: 'RS256', pem: rsa }
-    const next = { alg: 'ES256', pem: ALGORITHMS.ES256.pem }
     try {
       const before = await startServer({
         database: database.url,
-        config: { signing_keys: { active: 'old', keys: { old } } },
+        config: { signing_keys: { active: 'old', keys: { old: RS256 } } },
       })
       const { access_token: first } = tokensOf(await before.token(FORM, { basic: SERVICE }))
       await before.stop()
       const server = await startServer({
         database: database.url,
-        config: { signing_keys: { active: 'next', keys: { old, next } } },
+        config: { signing_keys: { active: 'next', keys: { old: RS256, next: ES256 } } },
       })
       try {
         const { access_token: second } = tokensOf(await server.token(FORM, { basic: SERVICE }))
@@ -92,7 +123,7 @@ describe('a zone that signs', () => {
 describe('a zone whose keys only verify', () => {
   for (const mode of MODES) {
     it(`issues nothing and says why only where UAA does (C11), ${mode}`, async () => {
-      const server = await startServer({ mode, config: keys('RS256') })
+      const server = await startServer({ mode, config: keysConfig('RS256') })
       try {
         const [{ sealedPrivateKey: _, ...verifying } = assert.fail()] = await server.store.keys.list('svc')
         await server.store.keys.save('svc', verifying)

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
 const FOLDER = join(import.meta.dirname, '../../assets')
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
 
 for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
   const path = new URL(base).pathname.replace(/\/$/, '')
@@ -22,7 +27,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
         const answer = await server.send(`${path}/resources/${name}`)
         assert.equal(answer.status, 200, name)
         assert.equal(answer.text, readFileSync(join(FOLDER, name), 'utf8'), name)
-        assert.match(String(answer.headers['content-type']), name.endsWith('.css') ? /^text\/css/ : /^image\/svg\+xml/)
+        assert.equal(answer.headers['content-type'], TYPES[extname(name)], name)
         assert.equal(answer.headers['cache-control'], 'public, max-age=31536000, immutable')
         assert.equal(answer.headers['set-cookie'], undefined)
       }

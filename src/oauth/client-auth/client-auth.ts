@@ -1,5 +1,6 @@
 // Who is the client that calls? Each method of client authentication is one file and one entry in the list below; the
 // metadata document reads the same list.
+import type { Clock } from '../../base/clock.ts'
 import type { Passwords } from '../../base/passwords.ts'
 import { digest } from '../../base/secrets.ts'
 import type { SecretMemory } from '../../base/secrets.ts'
@@ -8,11 +9,14 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
+import type { ForeignKeys } from '../../token/foreign-keys.ts'
 import type { Params } from '../params.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import { none } from './none.ts'
+import { privateKeyJwt } from './private-key-jwt.ts'
 
 /** The parts of a request that can carry a credential. */
 export interface ClientAuthRequest {
@@ -31,10 +35,17 @@ export interface AuthenticatingEndpoint {
   readonly allowsAssertion: boolean
 }
 
-/** A credential as it was sent, not yet verified. */
-export interface Credential {
+/** A proof of who the client is, as it was sent and not yet verified. */
+export interface Attempt {
+  /** Whom the client says to be. */
   readonly clientId: string
-  readonly secret: string
+  /** What tokens say in `client_auth_method` after a success; undefined for a real secret. */
+  readonly claim: 'none' | 'private_key_jwt' | undefined
+  /**
+   * Whether the proof is the client's. Takes as long without a client, and then answers false. Throws `invalid_client`
+   * where a method has another description than that of bad credentials.
+   */
+  verify(client: Client | undefined, zone: Zone, deps: ClientAuthDeps): Promise<boolean>
 }
 
 /** What the methods may use. */
@@ -42,25 +53,34 @@ export interface ClientAuthDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly memory: SecretMemory
+  readonly foreignKeys: ForeignKeys
+  readonly clock: Clock
+  readonly urls: Urls
+  readonly behaviour: Behaviour
 }
 
 /** One method of client authentication (RFC 6749 §2.3, OpenID Connect Core §9). */
 export interface ClientAuthMethod {
   /** Its name in `token_endpoint_auth_methods_supported`. */
   readonly name: string
-  /** The credential of this method, or undefined when the request carries none. Throws for a malformed one. */
-  read(request: ClientAuthRequest): Credential | undefined
-  /** Whether the credential is the client's. */
-  verify(credential: Credential, client: Client, deps: ClientAuthDeps): Promise<boolean>
+  /** Whether the request uses it, well or badly. */
+  recognises(request: ClientAuthRequest): boolean
+  /** What was sent, of a request that uses the method. Throws `invalid_client` for what is malformed. */
+  read(request: ClientAuthRequest): Attempt
 }
 
-/** Every method; discovery lists them in this order. */
-export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [clientSecretBasic, clientSecretPost, none]
+/** Every method; discovery lists them in this order, and where two are lenient neighbours the earlier one wins. */
+export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [
+  clientSecretBasic,
+  clientSecretPost,
+  privateKeyJwt,
+  none,
+]
 
 /** A client that proved who it is. */
 export interface AuthenticatedClient {
   readonly client: Client
-  /** The claim `client_auth_method`: `none` without a real secret, else absent. */
+  /** The claim `client_auth_method`: how the client proved it, unless it was by a real secret. */
   readonly claim?: string
 }
 
@@ -76,33 +96,35 @@ export const basicChallenge = ({ clientRealm }: Service, failure?: string): stri
 
 /** A wrong secret looks and lasts the same whether or not there is such a client. */
 export function createClientAuthenticator(
-  deps: ClientAuthDeps & { service: Service; behaviour: Behaviour; audit: Audit },
+  deps: ClientAuthDeps & { service: Service; audit: Audit },
 ): ClientAuthenticator {
-  const { store, passwords, behaviour, audit } = deps
+  const { store, behaviour, audit } = deps
   const realm = basicChallenge(deps.service)
   // UAA: the header says "Bad credentials" whatever the body says.
   const challenge = basicChallenge(deps.service, 'Bad credentials')
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 
-  function choose(request: ClientAuthRequest): { method: ClientAuthMethod; credential: Credential } | undefined {
-    let found: { method: ClientAuthMethod; credential: Credential } | undefined
+  /** The refusal with the challenge of client authentication; anything else that was thrown is thrown on. */
+  function challenged(cause: unknown): OAuthError {
+    if (!(cause instanceof OAuthError)) throw cause
+    return new OAuthError('invalid_client', cause.message, { challenge, detail: cause.detail, cause })
+  }
+
+  function choose(request: ClientAuthRequest): Attempt | undefined {
+    let chosen: ClientAuthMethod | undefined
     for (const method of CLIENT_AUTH_METHODS) {
-      const credential = readWith(method, request)
-      if (credential && found && behaviour.refuseTwoMethods) {
+      if (!method.recognises(request)) continue
+      if (chosen) {
         // RFC 6749 §2.3: a client must not use more than one method in each request.
         throw new OAuthError('invalid_request', 'Only one method of client authentication may be used')
       }
-      if (credential) found ??= { method, credential }
+      chosen = method
+      if (!behaviour.refuseTwoMethods) break
     }
-    return found
-  }
-
-  function readWith(method: ClientAuthMethod, request: ClientAuthRequest): Credential | undefined {
     try {
-      return method.read(request)
+      return chosen?.read(request)
     } catch (cause) {
-      if (cause instanceof OAuthError) throw badClient(cause.message)
-      throw cause
+      throw challenged(cause)
     }
   }
 
@@ -121,26 +143,28 @@ export function createClientAuthenticator(
 
   return {
     async authenticate(zone, request, remoteAddress) {
-      const chosen = choose(request)
-      if (!chosen) throw await refuseBare(zone, request)
-      const { method, credential } = chosen
-      const client = await store.clients.find(zone.id, credential.clientId)
-      const proven = client
-        ? await method.verify(credential, client, deps)
-        : credential.secret !== '' && (await passwords.verifyNothing(credential.secret))
+      const attempt = choose(request)
+      if (!attempt) throw await refuseBare(zone, request)
       const zoneId = zone.id
-      if (!client || !proven) {
+      const client = await store.clients.find(zoneId, attempt.clientId)
+      let refusal: OAuthError | undefined
+      try {
+        if (!(await attempt.verify(client, zone, deps))) refusal = badClient('Bad credentials')
+      } catch (cause) {
+        refusal = challenged(cause)
+      }
+      if (!client || refusal) {
         // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
-        const principal = client?.clientId ?? digest(credential.clientId)
+        const principal = client?.clientId ?? digest(attempt.clientId)
         audit({ type: 'ClientAuthenticationFailure', zoneId, principal, remoteAddress })
-        throw badClient('Bad credentials')
+        throw refusal ?? badClient('Bad credentials')
       }
       const named = request.params.get('client_id')
       if (named !== undefined && named !== client.clientId) {
         throw badClient('Given client ID does not match authenticated client')
       }
       audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress })
-      return credential.secret === '' ? { client, claim: 'none' } : { client }
+      return attempt.claim === undefined ? { client } : { client, claim: attempt.claim }
     },
   }
 }

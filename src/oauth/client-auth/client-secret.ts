@@ -1,37 +1,46 @@
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { ClientAuthDeps, ClientAuthMethod, Credential } from './client-auth.ts'
+import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './client-auth.ts'
 
 /** A secret in the Authorization header (RFC 6749 §2.3.1, RFC 7617). */
 export const clientSecretBasic: ClientAuthMethod = {
   name: 'client_secret_basic',
-  read({ authorization }) {
-    if (authorization === undefined || !isBasic(authorization)) return undefined
+  recognises: ({ authorization }) => authorization !== undefined && isBasic(authorization),
+  read({ authorization = '' }) {
     const encoded = authorization.slice('basic '.length).trim()
     // Buffer.from skips characters outside the alphabet, so a malformed header could become a valid credential.
     if (!BASE64.test(encoded)) throw badHeader('Failed to decode basic authentication token')
     const text = utf8(Buffer.from(encoded, 'base64'))
     const colon = text.indexOf(':')
     if (colon < 0) throw badHeader('Invalid basic authentication token')
-    return { clientId: urlDecode(text.slice(0, colon)), secret: urlDecode(text.slice(colon + 1)) }
+    return secretAttempt(urlDecode(text.slice(0, colon)), urlDecode(text.slice(colon + 1)))
   },
-  verify: verifySecret,
 }
 
 /** A secret in the body (RFC 6749 §2.3.1). */
 export const clientSecretPost: ClientAuthMethod = {
   name: 'client_secret_post',
-  read({ authorization, params }) {
-    // Beside Basic it is a second method, which the caller judges; another scheme speaks of somebody else.
-    if (authorization !== undefined && !isBasic(authorization)) return undefined
-    const secret = params.raw('client_secret')
-    return secret === undefined ? undefined : { clientId: params.get('client_id') ?? '', secret }
-  },
-  verify: verifySecret,
+  recognises: ({ authorization, params }) =>
+    speaksForItself(authorization) && params.raw('client_secret') !== undefined,
+  read: ({ params }) => secretAttempt(params.get('client_id') ?? '', params.raw('client_secret') ?? ''),
 }
 
+/**
+ * Whether a form's credentials count beside this Authorization header: beside Basic they are a second method, which the
+ * caller judges; another scheme speaks of somebody else.
+ */
+export const speaksForItself = (authorization: string | undefined): boolean =>
+  authorization === undefined || isBasic(authorization)
+
+/** With an empty secret anybody can come, and tokens say so. */
+const secretAttempt = (clientId: string, secret: string): Attempt => ({
+  clientId,
+  claim: secret === '' ? 'none' : undefined,
+  verify: (client, _, deps) => (client ? verifySecret(secret, client, deps) : deps.passwords.verifyNothing(secret)),
+})
+
 /** Either secret of the client will do; a slow hash is computed once for each secret, not for each request. */
-async function verifySecret({ secret }: Credential, client: Client, deps: ClientAuthDeps): Promise<boolean> {
+async function verifySecret(secret: string, client: Client, deps: ClientAuthDeps): Promise<boolean> {
   const { memory, passwords, store } = deps
   if (memory.knows(client, secret)) return true
   if (client.secrets.length === 0) return passwords.verifyNothing(secret)

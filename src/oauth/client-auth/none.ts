@@ -2,21 +2,32 @@ import { isPublic } from '../../model/client.ts'
 import { isWellFormed } from '../pkce.ts'
 import type { Params } from '../params.ts'
 import type { ClientAuthMethod } from './client-auth.ts'
+import { privateKeyJwt } from './private-key-jwt.ts'
 
 /** No credential: for clients with `allowpublic`, which prove themselves by PKCE or by a rotating refresh token. */
 export const none: ClientAuthMethod = {
   name: 'none',
-  read({ authorization, params, endpoint }) {
-    const clientId = params.get('client_id')
+  recognises(request) {
+    const { authorization, params, endpoint } = request
     const bare = authorization === undefined && params.raw('client_secret') === undefined
-    return endpoint.allowsNone && bare && clientId !== undefined && carriesProof(params)
-      ? { clientId, secret: '' }
-      : undefined
+    const isNamed = params.get('client_id') !== undefined
+    return (
+      endpoint.allowsNone &&
+      bare &&
+      isNamed &&
+      !privateKeyJwt.recognises(request) &&
+      carriesProof(endpoint.path, params)
+    )
   },
-  verify: (_, client) => Promise.resolve(isPublic(client)),
+  read: ({ params }) => ({
+    clientId: params.get('client_id') ?? '',
+    claim: 'none',
+    verify: client => Promise.resolve(client !== undefined && isPublic(client)),
+  }),
 }
 
-function carriesProof(params: Params): boolean {
+function carriesProof(path: string, params: Params): boolean {
+  if (path === '/oauth/revoke') return true // RFC 7009 §2.1: the client named must be the one that the token was issued to
   switch (params.get('grant_type')) {
     case 'authorization_code':
       return params.get('code') !== undefined && isWellFormed(params.get('code_verifier') ?? '')

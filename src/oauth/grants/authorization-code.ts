@@ -10,6 +10,7 @@ import { forgetGrantAt } from '../../token/lifetimes.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { isWellFormed, verifierMatches } from '../pkce.ts'
+import { revocationEvent } from '../revocation-event.ts'
 import type { Grant, GrantDeps } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 
@@ -54,6 +55,7 @@ export const authorizationCode: Grant = {
       grantId: code.grantId,
       ...(format && { format }),
       ...(code.nonce !== undefined && { nonce: code.nonce }),
+      ...(code.azAttr && { azAttr: code.azAttr }),
       ...(clientAuthMethod !== undefined && { clientAuthMethod }),
     }
   },
@@ -79,13 +81,8 @@ async function consume({ zone, client, value }: Presented, deps: GrantDeps): Pro
     // RFC 6749 §4.1.2: the second use of a code is a theft of one of the two; everything it gave is revoked.
     const owner = (await store.clients.find(zone.id, clientId)) ?? client // not always the one that comes with the code
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, owner, now, behaviour))
-    audit({
-      type: 'TokenRevocationEvent',
-      zoneId: zone.id,
-      principal: userId,
-      clientId,
-      data: 'authorization code used twice',
-    })
+    const reason = 'authorization code used twice'
+    audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, reason }))
   }
   throw new OAuthError('invalid_grant', `Invalid authorization code: ${shown}`)
 }

@@ -7,20 +7,28 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
-import type { TokenReader } from '../../token/reader.ts'
+import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
+import type { Limits } from '../../web/limits.ts'
 import type { Params } from '../params.ts'
 
-/** A token request whose client is known. */
+/** A token request whose caller is known. */
 export interface GrantRequest {
   readonly zone: Zone
   readonly client: Client
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client proved a real secret. */
   readonly clientAuthMethod?: string | undefined
+  /** The token of the user who calls; present for grants with the caller `user-token`, and only there. */
+  readonly bearer?: VerifiedToken | undefined
   readonly remoteAddress?: string | undefined
+  /** How it came, and what the caller accepts: a few ways of the reference system depend on them. */
+  readonly method?: string
+  readonly accept?: string | undefined
 }
 
 /** What grants may use. */
@@ -31,8 +39,11 @@ export interface GrantDeps {
   readonly clock: Clock
   readonly random: Random
   readonly service: Service
+  readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly settings: TokenSettings
   readonly audit: Audit
+  readonly limits: Limits
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
 }
 
@@ -41,6 +52,8 @@ export interface Grant {
   readonly type: string
   /** Who calls: a client that authenticates, or a user by a token. */
   readonly caller: 'client' | 'user-token'
+  /** False keeps out of discovery what this server cannot conclude yet. */
+  readonly isListed?: false
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
 

@@ -1,72 +1,40 @@
 import type { NoProvider } from '../../identity/identity.ts'
-import type { SignInRefusal } from '../../identity/source.ts'
-import type { Refusal } from '../../model/compatibility.ts'
+import type { Authorization } from '../../model/authorization.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { parseScope, userScopes } from '../../model/scopes.ts'
-import type { Service } from '../../model/service.ts'
-import { basicChallenge } from '../client-auth/client-auth.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
-import type { Grant, GrantDeps } from './grant.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
+import { authorizeByPasscode, bringsPasscode } from './passcode.ts'
+import { authorizeFor, refusal, refused } from './resource-owner.ts'
 
-/** A client that was told the person's password (RFC 6749 §4.3); all scopes count as approved. */
+/** A client that was told the person's password (RFC 6749 §4.3), or a passcode in its place. */
 export const password: Grant = {
   type: 'password',
   caller: 'client',
-  async authorize({ zone, client, params, clientAuthMethod, remoteAddress }, deps) {
-    const { behaviour, identity, random } = deps
-    const userName = params.get('username')
-    const typed = params.get('password')
-    if (userName === undefined) throw refusal(behaviour.missingPassword, 'No username supplied', deps.service)
-    if (typed === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', deps.service)
-    const format = tokenFormatOf(params)
-    const { origin } = parseLoginHint(params.get('login_hint'))
-    const result = await identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress })
-    if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
-    if (result.outcome === 'refused') throw refused(result.reason, deps)
-    const { user, amr } = result
-    return {
-      zone,
-      client,
-      grantType: 'password',
-      subject: { kind: 'user', user, amr, authenticatedAt: deps.clock.now() },
-      scopes: userScopes(client, parseScope(params.get('scope')), await deps.groupsOf(zone, user), behaviour),
-      tokens: ['access_token', 'refresh_token', 'id_token'],
-      grantId: random.hex(16),
-      ...(format && { format }),
-      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
-    }
-  },
+  authorize: (request, deps) =>
+    bringsPasscode(request, deps) ? authorizeByPasscode(request, deps) : authorizeByPassword(request, deps),
 }
 
-/** UAA: a person is refused where clients are, and is challenged like one. See docs/compatibility.md, C11. */
-function refusal(to: Refusal, description: string, service: Service): OAuthError {
-  switch (to.status) {
-    case 401:
-      return new OAuthError(to, description, { challenge: basicChallenge(service, description) })
-    case 403:
-      return new OAuthError(to, description, { challenge: basicChallenge(service) })
-    default:
-      return new OAuthError(to, description)
+async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Promise<Authorization> {
+  const { zone, client, params, remoteAddress } = request
+  const { behaviour, identity, limits, service } = deps
+  const userName = params.get('username')
+  const typed = params.get('password')
+  if (userName === undefined) throw refusal(behaviour.missingPassword, 'No username supplied', service)
+  if (typed === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
+  const format = tokenFormatOf(params)
+  const { origin } = parseLoginHint(params.get('login_hint'))
+  const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
+  limits.wrongPasswords.check(caller)
+  const result = await identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress })
+  if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
+  if (result.outcome === 'refused') {
+    limits.wrongPasswords.count(caller)
+    throw refused(result.reason, deps)
   }
-}
-
-function refused(reason: SignInRefusal, { behaviour, service }: GrantDeps): OAuthError {
-  switch (reason) {
-    case 'bad-credentials':
-      return refusal(behaviour.badCredentials, 'Bad credentials', service)
-    case 'account-locked': {
-      const description = 'Your account has been locked because of too many failed attempts to login.'
-      return refusal(behaviour.signInRefused, description, service)
-    }
-    case 'account-not-verified':
-      return refusal(behaviour.unverifiedAccount, 'Account not verified', service)
-    case 'password-change-required':
-      return refusal(behaviour.signInRefused, 'password change required', service)
-    case 'provider-disabled':
-      return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)
-  }
+  return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 
 const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {

@@ -12,7 +12,8 @@ import { forgetGrantAt } from '../../token/lifetimes.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
-import { unapprovedScopes } from '../standing-approvals.ts'
+import { revocationEvent } from '../revocation-event.ts'
+import { approvalProblem } from '../standing-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 
@@ -32,23 +33,22 @@ export const refreshToken: Grant = {
       throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
     }
     if (!user) throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.')
-    if (token.stored?.usedAt) throw await reused(zone, token, deps)
+    if (token.stored?.usedAt && !mayHaveLostTheAnswer(token.stored.usedAt, deps)) throw await reused(zone, token, deps)
     checkProof(token, request, user, deps)
+    checkOfflineScope(token, deps)
 
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const scopes = narrow(token.scopes, parseScope(params.get('scope')))
     checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
-    const missing = await unapprovedScopes(zone, token, scopes, deps)
-    if (missing.length > 0) {
-      const description = `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`
-      throw new OAuthError(behaviour.badRefreshToken, description)
-    }
+    const unapproved = await approvalProblem(zone, token, scopes, deps)
+    if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
 
-    const rotate = rotatesRefreshTokens(zone, client)
+    const rotate = token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client)
     if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(zone, token, deps)
     const {
       amr,
       auth_time: authTime,
+      az_attr: azAttr,
       grant_id: grantId,
       grant_type: grantType,
       sid,
@@ -68,7 +68,9 @@ export const refreshToken: Grant = {
         ...(typeof sid === 'string' && { sessionId: sid }),
       },
       scopes,
-      tokens: ['access_token', 'refresh_token', 'id_token'],
+      tokens: GRANTS_WITH_ID_TOKEN.has(String(grantType))
+        ? ['access_token', 'refresh_token', 'id_token']
+        : ['access_token', 'refresh_token'],
       revocable: token.stored !== undefined,
       refreshed: {
         value,
@@ -79,9 +81,25 @@ export const refreshToken: Grant = {
       },
       ...(format && { format }),
       ...(typeof grantId === 'string' && { grantId }),
+      ...(isTextRecord(azAttr) && { azAttr }),
       ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
     }
   },
+}
+
+/** The grants after which a person signed in to this very client; an ID token tells of nothing else. */
+const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit'])
+
+const isTextRecord = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')
+
+/** Within the first second a second use is one of two at once, and later than this nobody waits for an answer. */
+const GRACE = { fromSeconds: 1, toSeconds: 30 }
+
+/** Whether a used token may come once more: where the family is watched, a client that got no answer is not a thief. */
+function mayHaveLostTheAnswer(usedAt: Date, { clock, behaviour }: GrantDeps): boolean {
+  const seconds = (clock.now().getTime() - usedAt.getTime()) / 1000
+  return behaviour.revokeReusedFamily && seconds >= GRACE.fromSeconds && seconds <= GRACE.toSeconds
 }
 
 /** The reader speaks of tokens in general; here the refusal is the grant's (row C11). */
@@ -102,6 +120,10 @@ async function takeOutOfUse(
 ): Promise<boolean> {
   const now = deps.clock.now()
   const idDigest = digest(String(claims['jti']))
+  if (stored?.usedAt) {
+    const { usedAt, grantId } = stored
+    return grantId !== undefined && deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now)
+  }
   if (stored) return deps.store.tokens.use(zone.id, idDigest, now)
   // A JWT from before rotation was switched on has no row: it gets one that says it was used.
   const used = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
@@ -121,13 +143,9 @@ async function reused(zone: Zone, token: VerifiedToken, deps: GrantDeps): Promis
   if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
     // Longer than the refresh token itself: an access token of its last hour outlives it.
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, token.client, clock.now(), behaviour))
-    audit({
-      type: 'TokenRevocationEvent',
-      zoneId: zone.id,
-      principal: token.user?.id ?? token.client.clientId,
-      clientId: token.client.clientId,
-      data: 'refresh token used twice',
-    })
+    const { clientId } = token.client
+    const reason = 'refresh token used twice'
+    audit(revocationEvent(zone.id, { clientId, userId: token.user?.id, caller: clientId, reason }))
   }
   return new OAuthError(behaviour.badRefreshToken, 'The token expired, was revoked, or the token ID is incorrect.')
 }
@@ -140,6 +158,13 @@ function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { b
   if (request.clientAuthMethod === 'none' && token.claims['client_auth_method'] !== 'none') {
     throw new OAuthError(behaviour.badRefreshToken, 'Refresh without client authentication not allowed.')
   }
+}
+
+/** Only where the configuration demands the scope of whoever refreshes. */
+function checkOfflineScope({ scopes }: VerifiedToken, { behaviour, service, settings }: GrantDeps): void {
+  const scope = service.scope('offline_token')
+  if (!settings.restrictRefresh || scopes.includes(scope)) return
+  throw new OAuthError(behaviour.offlineScopeMissing, `Expected scope ${scope} is missing`, { extra: { scope } })
 }
 
 function checkStillHeld(client: Client, user: UserGroups, granted: readonly string[], { behaviour }: GrantDeps): void {

@@ -1,0 +1,35 @@
+// Copies the text of an element. A button that names one is hidden in the page and shown here: without script there is
+// nothing to press, and the text is selected by a click on it.
+
+/** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
+async function CopyToClipboard(id) {
+  const element = document.getElementById(id)
+  if (!element) return false
+  try {
+    await navigator.clipboard.writeText(element.textContent)
+    return true
+  } catch {
+    // Over plain http there is no clipboard to write to, but what is selected can be copied; and it stays selected.
+    window.getSelection().selectAllChildren(element)
+    return document.execCommand('copy')
+  }
+}
+
+for (const button of document.querySelectorAll('button[data-copies]')) {
+  const label = button.textContent
+  const status = document.getElementById('copystatus')
+  let back
+
+  const press = async () => {
+    const copied = await CopyToClipboard(button.dataset.copies)
+    button.textContent = copied ? 'Copied' : 'Selected, now copy it'
+    status.textContent = copied ? 'The code is copied.' : 'The code is selected. Copy it by hand.'
+    clearTimeout(back)
+    back = setTimeout(() => {
+      button.textContent = label
+      status.textContent = ''
+    }, 4000)
+  }
+  button.addEventListener('click', () => void press())
+  button.hidden = false
+}

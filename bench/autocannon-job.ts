@@ -1,0 +1,25 @@
+// The load where wrk is not installed, in a process of its own. Usage: node bench/autocannon-job.ts FILE  (the job, JSON)
+import { readFileSync } from 'node:fs'
+import autocannon from 'autocannon'
+import type { HttpRequest } from './requests.ts'
+
+const job: { request: HttpRequest; seconds: number; connections: number } = JSON.parse(
+  readFileSync(process.argv[2] ?? '', 'utf8'),
+)
+const { url, method, headers, body, bodies } = job.request
+const result = await autocannon({
+  url,
+  connections: job.connections,
+  duration: job.seconds,
+  requests: [
+    {
+      method,
+      headers,
+      ...(body !== undefined && { body }),
+      ...(bodies && {
+        setupRequest: request => ({ ...request, body: bodies[Math.floor(Math.random() * bodies.length)] ?? '' }),
+      }),
+    },
+  ],
+})
+process.stdout.write(JSON.stringify(result))

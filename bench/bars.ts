@@ -1,0 +1,67 @@
+// The bars of decision 0010, and how a run stands to them.
+import { inMegabytes, number } from './markdown.ts'
+import { delayOf } from './purge.ts'
+import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
+import type { Results } from './results.ts'
+import type { ServerName } from './servers.ts'
+import { NPM_START } from './startup.ts'
+import { INTROSPECTION_ROWS } from './workloads.ts'
+
+/** A requirement beside what was measured; `pass` is undefined when it was not measured. */
+export interface Bar {
+  readonly name: string
+  readonly value: string
+  readonly bar: string
+  readonly pass: boolean | undefined
+}
+
+/** Every bar of decision 0010, in the report's order. */
+export function judge(results: Results): Bar[] {
+  const ratio = (workload: string, to: ServerName): number | undefined =>
+    ratioOf(findCell(results, workload, 'latchkey'), findCell(results, workload, to))
+  const rs256 = 'client_credentials RS256'
+  const es256 = 'client_credentials ES256'
+  const opaque = 'client_credentials opaque'
+  const [many, few] = INTROSPECTION_ROWS
+  const start = results.startups?.find(({ how }) => how === NPM_START)
+  const { growth, purge } = results
+  const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
+
+  return [
+    atLeast(`${es256}, of hello`, ratio(es256, 'hello'), 0.22),
+    atLeast(`${rs256}, of cores x openssl rsa2048`, shareOfLimit(results, rs256, 'latchkey'), 0.65),
+    atLeast(`${rs256}, of oidc-provider`, ratio(rs256, 'oidc-provider'), 1.7),
+    atLeast(`${es256}, of oidc-provider`, ratio(es256, 'oidc-provider'), 2.5),
+    atLeast(`${opaque} (SQLite), of oidc-provider (memory)`, ratio(opaque, 'oidc-provider'), 1.4),
+    atMost('ready after npm start, second and later, ms', start && median(start.later), 1000),
+    atMost('resident memory idle, MB', inMegabytes(start?.idleBytes), 110),
+    atMost(
+      `memory after ${growth?.tokens ?? 'many'} JWTs, more than after the first 1000, MB`,
+      inMegabytes(growthBytes),
+      30,
+    ),
+    atMost('tables grown by those JWTs', growth?.grown.length, 0),
+    atLeast(
+      `${many}, of ${few}`,
+      ratioOf(findCell(results, many, 'latchkey'), findCell(results, few, 'latchkey')),
+      0.9,
+    ),
+    atMost(
+      `p99 while ${purge?.expired ?? 'many'} expired tokens are purged, above that of other times, ms`,
+      purge && delayOf(purge),
+      50,
+    ),
+  ]
+}
+
+function atLeast(name: string, value: number | undefined, bar: number): Bar {
+  return { name, value: number(value, 2), bar: `>= ${bar}`, pass: value === undefined ? undefined : value >= bar }
+}
+
+function atMost(name: string, value: number | undefined, bar: number): Bar {
+  return { name, value: number(value, 0), bar: `<= ${bar}`, pass: value === undefined ? undefined : value <= bar }
+}
+
+function difference(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one - other
+}

@@ -1,0 +1,187 @@
+// A person with a browser: signs in at a server's own pages, keeps cookies, and brings codes back. And the one way in
+// which the driver sends anything.
+import { createHash, randomBytes } from 'node:crypto'
+import { Agent, request as httpRequest } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { BenchClient } from './accounts.ts'
+import { CONNECTIONS } from './requests.ts'
+import type { Endpoints } from './requests.ts'
+
+/** Browsers or programs that run their flow over and over, each waiting for its own answer. */
+export const LANES = 16
+
+/** Who signs in. */
+export interface User {
+  readonly name: string
+  readonly password: string
+}
+
+/** A person who signs in to a client by authorization code. */
+export interface SignIn {
+  readonly endpoints: Endpoints
+  readonly client: BenchClient
+  readonly scope: string
+  readonly user: User
+  readonly redirectUri: string
+}
+
+/** What a server answered, whatever it was. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A browser keeps cookies between requests; a program has none. */
+export type Cookies = Map<string, string>
+
+const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
+
+/** Signs in, and exchanges a code for a refresh token. */
+export async function obtainRefreshToken(person: SignIn): Promise<string> {
+  const cookies: Cookies = new Map()
+  await signIn(person, cookies)
+  const answer = await post(person.endpoints.token, await obtainCode(person, cookies), person.client)
+  const { refresh_token: token }: { refresh_token?: unknown } = JSON.parse(answer.body)
+  if (typeof token !== 'string') throw new Error(`no refresh token: ${describe(person.endpoints.token, answer)}`)
+  return token
+}
+
+/**
+ * Authorization request with PKCE and redirect with a code, in a browser that signed in before. Answers the fields of the
+ * code's exchange.
+ */
+export async function obtainCode(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
+  const { redirectUri } = person
+  const { url, verifier, state } = authorizationRequest(person)
+  const answer = await send('GET', url, { accept: 'text/html', cookies })
+  const { location = '' } = answer.headers
+  if (!location.startsWith(redirectUri)) throw new Error(`no code without a login: ${describe(url, answer)}`)
+  const { searchParams } = new URL(location)
+  const code = searchParams.get('code')
+  if (!code || searchParams.get('state') !== state) throw new Error(`no code: ${location}`)
+  return { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }
+}
+
+/** Posts a form, with the client's credentials where it has a secret. */
+export function post(url: string, fields: Record<string, string>, client?: BenchClient): Promise<Answer> {
+  return send('POST', url, {
+    accept: 'application/json',
+    ...(client && { authorization: `Basic ${btoa(`${client.id}:${client.secret}`)}` }),
+    body: new URLSearchParams(fields).toString(),
+  })
+}
+
+function authorizationRequest(person: SignIn): { url: string; verifier: string; state: string } {
+  const verifier = randomBytes(32).toString('base64url')
+  const state = randomBytes(8).toString('base64url')
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: person.client.id,
+    redirect_uri: person.redirectUri,
+    scope: person.scope,
+    state,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  return { url: `${person.endpoints.authorization}?${query.toString()}`, verifier, state }
+}
+
+/** Follows redirects from an authorization request to the code, filling in the login form on the way if there is one. */
+export async function signIn(person: SignIn, cookies: Cookies): Promise<void> {
+  let { url } = authorizationRequest(person)
+  let fields: Record<string, string> | undefined
+  for (let hop = 0; hop < 12; hop += 1) {
+    const options = { accept: 'text/html', cookies, ...(fields && { body: new URLSearchParams(fields).toString() }) }
+    const answer = await send(fields ? 'POST' : 'GET', url, options)
+    fields = undefined
+    const { location } = answer.headers
+    if (location?.startsWith(person.redirectUri)) return
+    if (location) {
+      url = new URL(location, url).href
+      continue
+    }
+    const form = loginForm(answer.body)
+    if (!form) throw new Error(`no login form: ${describe(url, answer)}`)
+    url = new URL(form.action, url).href
+    fields = { ...form.hidden, username: person.user.name, password: person.user.password }
+  }
+  throw new Error('signing in leads round in circles')
+}
+
+/** The form of a page that asks for a password: where it is sent, and its hidden fields. */
+function loginForm(page: string): { action: string; hidden: Record<string, string> } | undefined {
+  for (const [, attributes = '', content = ''] of page.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)) {
+    if (!/name="password"/.test(content)) continue
+    const hidden: Record<string, string> = {}
+    for (const [input] of content.matchAll(/<input\b[^>]*type="hidden"[^>]*>/g)) {
+      const name = attribute(input, 'name')
+      if (name !== undefined) hidden[name] = attribute(input, 'value') ?? ''
+    }
+    return { action: attribute(attributes, 'action') ?? '', hidden }
+  }
+  return undefined
+}
+
+function attribute(tag: string, name: string): string | undefined {
+  const entities: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&#39;': "'", '&lt;': '<', '&gt;': '>' }
+  const value = new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
+  return value?.replace(/&(?:amp|quot|#39|lt|gt);/g, entity => entities[entity] ?? entity)
+}
+
+interface SendOptions {
+  readonly accept: string
+  readonly authorization?: string
+  readonly cookies?: Cookies
+  readonly body?: string
+}
+
+function send(method: string, url: string, { accept, authorization, cookies, body }: SendOptions): Promise<Answer> {
+  const headers: Record<string, string | number> = { accept }
+  if (authorization) headers.authorization = authorization
+  if (cookies?.size) headers.cookie = Array.from(cookies, pair => pair.join('=')).join('; ')
+  if (body !== undefined) {
+    headers['content-type'] = 'application/x-www-form-urlencoded'
+    headers['content-length'] = Buffer.byteLength(body)
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(url, { method, headers, agent, timeout: 10_000 }, response => {
+      if (cookies) keepCookies(cookies, response.headers['set-cookie'])
+      text(response).then(
+        content => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: content }),
+        reject,
+      )
+    })
+    outgoing.once('timeout', () => outgoing.destroy(new Error(`${url} does not answer`)))
+    outgoing.once('error', reject)
+    outgoing.end(body)
+  })
+}
+
+/** Paths are not looked at: no server of a run sets one name twice. */
+function keepCookies(cookies: Cookies, lines: readonly string[] = []): void {
+  for (const line of lines) {
+    const [pair = '', ...attributes] = line.split(';')
+    const equals = pair.indexOf('=')
+    const name = pair.slice(0, equals).trim()
+    if (attributes.some(hasPassed)) cookies.delete(name)
+    else cookies.set(name, pair.slice(equals + 1))
+  }
+}
+
+function hasPassed(attribute: string): boolean {
+  const [name = '', value = ''] = attribute.trim().split('=')
+  if (name.toLowerCase() === 'max-age') return Number(value) <= 0
+  return name.toLowerCase() === 'expires' && Date.parse(value) < Date.now()
+}
+
+/** Closes the connections that are kept alive. */
+export function hangUp(): void {
+  agent.destroy()
+}
+
+/** What to say of an answer that is not the expected one. */
+export function describe(url: string, { status, headers, body }: Answer): string {
+  return `${url} answers ${status} ${headers.location ?? ''} ${body.slice(0, 500)}`
+}

@@ -1,0 +1,82 @@
+// What a run has measured, and the ratios in it. Pure, so that a saved run can be looked at again.
+import type { Growth } from './growth.ts'
+import type { Limits } from './limits.ts'
+import type { Sample } from './load.ts'
+import type { Purge } from './purge.ts'
+import type { ServerName } from './servers.ts'
+import type { Startup } from './startup.ts'
+import { WORKLOADS } from './workloads.ts'
+
+/** One workload on one server, a sample for each round; `failure` is why there are no more. */
+export interface Cell {
+  readonly workload: string
+  readonly server: ServerName
+  readonly samples: readonly Sample[]
+  readonly failure?: string
+}
+
+/** The database of a row that starts with stored tokens. */
+export interface Filled {
+  readonly workload: string
+  readonly rows: number
+  readonly bytes: number
+  /** How long it took to fill it. */
+  readonly seconds: number
+}
+
+/** All that a run has measured. */
+export interface Results {
+  /** What it ran on, as pairs of a name and a value. */
+  readonly machine: readonly (readonly [string, string])[]
+  readonly tool: string
+  readonly rounds: number
+  readonly seconds: number
+  /** One for each round. */
+  readonly limits: readonly Limits[]
+  readonly cells: readonly Cell[]
+  /** The databases that were filled before the first round. */
+  readonly filled: readonly Filled[]
+  /** Undefined when left out by --only. */
+  readonly startups: readonly Startup[] | undefined
+  readonly growth: Growth | undefined
+  readonly purge: Purge | undefined
+}
+
+/** The middle value, or the mean of the two in the middle. Undefined for none. */
+export function median(values: readonly number[]): number | undefined {
+  const sorted = [...values].sort((a, b) => a - b)
+  const upper = sorted[Math.floor(sorted.length / 2)]
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1]
+  return upper === undefined || lower === undefined ? undefined : (upper + lower) / 2
+}
+
+/** The cell, unless it failed. */
+export function findCell(results: Results, workload: string, server: ServerName): Cell | undefined {
+  const found = results.cells.find(cell => cell.workload === workload && cell.server === server)
+  return found?.failure === undefined ? found : undefined
+}
+
+/** Round by round, so that a slow moment of the machine is in both figures. */
+export function ratioOf(one: Cell | undefined, other: Cell | undefined): number | undefined {
+  if (!one || !other) return undefined
+  return medianRatio(
+    one.samples.map(({ rate }) => rate),
+    other.samples.map(({ rate }) => rate),
+  )
+}
+
+/** Round by round too: the rate as a part of the row's limit. */
+export function shareOfLimit(results: Results, workload: string, server: ServerName): number | undefined {
+  const cell = findCell(results, workload, server)
+  const limit = WORKLOADS.find(({ name }) => name === workload)?.limit
+  if (!cell || !limit) return undefined
+  return medianRatio(
+    cell.samples.map(({ rate }) => rate),
+    results.limits.map(limits => limit.rate(limits)),
+  )
+}
+
+function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
+  const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))
+  return median(ratios.filter(Number.isFinite))
+}

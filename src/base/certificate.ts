@@ -1,0 +1,36 @@
+import { X509Certificate, hash } from 'node:crypto'
+
+/** An X.509 certificate with what a key document tells of it. */
+export interface Certificate {
+  /** DER. */
+  readonly raw: Buffer
+  /** SHA-1 and SHA-256 of the DER, base64url. */
+  readonly thumbprints: { readonly sha1: string; readonly sha256: string }
+  /** The certified key, SPKI PEM. */
+  readonly publicPem: string
+  readonly validFrom: Date
+  readonly validTo: Date
+}
+
+/** Reads every certificate of a PEM text, in order; undefined when one of them is none, or there is not even one. */
+export function readCertificates(pem: string): readonly Certificate[] | undefined {
+  const texts = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  // A block of another kind must not pass unseen: it may be a private key.
+  if (texts.length === 0 || texts.length !== pem.match(/-----BEGIN /g)?.length) return undefined
+  try {
+    return texts.map(readCertificate)
+  } catch {
+    return undefined // OpenSSL's reasons differ by version and help nobody
+  }
+}
+
+function readCertificate(pem: string): Certificate {
+  const { raw, publicKey, validFromDate, validToDate } = new X509Certificate(pem)
+  return {
+    raw,
+    thumbprints: { sha1: hash('sha1', raw, 'base64url'), sha256: hash('sha256', raw, 'base64url') },
+    publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    validFrom: validFromDate,
+    validTo: validToDate,
+  }
+}

@@ -1,0 +1,77 @@
+// What kind of machine an IP address leads to, by the registries of special-purpose addresses (RFC 6890 and IANA's lists).
+// Everything that is not known to be somewhere on the public internet is something else.
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/**
+ * `private` is a network that an operator may own; `never` is what no configuration of anybody leads to on purpose:
+ * link-local and multicast, reserved blocks, addresses wrapped into others, and the clouds' metadata services.
+ */
+export type AddressKind = 'public' | 'private' | 'loopback' | 'never'
+
+/** An address block and its length. */
+type Block = readonly [network: string, prefix: number]
+
+const LOOPBACK_V4: readonly Block[] = [['127.0.0.0', 8]]
+const PRIVATE_V4: readonly Block[] = [
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10], // RFC 6598: behind a provider's address translation
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+]
+const NEVER_V4: readonly Block[] = [
+  ['0.0.0.0', 8],
+  ['100.100.100.200', 32], // metadata of a cloud, inside the block of RFC 6598
+  ['168.63.129.16', 32], // the platform service of a cloud, inside a public block
+  ['169.254.0.0', 16], // link-local, and with it most metadata services
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.31.196.0', 24],
+  ['192.52.193.0', 24],
+  ['192.88.99.0', 24],
+  ['192.175.48.0', 24],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+]
+
+const LOOPBACK_V6: readonly Block[] = [['::1', 128]]
+const PRIVATE_V6: readonly Block[] = [['fc00::', 7]]
+const PUBLIC_V6: readonly Block[] = [['2000::', 3]]
+/** Exceptions of the two lists above: other addresses are inside of these, or nobody is. */
+const NEVER_V6: readonly Block[] = [
+  ['2001::', 23], // Teredo and other protocols' own
+  ['2001:db8::', 32],
+  ['2002::', 16], // 6to4
+  ['2620:4f:8000::', 48],
+  ['3fff::', 20],
+  ['fd00:ec2::254', 128], // metadata of two clouds
+  ['fd20:ce::254', 128],
+]
+
+function listOf(blocks: readonly Block[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const [network, prefix] of blocks) list.addSubnet(network, prefix, family)
+  return list
+}
+
+/** The first list that has the address decides. */
+const V4: readonly (readonly [BlockList, AddressKind])[] = [
+  [listOf(NEVER_V4, 'ipv4'), 'never'],
+  [listOf(LOOPBACK_V4, 'ipv4'), 'loopback'],
+  [listOf(PRIVATE_V4, 'ipv4'), 'private'],
+]
+const V6: readonly (readonly [BlockList, AddressKind])[] = [
+  [listOf(NEVER_V6, 'ipv6'), 'never'],
+  [listOf(LOOPBACK_V6, 'ipv6'), 'loopback'],
+  [listOf(PRIVATE_V6, 'ipv6'), 'private'],
+  [listOf(PUBLIC_V6, 'ipv6'), 'public'],
+]
+
+/** The kind of a literal address without brackets; a text that is none is `never`, and so is one with a zone id. */
+export function addressKind(address: string): AddressKind {
+  if (isIPv4(address)) return V4.find(([list]) => list.check(address, 'ipv4'))?.[1] ?? 'public'
+  if (!isIPv6(address) || address.includes('%')) return 'never'
+  return V6.find(([list]) => list.check(address, 'ipv6'))?.[1] ?? 'never'
+}

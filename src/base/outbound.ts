@@ -1,0 +1,247 @@
+// The only way out to addresses that somebody else names: key documents, metadata, other people's token endpoints. Owns
+// where a request may go and how much an answer may cost; refuses to know what is asked. A name is resolved once, every
+// address it has is judged, and the connection is made to exactly those. See docs/decisions/0013-outbound-requests.md.
+import { lookup } from 'node:dns/promises'
+import { request as overHttp } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { request as overHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
+import { isLoopbackHost } from './loopback.ts'
+import { addressKind } from './network-address.ts'
+
+/** Why a request was not made, or its answer not taken. */
+export type OutboundFailure =
+  | 'forbidden' // the address, or where it leads
+  | 'busy'
+  | 'timeout'
+  | 'unreachable'
+  | 'redirect'
+  | 'too-large'
+  | 'bad-answer'
+
+/** The one error of this file. Its message names scheme, host and port only, so that it can be logged. */
+export class OutboundError extends Error {
+  readonly failure: OutboundFailure
+  constructor(failure: OutboundFailure, message: string) {
+    super(message)
+    this.name = 'OutboundError'
+    this.failure = failure
+  }
+}
+
+/** What is sent beside the address. */
+export interface OutboundRequest {
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** JSON that somebody else answered, with the headers that say how long it is good. */
+export interface OutboundJson {
+  readonly value: unknown
+  readonly headers: Headers
+}
+
+/** Makes requests to addresses that are not ours; every failure is an `OutboundError`. */
+export interface Outbound {
+  /** The answer, read to its end, whatever its status; a redirect is a failure. */
+  fetch(address: string, request?: OutboundRequest): Promise<Response>
+  /** The JSON of an answer with status 200. */
+  getJson(address: string): Promise<OutboundJson>
+}
+
+/** Gives every address of a host name. */
+export type Resolver = (hostname: string) => Promise<readonly string[]>
+
+/** How outbound requests are limited; tests replace the resolver and the deadline. */
+export interface OutboundOptions {
+  /** Whether private networks and this machine may be reached. */
+  readonly allowPrivate: boolean
+  /** Whether this machine may be reached, and without https under a loopback name. */
+  readonly allowLoopback: boolean
+  readonly resolve?: Resolver
+  /** A signal that aborts after so many milliseconds. */
+  readonly deadline?: (milliseconds: number) => AbortSignal
+}
+
+/** From the look-up of the name to the last byte. */
+const LONGEST_MS = 5000
+const MOST_BYTES = 64 * 1024
+const MOST_AT_ONCE = 32
+/** One slow host must not take all the places. */
+const MOST_PER_HOST = 4
+
+const systemResolver: Resolver = async hostname => (await lookup(hostname, { all: true })).map(({ address }) => address)
+
+/** Requests through it share one bound on how many are under way. */
+export function createOutbound(options: OutboundOptions): Outbound {
+  const {
+    allowPrivate,
+    resolve = systemResolver,
+    deadline = milliseconds => AbortSignal.timeout(milliseconds),
+  } = options
+  const allowLoopback = options.allowLoopback || allowPrivate
+  const underWay = new Map<string, number>()
+  let total = 0
+
+  function checkUrl(address: string): URL {
+    const url = URL.canParse(address) ? new URL(address) : undefined
+    if (!url) throw new OutboundError('forbidden', 'the address is no URL')
+    const isPlain = url.protocol === 'http:' && allowLoopback && isLoopbackHost(url.hostname)
+    if (url.protocol !== 'https:' && !isPlain) {
+      throw new OutboundError('forbidden', `${url.origin}: only https is allowed`)
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new OutboundError('forbidden', `${url.origin}: the address holds credentials`)
+    }
+    return url
+  }
+
+  /** Every address of the host, all of them allowed: one that is not says that the name leads astray. */
+  async function allowedAddresses({ hostname, origin, protocol }: URL): Promise<readonly string[]> {
+    const literal = hostname.replace(/^\[|\]$/g, '')
+    const addresses = isIP(literal) === 0 ? await resolve(hostname) : [literal]
+    if (addresses.length === 0) throw new OutboundError('unreachable', `${origin}: the name has no address`)
+    for (const address of addresses) {
+      const kind = addressKind(address)
+      const isAllowed =
+        kind === 'loopback'
+          ? allowLoopback
+          : protocol === 'https:' && (kind === 'public' || (kind === 'private' && allowPrivate))
+      if (!isAllowed) throw new OutboundError('forbidden', `${origin}: leads to an address that is not allowed`)
+    }
+    return addresses
+  }
+
+  function enter({ host, origin }: URL): () => void {
+    const here = underWay.get(host) ?? 0
+    if (total >= MOST_AT_ONCE || here >= MOST_PER_HOST) {
+      throw new OutboundError('busy', `${origin}: too many requests are under way`)
+    }
+    total += 1
+    underWay.set(host, here + 1)
+    return () => {
+      total -= 1
+      const left = (underWay.get(host) ?? 1) - 1
+      if (left === 0) underWay.delete(host)
+      else underWay.set(host, left)
+    }
+  }
+
+  async function send(address: string, request: OutboundRequest): Promise<Response> {
+    const url = checkUrl(address)
+    const leave = enter(url)
+    const signal = deadline(LONGEST_MS)
+    try {
+      const addresses = await untilAborted(allowedAddresses(url), signal)
+      const incoming = await exchange(url, { request, addresses, signal })
+      return await readAnswer(url, incoming)
+    } catch (cause) {
+      if (cause instanceof OutboundError) throw cause
+      if (signal.aborted) throw new OutboundError('timeout', `${url.origin}: no complete answer in time`)
+      throw new OutboundError('unreachable', `${url.origin}: cannot be reached (${codeOf(cause)})`)
+    } finally {
+      leave()
+    }
+  }
+
+  return {
+    fetch: (address, request = {}) => send(address, request),
+    async getJson(address) {
+      const response = await send(address, { headers: { accept: 'application/json, application/jwk-set+json' } })
+      const { origin } = new URL(address)
+      if (response.status !== 200) throw new OutboundError('bad-answer', `${origin}: answered ${response.status}`)
+      try {
+        const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
+        return { value: JSON.parse(text), headers: response.headers }
+      } catch {
+        throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // its text is not ours to repeat
+      }
+    },
+  }
+}
+
+interface Exchange {
+  readonly request: OutboundRequest
+  readonly addresses: readonly string[]
+  readonly signal: AbortSignal
+}
+
+function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
+  const { method = 'GET', headers = {}, body } = request
+  const checked = addresses.map(address => ({ address, family: isIP(address) }))
+  // The name was resolved before: asking again could give another answer than the one that was judged.
+  const known: LookupFunction = (_, { all }, done) => {
+    const [first = { address: '', family: 0 }] = checked
+    if (all === true) done(null, checked)
+    else done(null, first.address, first.family)
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = (url.protocol === 'https:' ? overHttps : overHttp)(url, {
+      method,
+      headers: {
+        ...headers,
+        // A small text may unfold to a huge one: what comes compressed all the same is refused.
+        'accept-encoding': 'identity',
+        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+      },
+      agent: false, // a connection of its own: none that was opened to another address is used again
+      lookup: known,
+      signal,
+    })
+    outgoing.on('error', reject)
+    outgoing.on('response', resolve)
+    // A connection can end with neither, after a change of protocol for one.
+    outgoing.on('close', () => reject(new Error('closed without an answer')))
+    outgoing.end(body)
+  })
+}
+
+async function readAnswer({ origin }: URL, incoming: IncomingMessage): Promise<Response> {
+  try {
+    const { statusCode: status = 0, headers } = incoming
+    // Each target would have to be judged like the first, and nothing that is fetched here needs to move.
+    if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
+    const encoding = headers['content-encoding'] ?? 'identity'
+    if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
+    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${MOST_BYTES} bytes`)
+    if (Number(headers['content-length'] ?? 0) > MOST_BYTES) throw tooLarge
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of incoming) {
+      const bytes = chunk as Buffer // no encoding is set
+      size += bytes.length
+      if (size > MOST_BYTES) throw tooLarge
+      chunks.push(bytes)
+    }
+    if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)
+    return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers: headersOf(incoming) })
+  } finally {
+    incoming.destroy()
+  }
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const kept = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of [value ?? []].flat()) kept.append(name, each)
+  }
+  return kept
+}
+
+/** Stops waiting when the signal aborts; a look-up of a name cannot be ended any earlier. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const give = (): void => reject(new Error('aborted'))
+    if (signal.aborted) give()
+    signal.addEventListener('abort', give, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
+  })
+}
+
+/** Node's name of what went wrong; the message might repeat what was sent. */
+function codeOf(cause: unknown): string {
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
+  return typeof code === 'string' ? code : 'no code'
+}

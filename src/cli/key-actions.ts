@@ -1,0 +1,140 @@
+// What `latchkey keys` does to the database. A server that runs on it hears of each change as of any other.
+import { existsSync, readFileSync } from 'node:fs'
+import { addSeconds } from '../base/clock.ts'
+import { refuseForeignDatabase } from '../bootstrap.ts'
+import type { Config } from '../config.ts'
+import { behaviourOf } from '../model/compatibility.ts'
+import type { KeyMaterial } from '../model/key-material.ts'
+import { readKeyMaterial } from '../model/key-material.ts'
+import type { SigningKeyRecord } from '../model/signing-key.ts'
+import type { Zone } from '../model/zone.ts'
+import { AlreadyExists } from '../store/store.ts'
+import { generateKey } from '../token/key-generation.ts'
+import { sealedKey } from '../token/keys.ts'
+import { longestSeconds } from '../token/lifetimes.ts'
+import { CommandFailure } from './command.ts'
+import type { KeyAction } from './keys.ts'
+import type { Storage } from './storage.ts'
+import { openStorage } from './storage.ts'
+
+/** Another process may sign with the old key until it has heard of the new one. */
+const SLACK_SECONDS = 60
+
+/** Does what was told and answers the lines to print; nothing private is in them. */
+export async function runKeyAction(config: Config, zoneId: string | undefined, told: KeyAction): Promise<string> {
+  refuseMissingDatabase(config.database)
+  const storage = await openStorage(config, () => {}) // what counts for a command fails in the foreground as well
+  try {
+    await refuseForeignDatabase({ ...storage, config })
+    const zone = await storage.store.zones.find(zoneId ?? config.service)
+    if (zone === undefined) {
+      throw new CommandFailure(
+        zoneId === undefined ? 'the database is empty: start the server first' : `there is no zone ${zoneId}`,
+      )
+    }
+    const said = await act(zone, told, { ...storage, config })
+    return `${said}${table(await storage.store.keys.list(zone.id), storage.clock.now())}`
+  } finally {
+    await storage.store.close()
+  }
+}
+
+/** A mistyped path would otherwise become a database, and get a master key of its own. */
+function refuseMissingDatabase(database: string): void {
+  if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
+  const path = /^sqlite:(.+)$/.exec(database)?.[1]
+  if (path !== undefined && !existsSync(path)) {
+    throw new CommandFailure(`there is no database ${path}: start the server first`)
+  }
+}
+
+type Deps = Storage & { readonly config: Config }
+
+async function act(zone: Zone, told: KeyAction, deps: Deps): Promise<string> {
+  switch (told.action) {
+    case 'list':
+      return ''
+    case 'add':
+      return add(zone, told, deps)
+    case 'activate':
+      return activate(zone, told.keyId, deps)
+    case 'retire':
+      return retire(zone, told, deps)
+  }
+}
+
+type Told<A extends KeyAction['action']> = Extract<KeyAction, { action: A }>
+
+async function add({ id: zoneId }: Zone, told: Told<'add'>, { store, vault, clock, random }: Deps): Promise<string> {
+  const { keyId = random.hex(8), algorithm = 'RS256', pemFile } = told
+  const material = pemFile === undefined ? await generateKey(algorithm, random) : readPemFile(pemFile, told.algorithm)
+  try {
+    await store.keys.insert(
+      zoneId,
+      sealedKey({ zoneId, keyId, active: false, createdAt: clock.now() }, material, vault),
+    )
+  } catch (cause) {
+    if (cause instanceof AlreadyExists) throw new CommandFailure(`zone ${zoneId} has a key ${keyId} already`, { cause })
+    throw cause
+  }
+  return `Added ${keyId}; it does not sign yet.\n`
+}
+
+function readPemFile(path: string, algorithm: string | undefined): KeyMaterial {
+  const text = readFileSync(path, 'utf8')
+  const read = readKeyMaterial({ text, algorithm })
+  if ('problem' in read) throw new CommandFailure(`${path}: ${read.problem}`)
+  if (read.publicKey === undefined) throw new CommandFailure(`${path}: is not an unencrypted private key in PEM`)
+  return read
+}
+
+async function activate({ id: zoneId }: Zone, keyId: string, { store, clock }: Deps): Promise<string> {
+  if (await store.keys.activate(zoneId, keyId, clock.now())) return `${keyId} signs from now on.\n`
+  throw new CommandFailure(`zone ${zoneId} has no key ${keyId} that could sign`)
+}
+
+async function retire(zone: Zone, { keyId, now: atOnce }: Told<'retire'>, deps: Deps): Promise<string> {
+  const { store, clock, config } = deps
+  const now = clock.now()
+  const seconds = longestSeconds(zone, await store.clients.longestLifetimes(zone.id), behaviourOf(config.compatibility))
+  const expiresAt = atOnce ? now : addSeconds(now, seconds + SLACK_SECONDS)
+  if (await store.keys.retire(zone.id, keyId, expiresAt)) {
+    return atOnce
+      ? `${keyId} is worth nothing from now on, and neither is any token that it signed.\n`
+      : `${keyId} is retired; it verifies until the last token that it may have signed has expired.\n`
+  }
+  const isThere = (await store.keys.list(zone.id)).some(key => key.keyId === keyId)
+  throw new CommandFailure(
+    isThere ? `${keyId} is the key that signs: activate another one first` : `zone ${zone.id} has no key ${keyId}`,
+  )
+}
+
+/** The keys as aligned lines, under a line of titles. */
+function table(keys: readonly SigningKeyRecord[], now: Date): string {
+  const rows = keys.map(key => [
+    key.keyId.replace(/[^\x20-\x7e]/g, '?'), // a key id of the zone API may hold anything
+    key.algorithm,
+    stateOf(key, now),
+    stamp(key.createdAt),
+    key.expiresAt === undefined ? '-' : stamp(key.expiresAt),
+  ])
+  const lines = [['KEY', 'ALGORITHM', 'STATE', 'CREATED', 'UNTIL'], ...rows]
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map(cells => cells[column]?.length ?? 0))) ?? []
+  return lines
+    .map(
+      cells =>
+        `${cells
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+function stateOf({ active, expiresAt }: SigningKeyRecord, now: Date): string {
+  if (active) return 'active'
+  if (expiresAt === undefined) return 'standby'
+  return expiresAt > now ? 'retired' : 'expired'
+}
+
+const stamp = (moment: Date): string => `${moment.toISOString().slice(0, 19)}Z`

@@ -1,0 +1,26 @@
+import type { Clock } from '../base/clock.ts'
+import { systemClock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { createRandom } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import { createVault } from '../base/secrets.ts'
+import type { Config } from '../config.ts'
+import { masterKeyFor } from '../config.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+
+/** What is at rest, opened, with what it takes to read and write it. */
+export interface Storage {
+  readonly store: Store
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Opens the database of a configuration and its master key, for the server and for commands beside it. */
+export async function openStorage(config: Config, onError: (cause: unknown) => void): Promise<Storage> {
+  const random = createRandom()
+  const vault = createVault(await masterKeyFor(config, random), random)
+  const store = await openStore(config.database, { clock: systemClock, onError })
+  return { store, vault, clock: systemClock, random }
+}

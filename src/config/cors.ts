@@ -1,0 +1,131 @@
+// The key `cors`: the server's policy of cross-origin requests, under the names that the reference system gives it.
+import { USUAL_CORS, corsProblems, corsRules } from '../model/cors-policy.ts'
+import type { CorsProblem, SystemCors } from '../model/cors-policy.ts'
+import type { CorsConfiguration, CorsPolicy } from '../model/zone.ts'
+import type { Problems } from './problems.ts'
+
+/** `cors` as it stands in the file. */
+export interface CorsFile {
+  readonly xhr?: CorsPartFile
+  readonly default?: CorsPartFile
+  readonly enforceSystemZonePolicyInAllZones?: boolean
+}
+
+interface CorsPartFile {
+  readonly allowed?: {
+    readonly uris?: readonly string[]
+    readonly origins?: readonly string[]
+    readonly headers?: readonly string[]
+    readonly methods?: readonly string[]
+    readonly credentials?: boolean
+  }
+  readonly max_age?: number
+}
+
+const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
+
+const part = (description: string, usual: (typeof USUAL_CORS)[keyof typeof USUAL_CORS]) =>
+  ({
+    type: 'object',
+    additionalProperties: false,
+    description,
+    properties: {
+      allowed: {
+        type: 'object',
+        additionalProperties: false,
+        description: 'What is allowed.',
+        properties: {
+          uris: {
+            ...texts('Regular expressions for the whole path, base path included, without the query.'),
+            default: usual.allowedUris,
+          },
+          origins: { ...texts('Regular expressions for the whole origin.'), default: usual.allowedOrigins },
+          headers: { ...texts('Request headers that a page may set.'), default: usual.allowedHeaders },
+          methods: { ...texts('Methods that a page may use.'), default: usual.allowedMethods },
+          credentials: {
+            type: 'boolean',
+            default: usual.allowedCredentials,
+            description: "Whether a page may call with the person's cookies.",
+          },
+        },
+      },
+      max_age: {
+        type: 'integer',
+        minimum: -1,
+        maximum: 2_147_483_647,
+        default: usual.maxAge,
+        description: 'Seconds that a browser may keep the answer to a preflight.',
+      },
+    },
+  }) as const
+
+/** JSON Schema of `cors`. */
+export const corsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'Which pages of other origins may call; a zone may have a policy of its own in its settings.',
+  properties: {
+    xhr: part(
+      'For requests that carry the header X-Requested-With, and preflights that announce it.',
+      USUAL_CORS.xhrConfiguration,
+    ),
+    default: part('For all others.', USUAL_CORS.defaultConfiguration),
+    enforceSystemZonePolicyInAllZones: {
+      type: 'boolean',
+      default: false,
+      description: 'Whether this policy holds in every zone, whatever the zone says.',
+    },
+  },
+} as const
+
+/** The server's policy; every value that cannot be used becomes a problem under its key. */
+export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCors {
+  if (file === undefined || !problems.isSound('cors')) return { policy: USUAL_CORS, enforced: false }
+  const policy = {
+    xhrConfiguration: configurationOf(file.xhr, USUAL_CORS.xhrConfiguration),
+    defaultConfiguration: configurationOf(file.default, USUAL_CORS.defaultConfiguration),
+  }
+  for (const problem of corsProblems(policy)) {
+    const name = problem.part === 'xhrConfiguration' ? 'xhr' : 'default'
+    problems.add(`cors.${name}.allowed.${KEYS[problem.member] ?? problem.member}[${problem.index}]`, sentence(problem))
+  }
+  return { policy, enforced: file.enforceSystemZonePolicyInAllZones ?? false }
+}
+
+/** The same for the policy in the settings of a zone, which stand under `path`. */
+export function checkZoneCors(policy: CorsPolicy | null | undefined, path: string, problems: Problems): void {
+  if (!policy || !problems.isSound(`${path}.corsPolicy`)) return
+  for (const problem of corsProblems(policy)) {
+    problems.add(`${path}.corsPolicy.${problem.part}.${problem.member}[${problem.index}]`, sentence(problem))
+  }
+}
+
+/** Parts that let any page read, with the person's cookies, whatever they may read. */
+export const openToEveryPage = ({ policy }: SystemCors): readonly string[] =>
+  [
+    ['cors.xhr', corsRules(policy.xhrConfiguration)] as const,
+    ['cors.default', corsRules(policy.defaultConfiguration)] as const,
+  ]
+    .filter(([, rules]) => rules.credentials && rules.allowsOrigin('https://anywhere.invalid'))
+    .map(([name]) => name)
+
+const KEYS: { readonly [K in keyof CorsConfiguration]?: string } = {
+  allowedUris: 'uris',
+  allowedOrigins: 'origins',
+  allowedHeaders: 'headers',
+  allowedMethods: 'methods',
+}
+
+const sentence = ({ value, message }: CorsProblem): string => `${JSON.stringify(value)} ${message}`
+
+const configurationOf = (
+  { allowed = {}, max_age: maxAge }: CorsPartFile = {},
+  usual: (typeof USUAL_CORS)[keyof typeof USUAL_CORS],
+): CorsConfiguration => ({
+  allowedUris: allowed.uris ?? usual.allowedUris,
+  allowedOrigins: allowed.origins ?? usual.allowedOrigins,
+  allowedHeaders: allowed.headers ?? usual.allowedHeaders,
+  allowedMethods: allowed.methods ?? usual.allowedMethods,
+  allowedCredentials: allowed.credentials ?? usual.allowedCredentials,
+  maxAge: maxAge ?? usual.maxAge,
+})

@@ -1,0 +1,85 @@
+// The keys `jwt`, `authentication` and `oauth`: settings of the whole server that the reference system has under the same
+// names.
+import type { CompatibilityMode } from '../model/compatibility.ts'
+import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
+import type { TokenSettings } from '../model/settings.ts'
+import type { Problems } from './problems.ts'
+
+/** The keys of this file as they stand in the configuration file. */
+export interface SettingsFile {
+  readonly jwt?: {
+    readonly token?: {
+      readonly queryString?: { readonly enabled?: boolean }
+      readonly refresh?: { readonly restrict_grant?: boolean }
+      readonly claims?: { readonly exclude?: readonly string[] }
+    }
+  }
+  readonly authentication?: { readonly enableUriEncodingCompatibilityMode?: boolean }
+  readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
+}
+
+const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
+  ({ type: 'object', additionalProperties: false, description, properties }) as const
+const off = (description: string) => ({ type: 'boolean', default: false, description }) as const
+
+/** JSON Schema of the keys. */
+export const settingsSchemas = {
+  jwt: section('Tokens.', {
+    token: section('Tokens of every zone.', {
+      queryString: section('Parameters in URLs.', {
+        enabled: off(
+          'Whether /oauth/token and /check_token read the query and the method GET, and tokens are taken from access_token in the query. Unsafe: URLs end up in logs and histories. Only with compatibility: uaa.',
+        ),
+      }),
+      refresh: section('Refresh tokens.', {
+        restrict_grant: off(
+          'Whether a refresh token is issued and taken only when the granted scopes hold <service>.offline_token.',
+        ),
+      }),
+      claims: section('Claims.', {
+        exclude: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          default: [],
+          description: `Claims that are left out of access and ID tokens. Not these, which are needed to verify them: ${[...NEEDED_CLAIMS].join(', ')}.`,
+        },
+      }),
+    }),
+  }),
+  authentication: section('Authentication of clients.', {
+    enableUriEncodingCompatibilityMode: off(
+      'Whether the parts of Basic credentials are taken as they are, instead of form-encoded (RFC 6749 §2.3.1), unless the request has the header X-CF-ENCODED-CREDENTIALS: true.',
+    ),
+  }),
+  oauth: section('The authorization endpoint.', {
+    id_token: section('ID tokens.', {
+      disable: off('Whether the authorization endpoint takes id_token out of response_type.'),
+    }),
+  }),
+} as const
+
+/** The settings, where the types are right; what must not be becomes a problem under its key. */
+export function settingsOf(
+  file: SettingsFile,
+  { compatibility, problems }: { compatibility: CompatibilityMode; problems: Problems },
+): TokenSettings {
+  const token = problems.isSound('jwt') ? (file.jwt?.token ?? {}) : {}
+  const authentication = problems.isSound('authentication') ? file.authentication : undefined
+  const oauth = problems.isSound('oauth') ? file.oauth : undefined
+  const excludedClaims = token.claims?.exclude ?? USUAL_SETTINGS.excludedClaims
+  for (const [index, name] of excludedClaims.entries()) {
+    if (!NEEDED_CLAIMS.has(name)) continue
+    problems.add(`jwt.token.claims.exclude[${index}]`, `${name} is needed to verify tokens and cannot be left out`)
+  }
+  const queryString = token.queryString?.enabled ?? USUAL_SETTINGS.queryString
+  if (queryString && compatibility !== 'uaa') {
+    problems.add('jwt.token.queryString.enabled', 'is only allowed with compatibility: uaa')
+  }
+  return {
+    queryString,
+    restrictRefresh: token.refresh?.restrict_grant ?? USUAL_SETTINGS.restrictRefresh,
+    excludedClaims: [...new Set(excludedClaims)],
+    plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,
+    idTokenDisabled: oauth?.id_token?.disable ?? USUAL_SETTINGS.idTokenDisabled,
+  }
+}

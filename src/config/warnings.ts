@@ -1,0 +1,44 @@
+import type { Config } from '../config.ts'
+import { isLoopbackHost } from '../base/loopback.ts'
+import { openToEveryPage } from './cors.ts'
+
+/** Sentences about what is usable, but probably not meant. */
+export function warningsOf({
+  baseUrl,
+  compatibility,
+  playground,
+  sessionSameSite,
+  cors,
+  settings,
+}: Pick<
+  Config,
+  'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite' | 'cors' | 'settings'
+>): readonly string[] {
+  const { protocol, hostname } = new URL(baseUrl)
+  const rows: readonly (readonly [boolean, string])[] = [
+    [
+      protocol === 'http:' && !isLoopbackHost(hostname),
+      `base_url is ${baseUrl}: without https, tokens and passwords can be read on the way`,
+    ],
+    [
+      playground && !isLoopbackHost(hostname),
+      `base_url names ${hostname}, but the accounts of the playground have public secrets`,
+    ],
+    [
+      sessionSameSite === 'none' && protocol === 'http:',
+      'session.same_site: none has no effect over http: browsers want such cookies to be secure',
+    ],
+    [
+      settings.queryString,
+      'jwt.token.queryString.enabled: credentials and tokens may stand in URLs, and so in logs and histories',
+    ],
+    ...openToEveryPage(cors).map((part): readonly [boolean, string] => [
+      true,
+      `${part}.allowed: any page may call with the cookies of whoever opened it; name the origins, or switch credentials off`,
+    ]),
+    // Weak, but the wire of the reference system: see docs/compatibility.md, A15 and T9.
+    [compatibility === 'uaa', 'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included'],
+    [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
+  ]
+  return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
+}

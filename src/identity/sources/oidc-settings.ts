@@ -1,0 +1,82 @@
+// The settings of an OpenID Connect provider as they hold: what its record says, and for the rest its own discovery
+// document.
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+
+/** The addresses and names of a provider that are known; a missing one makes what needs it impossible. */
+export interface OidcSettings {
+  readonly issuer?: string
+  readonly tokenKey?: string
+  readonly tokenKeyUrl?: string
+  /** What this server is called there. */
+  readonly relyingPartyId?: string
+}
+
+type Document = Readonly<Record<string, unknown>>
+
+const NOTHING: Document = {}
+const GOOD_SECONDS = 600
+/** A provider that does not answer is left alone for a while: every assertion asks for it. */
+const BAD_SECONDS = 30
+const MOST_DOCUMENTS = 1000
+
+/** Reads settings; a discovery document is remembered for ten minutes, and one that cannot be had counts as empty. */
+export function createOidcSettings(deps: {
+  outbound: Outbound
+  clock: Clock
+}): (provider: IdentityProvider) => Promise<OidcSettings> {
+  const { outbound, clock } = deps
+  const known = new Map<string, { readonly document: Document; readonly until: Date }>()
+  const fetching = new Map<string, Promise<Document>>()
+
+  async function load(url: string): Promise<Document> {
+    const document = await getDocument(url)
+    if (known.size >= MOST_DOCUMENTS) known.clear()
+    known.set(url, { document, until: addSeconds(clock.now(), document === NOTHING ? BAD_SECONDS : GOOD_SECONDS) })
+    return document
+  }
+
+  async function getDocument(url: string): Promise<Document> {
+    try {
+      const { value } = await outbound.getJson(url)
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : NOTHING
+    } catch (error) {
+      if (error instanceof OutboundError) return NOTHING // the provider is not known then, which is what is told
+      throw error
+    }
+  }
+
+  function discover(url: string): Promise<Document> {
+    const remembered = known.get(url)
+    if (remembered && remembered.until > clock.now()) return Promise.resolve(remembered.document)
+    const pending = fetching.get(url) ?? load(url).finally(() => fetching.delete(url))
+    fetching.set(url, pending)
+    return pending
+  }
+
+  return async ({ config }) => {
+    const own = {
+      issuer: text(config['issuer']),
+      tokenUrl: text(config['tokenUrl']),
+      tokenKey: text(config['tokenKey']),
+      tokenKeyUrl: text(config['tokenKeyUrl']),
+    }
+    const discoveryUrl = text(config['discoveryUrl'])
+    const isComplete = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
+    const found = isComplete || discoveryUrl === undefined ? NOTHING : await discover(discoveryUrl)
+    const relyingPartyId = text(config['relyingPartyId'])
+    const issuer = own.issuer ?? text(found['issuer']) ?? own.tokenUrl ?? text(found['token_endpoint'])
+    const tokenKeyUrl = own.tokenKeyUrl ?? text(found['jwks_uri'])
+    return {
+      ...(issuer !== undefined && { issuer }),
+      ...(own.tokenKey !== undefined && { tokenKey: own.tokenKey }),
+      ...(tokenKeyUrl !== undefined && { tokenKeyUrl }),
+      ...(relyingPartyId !== undefined && { relyingPartyId }),
+    }
+  }
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,0 +1,71 @@
+// A code for programs that cannot show a sign-in page: the person takes it there from the browser.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import { PASSCODE_SECONDS } from '../model/token.ts'
+import type { User } from '../model/user.ts'
+import { passcodeOfferPage, passcodePage } from '../pages/passcode.ts'
+import type { Store } from '../store/store.ts'
+import { PageError, wantsJson } from '../web/answers.ts'
+import { refuseProgram } from '../web/denial.ts'
+import type { Limits } from '../web/limits.ts'
+import type { PageWriter } from '../web/pages.ts'
+
+/** What making a passcode needs. */
+export interface PasscodeDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: Limits
+  readonly pages: PageWriter
+}
+
+const LENGTH = 32 // 192 bits
+
+/** `GET /passcode`: a page with a new code, or the code alone as JSON; the code before it is void. */
+export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
+  const { store, clock, random, limits, pages } = deps
+
+  async function newPasscode({ zoneId, id: userId }: User): Promise<string> {
+    const key = `${zoneId} ${userId}`
+    limits.newPasscodes.check(key)
+    limits.newPasscodes.count(key)
+    const value = random.urlSafe(LENGTH)
+    const expiresAt = addSeconds(clock.now(), PASSCODE_SECONDS)
+    await store.oneTimeCodes.save(zoneId, { zoneId, purpose: 'passcode', userId, codeDigest: digest(value), expiresAt })
+    return value
+  }
+
+  app.get(
+    '/passcode',
+    // HEAD would void the code that the person has.
+    { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { person } = request
+      if (!person) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
+      if (wantsJson(request)) {
+        if (!isOwnWish(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
+        return reply.type('application/json').send(JSON.stringify(await newPasscode(person)))
+      }
+      const chrome = await pages.chrome(request, reply)
+      const page = isOwnWish(request)
+        ? passcodePage(chrome, { passcode: await newPasscode(person) })
+        : passcodeOfferPage(chrome)
+      return pages.send(reply, page)
+    },
+  )
+}
+
+/**
+ * Whether the person asks: by the address, or from a page of ours. A link or a picture of another site, and a browser that
+ * loads what might be wanted next, must neither make a code nor void one. Who does not say where it comes from is believed:
+ * programs, and browsers over plain http; there the worst is that a code is to be fetched again.
+ */
+function isOwnWish({ headers }: FastifyRequest): boolean {
+  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] // the last two are what it was called before
+  if (purpose?.includes('prefetch')) return false
+  const site = headers['sec-fetch-site']
+  return site === undefined || site === 'same-origin' || site === 'none'
+}

@@ -1,0 +1,113 @@
+// Which texts are keys that a zone may sign with. Owns the rules of RFC 7518 about kinds and sizes; refuses to know where
+// the text comes from: the configuration, the command line and the zone API ask the same question.
+import { readCertificates } from '../base/certificate.ts'
+import type { PrivateKey } from '../base/private-key.ts'
+import { readPrivateKey } from '../base/private-key.ts'
+import type { SigningAlgorithm } from './signing-key.ts'
+import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from './signing-key.ts'
+
+/** A key in the clear, on its way to the vault. */
+export interface KeyMaterial {
+  readonly algorithm: SigningAlgorithm
+  /** PKCS#8 PEM, or the text of a shared secret. */
+  readonly privateKey: string
+  /** SPKI PEM; absent for a shared secret. */
+  readonly publicKey?: string
+  /** Certificates of the public key in PEM. */
+  readonly certificate?: string
+}
+
+/** What is wrong with a text that was to be a key, and which part of it. */
+export interface KeyProblem {
+  readonly part: 'key' | 'algorithm' | 'certificate'
+  readonly problem: string
+}
+
+/** What an asymmetric key must be for each algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
+const NEEDS: Readonly<
+  Partial<Record<SigningAlgorithm, { readonly type: string; readonly curve?: string; readonly is: string }>>
+> = {
+  RS256: { type: 'rsa', is: 'an RSA key' },
+  RS384: { type: 'rsa', is: 'an RSA key' },
+  RS512: { type: 'rsa', is: 'an RSA key' },
+  PS256: { type: 'rsa', is: 'an RSA key' },
+  PS384: { type: 'rsa', is: 'an RSA key' },
+  PS512: { type: 'rsa', is: 'an RSA key' },
+  ES256: { type: 'ec', curve: 'prime256v1', is: 'an EC key on P-256' },
+  ES384: { type: 'ec', curve: 'secp384r1', is: 'an EC key on P-384' },
+  ES512: { type: 'ec', curve: 'secp521r1', is: 'an EC key on P-521' },
+  EdDSA: { type: 'ed25519', is: 'an Ed25519 key' },
+}
+
+/** RFC 7518 §3.3. */
+const LEAST_RSA_BITS = 2048
+
+const NO_ES256K = 'ES256K (secp256k1) is not supported; use ES256 with a key on P-256'
+
+/**
+ * Reads a private key in PEM or, where the text holds no PEM at all, a shared secret. Without an algorithm the usual one
+ * of the kind is meant.
+ */
+export function readKeyMaterial(given: {
+  readonly text: string
+  readonly algorithm?: string | undefined
+  readonly certificate?: string | undefined
+}): KeyMaterial | KeyProblem {
+  const algorithm = SIGNING_ALGORITHMS.find(name => name === given.algorithm)
+  if (given.algorithm !== undefined && algorithm === undefined) {
+    const known = `must be one of ${SIGNING_ALGORITHMS.join(', ')}`
+    return { part: 'algorithm', problem: given.algorithm === 'ES256K' ? NO_ES256K : known }
+  }
+  const isSymmetric = algorithm !== undefined && hashBytesOfSymmetric(algorithm) !== undefined
+  if (given.text.includes('-----BEGIN')) {
+    // Whoever has the public key must not be able to guess the secret, nor the other way round.
+    if (isSymmetric) return { part: 'key', problem: `${algorithm} needs a shared secret, this is a key in PEM` }
+    return readAsymmetric(given.text, algorithm, given.certificate)
+  }
+  if (algorithm !== undefined && !isSymmetric) {
+    return { part: 'key', problem: 'is not an unencrypted private key in PEM' }
+  }
+  if (given.certificate !== undefined) return { part: 'certificate', problem: 'a shared secret has no certificate' }
+  return readSecret(given.text, algorithm ?? 'HS256')
+}
+
+function readAsymmetric(
+  pem: string,
+  given: SigningAlgorithm | undefined,
+  certificate: string | undefined,
+): KeyMaterial | KeyProblem {
+  const key = readPrivateKey(pem)
+  if (key === undefined) return { part: 'key', problem: 'is not an unencrypted private key in PEM' }
+  if (key.curve === 'secp256k1') return { part: 'key', problem: NO_ES256K }
+  const algorithm = given ?? SIGNING_ALGORITHMS.find(name => fits(key, name))
+  if (algorithm === undefined) return { part: 'key', problem: 'is of a kind that cannot sign tokens' }
+  if (!fits(key, algorithm)) {
+    const needed = NEEDS[algorithm]?.is ?? 'another key'
+    return { part: 'key', problem: `${algorithm} needs ${needed}, this is ${key.curve ?? key.type}` }
+  }
+  if (key.bits !== undefined && key.bits < LEAST_RSA_BITS) {
+    return { part: 'key', problem: `an RSA key needs at least ${LEAST_RSA_BITS} bits, this one has ${key.bits}` }
+  }
+  const material = { algorithm, privateKey: key.privatePem, publicKey: key.publicPem }
+  if (certificate === undefined) return material
+  const own = readCertificates(certificate)?.[0]
+  if (own === undefined) return { part: 'certificate', problem: 'is no X.509 certificate in PEM' }
+  // RFC 7517 §4.7: the key in the first certificate is the key of the document.
+  if (own.publicPem !== key.publicPem) return { part: 'certificate', problem: 'is the certificate of another key' }
+  return { ...material, certificate }
+}
+
+function readSecret(text: string, algorithm: SigningAlgorithm): KeyMaterial | KeyProblem {
+  const bytes = Buffer.byteLength(text)
+  const least = hashBytesOfSymmetric(algorithm) ?? 0
+  // RFC 7518 §3.2: a shorter secret could be guessed from any token.
+  if (bytes < least) {
+    return { part: 'key', problem: `${algorithm} needs a secret of at least ${least} bytes, this one has ${bytes}` }
+  }
+  return { algorithm, privateKey: text }
+}
+
+function fits(key: PrivateKey, algorithm: SigningAlgorithm): boolean {
+  const needs = NEEDS[algorithm]
+  return needs?.type === key.type && (needs.curve === undefined || needs.curve === key.curve)
+}

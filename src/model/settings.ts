@@ -1,0 +1,48 @@
+/** Settings of the whole server about tokens and credentials, under the names that the reference system gives them. */
+export interface TokenSettings {
+  /** `jwt.token.queryString.enabled`: whether credentials and tokens may stand in the query of a URL. */
+  readonly queryString: boolean
+  /** `jwt.token.refresh.restrict_grant`: whether only the scope `<service>.offline_token` leads to a refresh token. */
+  readonly restrictRefresh: boolean
+  /** `jwt.token.claims.exclude`: claims that access and ID tokens do without. */
+  readonly excludedClaims: readonly string[]
+  /** `authentication.enableUriEncodingCompatibilityMode`: whether Basic credentials are taken as they are. */
+  readonly plainBasicCredentials: boolean
+  /** `oauth.id_token.disable`: whether the authorization endpoint takes `id_token` out of `response_type`. */
+  readonly idTokenDisabled: boolean
+}
+
+/** What holds where the configuration says nothing. */
+export const USUAL_SETTINGS: TokenSettings = {
+  queryString: false,
+  restrictRefresh: false,
+  excludedClaims: [],
+  plainBasicCredentials: false,
+  idTokenDisabled: false,
+}
+
+/**
+ * Claims that tokens cannot do without: this server reads them when the token comes back, or OpenID Connect and RFC 9068
+ * say that whoever receives the token must.
+ */
+export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
+  'at_hash',
+  'aud',
+  'azp',
+  'c_hash',
+  'client_id',
+  'exp',
+  'grant_id',
+  'grant_type',
+  'iat',
+  'iss',
+  'jti',
+  'nonce',
+  'rev_sig',
+  'revocable',
+  'scope',
+  'sid',
+  'sub',
+  'user_id',
+  'zid',
+])

@@ -1,0 +1,26 @@
+import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
+import type { Grant } from './grant.ts'
+
+const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
+
+/** A SAML 2.0 bearer assertion speaks for a person (RFC 7522). */
+export const saml2Bearer: Grant = {
+  type: TYPE,
+  caller: 'client',
+  isListed: false, // while no type of provider reads such assertions
+  async authorize(request, deps) {
+    const { zone, client, params, remoteAddress } = request
+    const { behaviour, identity, service } = deps
+    const assertion = params.get('assertion')
+    if (assertion === undefined) {
+      throw assertionRefusal(behaviour.missingAssertion, 'SAML Assertion is missing', { service })
+    }
+    const result = await identity.signInWithAssertion(zone, { assertion, type: 'saml', client, remoteAddress })
+    const person = assertedPerson(result, deps)
+    if (!person) {
+      const description = 'No SAML identity provider found in zone for the issuer of the assertion'
+      throw assertionRefusal(behaviour.unusableAssertion, description, { service })
+    }
+    return authorizeByAssertion(TYPE, person, { request, deps })
+  },
+}

@@ -1,0 +1,39 @@
+import { allowsProvider, hasCredential, mayUseGrant } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { parseScope, userScopes } from '../../model/scopes.ts'
+import type { Grant } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
+
+/** A user grants a token to another client in advance: a refresh token that only this client can redeem. */
+export const userToken: Grant = {
+  type: 'user_token',
+  caller: 'user-token',
+  async authorize({ zone, params, bearer }, deps) {
+    const { behaviour, store, random } = deps
+    const user = bearer?.user
+    if (!user) throw new Error('this grant is called by a user')
+    const receiver = await store.clients.find(zone.id, params.get('client_id') ?? '')
+    if (!receiver || !mayUseGrant(receiver, 'refresh_token')) {
+      throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
+    }
+    if (!allowsProvider(receiver, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+    const authTime = bearer.claims['auth_time']
+    return {
+      zone,
+      client: receiver,
+      grantType: 'user_token',
+      subject: {
+        kind: 'user',
+        user,
+        amr: [],
+        ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+      },
+      scopes: userScopes(receiver, parseScope(params.get('scope')), await deps.groupsOf(zone, user), behaviour),
+      tokens: ['refresh_token'],
+      format: 'opaque', // whatever was asked for: it is worth something here only
+      grantId: random.hex(16),
+      // A client without a credential must be able to redeem what was issued while it was not there.
+      ...(!hasCredential(receiver) && { clientAuthMethod: 'none' }),
+    }
+  },
+}

@@ -1,0 +1,248 @@
+// Ending the life of tokens early: RFC 7009 for a client and a token that it holds, and the reference system's API for
+// whole users and clients. Each call is judged by the one object that it names, and touches nothing else.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import type { StoredToken } from '../model/token.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { forgetGrantAt } from '../token/lifetimes.ts'
+import type { IssuedToken, TokenReader, VerifiedToken } from '../token/reader.ts'
+import { inRealm, insufficientScope } from '../web/bearer.ts'
+import { bodyForm } from '../web/route.ts'
+import type { AuthenticatingEndpoint, ClientAuthenticator } from './client-auth/client-auth.ts'
+import { parseParams } from './params.ts'
+import { NO_POST, refuseMethods } from './refuse-methods.ts'
+import type { RevocationFacts } from './revocation-event.ts'
+import { revocationEvent } from './revocation-event.ts'
+
+/** What these endpoints need. */
+export interface RevokeDeps {
+  readonly store: Store
+  readonly reader: TokenReader
+  readonly authenticator: ClientAuthenticator
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** `POST /oauth/revoke` (RFC 7009) and `/oauth/token/revoke/…`. */
+export function revokeEndpoints(app: FastifyInstance, deps: RevokeDeps): void {
+  revocationEndpoint(app, deps)
+  revocationApi(app, deps)
+}
+
+function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
+  const { store, reader, clock, behaviour, audit } = deps
+  const endpoint: AuthenticatingEndpoint = {
+    path: '/oauth/revoke',
+    allowsNone: true,
+    allowsAssertion: behaviour.assertionsEverywhere,
+  }
+
+  app.post('/oauth/revoke', { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
+    const { zone, ip: remoteAddress } = request
+    const params = parseParams(bodyForm(request), behaviour)
+    const credentials = { authorization: request.headers.authorization, params, endpoint }
+    const { client } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
+    // The hint is not read: a token says by itself what it is (RFC 7009 §2.1 lets the server ignore it).
+    const value = params.get('token')
+    if (value === undefined) throw new OAuthError('invalid_request', 'The token parameter is missing')
+    const token = await findIssued(zone, client, value)
+    if (token && (await revoke(zone, client, token))) {
+      const userId = textOf(token.claims['user_id'])
+      const { clientId } = client
+      audit(revocationEvent(zone.id, { clientId, userId, caller: clientId, remoteAddress }))
+    }
+    return reply.send()
+  })
+  refuseMethods(app, '/oauth/revoke', { allow: 'POST', refuse: NO_POST })
+
+  /** The client's token; undefined for what is worth nothing, of which RFC 7009 §2.2 wants to hear no complaint. */
+  async function findIssued(zone: Zone, client: Client, value: string): Promise<IssuedToken | undefined> {
+    const token = await reader.readIssued(zone, value).catch((error: unknown) => {
+      if (error instanceof OAuthError) return undefined
+      throw error
+    })
+    if (!token || !(token.expiresAt > clock.now())) return undefined
+    const owner = String(token.claims['client_id'])
+    if (owner === client.clientId) return token
+    if (!(await store.clients.find(zone.id, owner))) return undefined
+    throw new OAuthError('invalid_grant', 'The token was issued to another client') // RFC 7009 §2.1
+  }
+
+  /** Whether there was anything left to revoke. */
+  async function revoke(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
+    switch (token.kind) {
+      case 'access_token':
+        return revokeOne(zone, token)
+      case 'refresh_token':
+        return revokeGrantOf(zone, client, token)
+      case 'id_token':
+        // RFC 7009 §2.2.1. A 200 would say that it is revoked, and nobody who verifies it offline could notice.
+        throw new OAuthError('unsupported_token_type', 'ID tokens cannot be revoked')
+    }
+  }
+
+  async function revokeOne(zone: Zone, { claims, stored, expiresAt }: IssuedToken): Promise<boolean> {
+    if (stored) return store.tokens.delete(zone.id, stored.idDigest)
+    if (claims['revocable'] === true) return false // its row is gone already
+    await store.tokens.revokeUnstored(zone.id, String(claims['jti']), expiresAt)
+    return true
+  }
+
+  /** RFC 7009 §2.1: a refresh token takes along what else came from the same grant. */
+  async function revokeGrantOf(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
+    const grantId = textOf(token.claims['grant_id'])
+    if (grantId === undefined) return revokeOne(zone, token)
+    const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
+    await store.tokens.revokeGrant(zone.id, grantId, forgetAt > token.expiresAt ? forgetAt : token.expiresAt)
+    return true
+  }
+}
+
+/** UAA: the API of the reference system. See docs/compatibility.md, C8. */
+function revocationApi(app: FastifyInstance, { store, clock, random, service, audit }: RevokeDeps): void {
+  const revokers = [service.scope('admin'), 'tokens.revoke']
+  const config = { access: { by: 'bearer' }, audience: 'api' } as const
+  // UAA: by any method. A GET that changes something is no danger here: no browser sends a bearer header by itself.
+  const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
+
+  app.route<{ Params: { userId: string } }>({
+    method,
+    url: '/oauth/token/revoke/user/:userId',
+    config,
+    handler: async (request, reply) => {
+      const { zone, params } = request
+      const { userId } = params
+      if (!mayRevokeAll(request) && userOf(request) !== userId) throw notAllowed()
+      if (!(await store.users.find(zone.id, userId))) throw notFound()
+      await store.users.setSalt(zone.id, userId, random.hex(16))
+      await deleteMost(() => store.tokens.deleteSomeOfUser(zone.id, userId))
+      report(request, { userId })
+      return reply.send()
+    },
+  })
+
+  app.route<{ Params: { userId: string; clientId: string } }>({
+    method,
+    url: '/oauth/token/revoke/user/:userId/client/:clientId',
+    config,
+    handler: async (request, reply) => {
+      const { zone, params } = request
+      const { userId, clientId } = params
+      const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
+      if (!mayRevokeAll(request) && !isPair) throw notAllowed()
+      const found = await Promise.all([store.users.find(zone.id, userId), store.clients.find(zone.id, clientId)])
+      if (found.includes(undefined)) throw notFound()
+      // A pair has no salt: only what is deleted is dead.
+      while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
+      report(request, { userId, clientId })
+      return reply.send()
+    },
+  })
+
+  app.route<{ Params: { clientId: string } }>({
+    method,
+    url: '/oauth/token/revoke/client/:clientId',
+    config,
+    handler: async (request, reply) => {
+      const { zone, params } = request
+      const { clientId } = params
+      if (!mayRevokeAll(request)) throw notAllowed()
+      if (!(await store.clients.find(zone.id, clientId))) throw notFound()
+      await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
+      await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
+      report(request, { clientId })
+      return reply.send()
+    },
+  })
+
+  app.delete<{ Params: { tokenId: string } }>('/oauth/token/revoke/:tokenId', { config }, async (request, reply) => {
+    const { zone, params } = request
+    const { claims, stored, client, user, expiresAt } = holderOf(request)
+    if (!stored && claims['jti'] === params.tokenId) {
+      // A plain JWT is in no list, but who shows it may give it up by the id that came with it.
+      await store.tokens.revokeUnstored(zone.id, params.tokenId, expiresAt)
+      report(request, { clientId: client.clientId, userId: user?.id })
+      return reply.send()
+    }
+    const token = await findStored(zone, params.tokenId)
+    if (!token) throw unknown(request)
+    if (!mayRevokeAll(request) && !isOwnedBy(token, holderOf(request))) throw notAllowed()
+    if (!(await store.tokens.delete(zone.id, token.idDigest))) throw unknown(request)
+    report(request, token)
+    return reply.send()
+  })
+
+  app.route({
+    method: method.filter(each => each !== 'DELETE'),
+    url: '/oauth/token/revoke/:tokenId',
+    config,
+    handler: () => {
+      throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+    },
+  })
+
+  // What no parameter can hold names nothing that exists.
+  app.route({
+    method,
+    url: '/oauth/token/revoke/*',
+    config,
+    handler: request => {
+      throw unknown(request)
+    },
+  })
+
+  const mayRevokeAll = (request: FastifyRequest): boolean =>
+    revokers.some(scope => holderOf(request).scopes.includes(scope))
+
+  const notAllowed = (): unknown => inRealm(insufficientScope(revokers), service)
+
+  /** Whoever may not revoke any token is not told which ones exist. */
+  const unknown = (request: FastifyRequest): unknown => (mayRevokeAll(request) ? notFound() : notAllowed())
+
+  /** By its value or `jti`, or by the id in the list; what is used up stays, because its second use has to be noticed. */
+  async function findStored(zone: Zone, tokenId: string): Promise<StoredToken | undefined> {
+    const token = (await store.tokens.find(zone.id, digest(tokenId))) ?? (await store.tokens.find(zone.id, tokenId))
+    return token && token.usedAt === undefined && token.expiresAt > clock.now() ? token : undefined
+  }
+
+  function report(request: FastifyRequest, { clientId, userId }: Pick<RevocationFacts, 'clientId' | 'userId'>): void {
+    const caller = holderOf(request).client.clientId
+    audit(revocationEvent(request.zone.id, { clientId, userId, caller, remoteAddress: request.ip }))
+  }
+}
+
+/** Each deletes a few hundred rows. What is left is dead by the new salt, and goes when it expires. */
+const MOST_BATCHES = 20
+
+async function deleteMost(deleteSome: () => Promise<number>): Promise<void> {
+  for (let batch = 0; batch < MOST_BATCHES; batch += 1) {
+    if ((await deleteSome()) === 0) return
+  }
+}
+
+function holderOf({ bearer }: FastifyRequest): VerifiedToken {
+  if (!bearer) throw new Error('the gate lets nobody in without a token')
+  return bearer
+}
+
+/** The user that the token speaks for; a client's own token speaks for none, whatever the client is called. */
+const userOf = (request: FastifyRequest): string | undefined => holderOf(request).user?.id
+
+/** Its user, through any client, or its client for itself: another user of the same client is somebody else. */
+const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken): boolean =>
+  user ? token.userId === user.id : token.clientId === client.clientId
+
+const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined)
+
+const notFound = (): OAuthError => new OAuthError({ error: 'invalid_token', status: 404 }, 'Resource not found')

@@ -1,0 +1,128 @@
+// The keys that tokens are verified with. Owns who sees which key; refuses to know how one is kept. No private half and,
+// but for who may have it in UAA's way, no shared secret ever leaves.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import { digest, hexDigest } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import { keyDocument, sharedKeyDocument } from '../token/key-document.ts'
+import type { KeyRing, PublicZoneKey, ZoneKey } from '../token/keys.ts'
+import { isPublic } from '../token/keys.ts'
+import type { ClientAuthenticator } from './client-auth/client-auth.ts'
+import { basicChallenge } from './client-auth/client-auth.ts'
+import { readParams } from './params.ts'
+import { refuseMethods } from './refuse-methods.ts'
+
+/** What these endpoints need. */
+export interface TokenKeysDeps {
+  readonly keys: KeyRing
+  readonly authenticator: ClientAuthenticator
+  readonly clock: Clock
+  readonly service: Service
+  readonly behaviour: Behaviour
+}
+
+/** Who asks: nobody known, a client, or one that may verify tokens for others. */
+type Caller = 'nobody' | 'client' | 'resource-server'
+
+/**
+ * Relying parties ask five minutes after a key was added at the latest, which is how long it should stand by before it
+ * signs; after that they ask with the tag, and a change is theirs at once.
+ */
+const CACHED = 'public, max-age=300, must-revalidate'
+const NOT_KEPT = { 'cache-control': 'no-store', pragma: 'no-cache' }
+
+/** `/token_keys` (RFC 7517 §5) and `/token_key`. */
+export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): void {
+  const { keys, clock, service, behaviour } = deps
+  const because = behaviour.allPublicKeys
+    ? 'public by definition: RFC 7517; shared secrets are not shown'
+    : 'RSA keys are public by definition; the handler asks for more where a key is protected'
+  const config = { access: { by: 'anyone', because }, audience: 'open' } as const
+
+  const publicDocument = (key: PublicZoneKey): object => keyDocument(key, clock.now())
+  const anyDocument = (key: ZoneKey): object => (isPublic(key) ? publicDocument(key) : sharedKeyDocument(key))
+
+  /** UAA: only RSA keys are for everybody. See docs/compatibility.md, M6. */
+  const maySee = (caller: Caller, key: ZoneKey): boolean =>
+    caller === 'resource-server' || key.verifyKey.asymmetricKeyType === 'rsa'
+
+  /** Of credentials only Basic counts; wrong ones are refused whatever the keys are. */
+  async function callerOf({ zone, headers, ip }: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+    const { authorization } = headers
+    if (authorization === undefined || !/^basic /i.test(authorization)) return 'nobody'
+    reply.headers(NOT_KEPT) // what comes next is a refusal, or may hold a secret
+    const endpoint = { path: '/token_key', allowsNone: false, allowsAssertion: false }
+    const credentials = { authorization, params: readParams(), endpoint }
+    const { client } = await deps.authenticator.authenticate(zone, credentials, ip)
+    return client.authorities.includes(service.scope('resource')) ? 'resource-server' : 'client'
+  }
+
+  function refusal(caller: Caller, reply: FastifyReply): OAuthError {
+    reply.headers(NOT_KEPT)
+    if (caller === 'client') return new OAuthError('access_denied', 'You need to authenticate to see a shared key')
+    // Only `standard` gets here: the authority is of no use there, and to ask again would not help.
+    if (caller === 'resource-server') return new OAuthError('access_denied', 'A shared key is never shown')
+    const description = 'Full authentication is required to access this resource'
+    const challenge = basicChallenge(service, behaviour.bareChallenge ? undefined : description)
+    return new OAuthError('unauthorized', description, { challenge })
+  }
+
+  /** The tag is made of the document alone: keys change without their zone, and whoever asks must hear of it. */
+  function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, document: object): FastifyReply {
+    const text = JSON.stringify(document)
+    const tag = `"${digest(text).slice(0, 22)}"`
+    reply.headers({ etag: tag, 'cache-control': CACHED })
+    if (namesTag(headers['if-none-match'], tag)) return reply.status(304).send()
+    return reply.type('application/json').send(text)
+  }
+
+  /** UAA: one tag of plain digits for all callers, compared as it stands, before anybody is refused. */
+  async function tagOf({ zone }: FastifyRequest): Promise<string> {
+    const revisions = (await keys.list(zone.id)).map(({ revision }) => revision) // the active key is the first
+    return digitsOf(JSON.stringify([zone.updatedAt, zone.version, revisions]))
+  }
+
+  function sendPlain(reply: FastifyReply, tag: string, document: object): FastifyReply {
+    const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ') // beside what others put there
+    reply.headers({ etag: tag, vary })
+    return reply.type('application/json').send(JSON.stringify(document))
+  }
+
+  app.get('/token_keys', { config }, async (request, reply) => {
+    const { id } = request.zone
+    if ((await keys.list(id)).length === 0) await keys.active(id) // a zone that never signed gets its key now
+    const list = await keys.list(id)
+    if (behaviour.allPublicKeys) return sendTagged(request, reply, { keys: list.filter(isPublic).map(publicDocument) })
+    const caller = await callerOf(request, reply)
+    const tag = await tagOf(request)
+    if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
+    return sendPlain(reply, tag, { keys: list.filter(key => maySee(caller, key)).map(anyDocument) })
+  })
+
+  app.get('/token_key', { config }, async (request, reply) => {
+    const key = await keys.active(request.zone.id)
+    if (behaviour.allPublicKeys) {
+      if (isPublic(key)) return sendTagged(request, reply, publicDocument(key))
+      throw refusal(await callerOf(request, reply), reply)
+    }
+    const caller = await callerOf(request, reply)
+    const tag = await tagOf(request)
+    if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
+    if (!maySee(caller, key)) throw refusal(caller, reply)
+    return sendPlain(reply, tag, anyDocument(key))
+  })
+
+  for (const url of ['/token_key', '/token_keys']) {
+    refuseMethods(app, url, { allow: 'GET', refuse: ['POST', 'PUT', 'DELETE', 'PATCH'] })
+  }
+}
+
+/** RFC 9110 §13.1.2: `*`, or a list of tags, of which weak ones count as well. No tag of ours holds a comma. */
+function namesTag(condition: string | undefined, tag: string): boolean {
+  const named = condition?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
+  return named.includes(tag) || condition?.trim() === '*'
+}
+
+const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))

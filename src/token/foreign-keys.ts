@@ -1,0 +1,228 @@
+// Keys of others: of clients that sign assertions, of providers that sign tokens. Owns which public key fits a signature
+// and how long a published document is believed; refuses to know whose it is and what was signed. Somebody who invents key
+// ids makes us fetch a document once in half a minute and not more often.
+import { createPublicKey } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { createCache } from '../base/cache.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Outbound } from '../base/outbound.ts'
+import { OutboundError } from '../base/outbound.ts'
+
+/** Where somebody's keys are: at an address, else in a text. */
+export interface KeySource {
+  /** JSON text of a JWK set or of a single JWK. */
+  readonly jwks?: string | undefined
+  /** The address of such a document; wins over the text. */
+  readonly jwksUri?: string | undefined
+}
+
+/** The protected header of a signature, as far as it chooses the key. */
+export interface WantedKey {
+  readonly alg: string
+  /** Without it the key must be the only one that fits (RFC 7515 §4.1.4). */
+  readonly kid: string | undefined
+}
+
+/** Finds keys to verify with. */
+export interface ForeignKeys {
+  /** The one key that fits, or undefined. Throws `UnusableKeys` when there is no document to look into. */
+  find(source: KeySource, wanted: WantedKey): Promise<KeyObject | undefined>
+}
+
+/** Thrown when somebody has no keys, or their document cannot be fetched or read. */
+export class UnusableKeys extends Error {
+  constructor(reason: string) {
+    super(reason)
+    this.name = 'UnusableKeys'
+  }
+}
+
+interface Kind {
+  readonly kty: string
+  readonly crv?: string
+}
+
+const RSA: Kind = { kty: 'RSA' }
+const ED25519: Kind = { kty: 'OKP', crv: 'Ed25519' }
+
+/** The kind of key that each algorithm takes (RFC 7518 §3.1, RFC 8037, RFC 9864): none of them is symmetric. */
+const KINDS: ReadonlyMap<string, Kind> = new Map([
+  ['RS256', RSA],
+  ['RS384', RSA],
+  ['RS512', RSA],
+  ['PS256', RSA],
+  ['PS384', RSA],
+  ['PS512', RSA],
+  ['ES256', { kty: 'EC', crv: 'P-256' }],
+  ['ES384', { kty: 'EC', crv: 'P-384' }],
+  ['ES512', { kty: 'EC', crv: 'P-521' }],
+  ['EdDSA', ED25519],
+  ['Ed25519', ED25519],
+])
+
+/** The algorithms that others may sign with, RS256 first; metadata tells the same list. */
+export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
+
+const LEAST_RSA_BITS = 2048 // RFC 7518 §3.3
+const MOST_RSA_BITS = 8192 // verifying costs the square of it
+
+/** Between two fetches of one document, whatever came of the first. */
+const PAUSE_SECONDS = 30
+const LEAST_FRESH_SECONDS = 5 * 60
+const USUAL_FRESH_SECONDS = 10 * 60
+const MOST_FRESH_SECONDS = 24 * 60 * 60
+/** How long a document that cannot be fetched again is still believed. */
+const STALE_SECONDS = 60 * 60
+const MOST_DOCUMENTS = 500
+
+type Jwk = Readonly<Record<string, unknown>>
+
+/** A document that was read; keys are opened when first wanted. */
+interface KeySet {
+  find(wanted: WantedKey): KeyObject | undefined
+}
+
+/** What is known of an address. */
+interface Published {
+  keys: KeySet | undefined
+  /** Until then the document is not fetched again, unless it lacks a key. */
+  freshUntil: Date
+  triedAt: Date | undefined
+  /** Why the last fetch failed. */
+  failure: string | undefined
+  pending: Promise<void> | undefined
+}
+
+/** One instance serves every zone: what an address publishes is the same for all who name it. */
+export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clock: Clock }): ForeignKeys {
+  const texts = createCache<KeySet>(MOST_DOCUMENTS)
+  const published = createCache<Published>(MOST_DOCUMENTS)
+
+  async function fetchInto(entry: Published, uri: string): Promise<void> {
+    const now = clock.now()
+    entry.triedAt = now
+    try {
+      const { value, headers } = await outbound.getJson(uri)
+      entry.keys = keySetOf(value)
+      entry.freshUntil = addSeconds(now, freshSeconds(headers))
+      entry.failure = undefined
+    } catch (error) {
+      if (!(error instanceof OutboundError || error instanceof UnusableKeys)) throw error
+      entry.failure = error.message
+      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.keys = undefined
+    }
+  }
+
+  /** Fetches the document unless that was tried a moment ago; whoever comes meanwhile waits for the same answer. */
+  async function refresh(entry: Published, uri: string): Promise<void> {
+    const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
+    if (!entry.pending && isPaused) return
+    entry.pending ??= fetchInto(entry, uri).finally(() => (entry.pending = undefined))
+    await entry.pending
+  }
+
+  async function findPublished(uri: string, wanted: WantedKey): Promise<KeyObject | undefined> {
+    const unknown: Published = {
+      keys: undefined,
+      freshUntil: new Date(0),
+      triedAt: undefined,
+      failure: undefined,
+      pending: undefined,
+    }
+    const entry = (await published.get(uri, () => Promise.resolve(unknown))) ?? unknown
+    if (!entry.keys || clock.now() >= entry.freshUntil) await refresh(entry, uri)
+    if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
+    const key = entry.keys.find(wanted)
+    if (key) return key
+    await refresh(entry, uri) // a key that is new since then
+    return entry.keys.find(wanted)
+  }
+
+  return {
+    async find({ jwks, jwksUri }, wanted) {
+      if (!KINDS.has(wanted.alg)) return undefined
+      if (jwksUri !== undefined) return findPublished(jwksUri, wanted)
+      if (jwks === undefined) throw new UnusableKeys('there are no keys')
+      const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
+      return keys?.find(wanted)
+    },
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UnusableKeys('the text is no JSON')
+  }
+}
+
+const isObject = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** RFC 7517 §5: keys that cannot be used are passed over, for they may be meant for others. */
+function keySetOf(document: unknown): KeySet {
+  if (!isObject(document)) throw new UnusableKeys('the document is no JWK set')
+  const list = document['kty'] === undefined ? document['keys'] : [document]
+  if (!Array.isArray(list)) throw new UnusableKeys('the document is no JWK set')
+  const jwks: readonly Jwk[] = list.filter(isObject).filter(isPublic).map(essence)
+  const opened = new Map<Jwk, KeyObject | undefined>()
+
+  function openOnce(jwk: Jwk): KeyObject | undefined {
+    if (!opened.has(jwk)) opened.set(jwk, open(jwk))
+    return opened.get(jwk)
+  }
+
+  return {
+    find(wanted) {
+      const [key, another] = jwks
+        .filter(jwk => fits(jwk, wanted))
+        .map(openOnce)
+        .filter(found => found !== undefined)
+      return another ? undefined : key
+    },
+  }
+}
+
+/** Whoever publishes the private half has lost the key to everybody. */
+const isPublic = (jwk: Jwk): boolean => !Object.hasOwn(jwk, 'd')
+
+const MEMBERS = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
+
+/** What a public key needs: certificates, which nobody reads, would be most of what is remembered. */
+const essence = (jwk: Jwk): Jwk =>
+  Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
+
+function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {
+  const kind = KINDS.get(alg)
+  const { use, key_ops: operations } = jwk
+  return (
+    kind !== undefined &&
+    (kid === undefined || jwk['kid'] === kid) &&
+    jwk['kty'] === kind.kty &&
+    (kind.crv === undefined || jwk['crv'] === kind.crv) &&
+    (jwk['alg'] === undefined || jwk['alg'] === alg) &&
+    (use === undefined || use === 'sig') &&
+    (operations === undefined || (Array.isArray(operations) && operations.includes('verify')))
+  )
+}
+
+/** The key, or undefined for one that is malformed or too weak. */
+function open(jwk: Jwk): KeyObject | undefined {
+  let key: KeyObject
+  try {
+    key = createPublicKey({ key: jwk, format: 'jwk' }) // it checks the members itself
+  } catch {
+    return undefined
+  }
+  const { modulusLength } = key.asymmetricKeyDetails ?? {}
+  const isSound = modulusLength === undefined || (modulusLength >= LEAST_RSA_BITS && modulusLength <= MOST_RSA_BITS)
+  return isSound ? key : undefined
+}
+
+/** What the publisher wishes (RFC 9111 §5.2.2.1), within bounds. */
+function freshSeconds(headers: Headers): number {
+  const wish = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
+  const seconds = wish === undefined ? USUAL_FRESH_SECONDS : Number(wish)
+  return Math.min(Math.max(seconds, LEAST_FRESH_SECONDS), MOST_FRESH_SECONDS)
+}

@@ -1,0 +1,177 @@
+// Cross-origin resource sharing (Fetch §3.3): which pages of other origins may call, decided before any gate or handler.
+// A request without an Origin header is none of its business and pays for one look at it. What it does not know: who the
+// caller is. A page that may call still has to prove that, and the anti-forgery check is no matter of this file.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { corsRules } from '../model/cors-policy.ts'
+import type { CorsRules, SystemCors } from '../model/cors-policy.ts'
+import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import type { Urls } from '../model/urls.ts'
+import type { CorsConfiguration, Zone } from '../model/zone.ts'
+import { CORS_VARY, securityHeaders } from './headers.ts'
+
+/** Judges cross-origin requests. */
+export interface Cors {
+  /** The first hook of every request, whether or not there is a route: answers preflights and refusals itself. */
+  readonly onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+  /** Lets a page read the answer to a request that reached no hook, such as one for what is no URL. */
+  letRead(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+/** What an answer may show to a script besides what every answer may (Fetch §3.3.3): a challenge above all. */
+const EXPOSED = 'WWW-Authenticate, Retry-After, ETag'
+
+/** An origin as browsers write it (RFC 6454 §7.1), which is what may be repeated in an answer. */
+const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
+
+/** One instance serves every zone; the rules of a zone are made when first asked for, and again when they change. */
+export function createCors(deps: {
+  system: SystemCors
+  resolveZone: (request: FastifyRequest) => Promise<void>
+  urls: Urls
+}): Cors {
+  const { system, resolveZone, urls } = deps
+  const known = new WeakMap<CorsConfiguration, CorsRules>()
+  const fixed = securityHeaders('api', urls.isHttps)
+
+  async function rulesFor(request: FastifyRequest): Promise<CorsRules> {
+    const part = isXhr(request) ? 'xhrConfiguration' : 'defaultConfiguration'
+    const configuration = system.enforced ? undefined : (await zoneOf(request))?.config.corsPolicy?.[part]
+    return remembered(configuration ?? system.policy[part])
+  }
+
+  /** Without a zone the request is refused soon; a page may read that as the server's own policy says. */
+  async function zoneOf(request: FastifyRequest): Promise<Zone | undefined> {
+    try {
+      await resolveZone(request)
+      return request.zone
+    } catch {
+      return undefined // thrown again by the gate, and answered as what it is
+    }
+  }
+
+  function remembered(configuration: CorsConfiguration): CorsRules {
+    const rules = known.get(configuration) ?? corsRules(configuration)
+    known.set(configuration, rules)
+    return rules
+  }
+
+  /** Sets the headers by which a browser shows the answer to the page; false where it must not. */
+  function share(request: FastifyRequest, reply: FastifyReply, rules: CorsRules, origin: string): boolean {
+    if (!rules.allowsUri(pathOf(request)) || !rules.allowsOrigin(origin)) return false
+    // With cookies the answer is this origin's alone (Fetch §3.3.5).
+    const repeats = rules.credentials || isXhr(request)
+    if (repeats && !ORIGIN.test(origin)) return false
+    reply.header('access-control-allow-origin', repeats ? origin : '*')
+    if (rules.credentials) reply.header('access-control-allow-credentials', 'true')
+    return true
+  }
+
+  /** Whether the request was answered here. */
+  async function judge(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<boolean> {
+    if (request.method !== 'OPTIONS' && isNoBusinessOfPages(request, origin)) return false
+    const rules = await rulesFor(request)
+    reply.header('vary', CORS_VARY)
+    const isShared = share(request, reply, rules, origin)
+    if (request.method === 'OPTIONS') return answerPreflight(request, reply, { rules, isShared })
+    if (!isShared) {
+      // Our own forms come from `null`, because our pages tell nobody where somebody was; nothing is shown to anybody.
+      if (origin === 'null' && request.routeOptions.config.audience === 'page') return false
+      return refuse(reply, 403, 'access_denied', 'The origin or the path is not allowed')
+    }
+    reply.header('access-control-expose-headers', EXPOSED)
+    if (rules.allowsMethod(request.method)) return false
+    reply.header('allow', rules.methodList) // RFC 9110 §15.5.6
+    return refuse(reply, 405, 'method_not_allowed', `Request method '${request.method}' not supported`)
+  }
+
+  async function judgeThenGoOn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { origin, done }: { origin: string; done: (error?: Error) => void },
+  ): Promise<void> {
+    try {
+      if (await judge(request, reply, origin)) return
+    } catch (cause) {
+      return done(cause instanceof Error ? cause : new Error('a cross-origin request could not be judged', { cause }))
+    }
+    done()
+  }
+
+  function answerPreflight(
+    { headers }: FastifyRequest,
+    reply: FastifyReply,
+    { rules, isShared }: { rules: CorsRules; isShared: boolean },
+  ): boolean {
+    if (!isShared) return refuse(reply, 403, 'access_denied', 'The origin or the path is not allowed')
+    const method = headers['access-control-request-method']
+    const names = headers['access-control-request-headers']
+    if (!method) return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Method is missing')
+    if (!names) return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Headers is missing')
+    if (!rules.allowsMethod(method)) {
+      reply.header('allow', rules.methodList)
+      return refuse(reply, 405, 'method_not_allowed', `Request method '${printable(method)}' not supported`)
+    }
+    if (!namesIn(names).every(name => rules.allowsHeader(name))) {
+      return refuse(reply, 403, 'access_denied', 'A header is not allowed')
+    }
+    reply
+      .headers(fixed)
+      .header('access-control-allow-methods', rules.methodList)
+      .header('access-control-allow-headers', rules.headerList)
+      .header('access-control-max-age', rules.maxAge)
+      .status(200)
+      .send()
+    return true
+  }
+
+  function refuse(reply: FastifyReply, status: number, error: OAuthErrorCode, description: string): true {
+    reply
+      .headers(fixed)
+      .status(status)
+      .type('application/json')
+      .send(JSON.stringify({ error, error_description: description }))
+    return true
+  }
+
+  /** A person who follows a link or sends a form (Fetch §3.2.5), and our own pages: no answer is shown to another page. */
+  function isNoBusinessOfPages({ headers }: FastifyRequest, origin: string): boolean {
+    if (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-site'] === 'same-origin') return true
+    return headers.host !== undefined && origin.endsWith(`://${headers.host}`)
+  }
+
+  return {
+    onRequest(request, reply, done) {
+      const { origin } = request.headers
+      if (origin === undefined || origin === '') return done()
+      void judgeThenGoOn(request, reply, { origin, done })
+    },
+    async letRead(request, reply) {
+      const { origin } = request.headers
+      if (origin === undefined || origin === '') return
+      reply.header('vary', CORS_VARY)
+      if (share(request, reply, await rulesFor(request), origin)) {
+        reply.header('access-control-expose-headers', EXPOSED)
+      }
+    },
+  }
+}
+
+/** Sent with the request, or announced by its preflight. */
+function isXhr({ method, headers }: FastifyRequest): boolean {
+  const announced = method === 'OPTIONS' ? headers['access-control-request-headers'] : undefined
+  return Boolean(headers['x-requested-with']) || namesIn(announced ?? '').includes('x-requested-with')
+}
+
+const namesIn = (list: string): readonly string[] =>
+  list
+    .toLowerCase()
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+
+function pathOf({ url }: FastifyRequest): string {
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+const printable = (method: string): string => method.slice(0, 40).replace(/[^A-Za-z-]/g, '?')

@@ -1,0 +1,105 @@
+// How often somebody may try in vain, or ask for what costs something. Owns the counts, which each process keeps for
+// itself in a bounded piece of memory; refuses to know what is tried. What an operator will be able to limit by path and
+// caller is another matter: these few are always on, and high enough that no person meets them.
+import type { Clock } from '../base/clock.ts'
+import { digest } from '../base/secrets.ts'
+
+/** Thrown for one attempt too many: the caller answers 429 and says when to come back. */
+export class TooManyRequests extends Error {
+  readonly retryAfterSeconds: number
+  constructor(retryAfterSeconds: number) {
+    super('Too many attempts. Wait a minute, then try again.')
+    this.name = 'TooManyRequests'
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** Counts by key in fixed windows, each of which begins with the first count of its key. */
+export interface Limiter {
+  /** Throws `TooManyRequests` while the key's window is full. */
+  check(key: string): void
+  /** Counts one against the key. */
+  count(key: string): void
+}
+
+/** What a limiter lets through. */
+export interface Allowance {
+  readonly most: number
+  readonly seconds: number
+  /** How many keys are remembered; whoever floods it with new ones makes it forget the oldest window, not grow. */
+  readonly keys: number
+}
+
+/** Costs the same for every call, however many keys there are. */
+export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance): Limiter {
+  // A window that is opened again moves to the end, so the first one is always the oldest.
+  const windows = new Map<string, { readonly since: number; count: number }>()
+
+  /** The milliseconds that a window has left; none when it is over, or from before the clock was set back. */
+  function remaining(since: number, now: number): number {
+    return now < since ? 0 : Math.max(0, since + seconds * 1000 - now)
+  }
+
+  return {
+    check(key) {
+      const window = windows.get(key)
+      if (!window || window.count < most) return
+      const left = remaining(window.since, clock.now().getTime())
+      if (left > 0) throw new TooManyRequests(Math.ceil(left / 1000))
+    },
+    count(key) {
+      const now = clock.now().getTime()
+      const window = windows.get(key)
+      if (window && remaining(window.since, now) > 0) {
+        window.count += 1
+        return
+      }
+      windows.delete(key)
+      if (windows.size >= keys) {
+        const oldest = windows.keys().next()
+        if (!oldest.done) windows.delete(oldest.value)
+      }
+      windows.set(key, { since: now, count: 1 })
+    },
+  }
+}
+
+/** Everything that is limited. */
+export interface Limits {
+  /** Wrong passwords, by caller and name: where no lockout guards an account, and for names that have none. */
+  readonly wrongPasswords: Limiter
+  /** Wrong passcodes, by caller and client. */
+  readonly wrongPasscodes: Limiter
+  /** Passcodes that a person asks for, each of which is a write. */
+  readonly newPasscodes: Limiter
+}
+
+const KEYS = 10_000
+
+/** The limits of one process. */
+export function createLimits(clock: Clock): Limits {
+  return {
+    wrongPasswords: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
+    wrongPasscodes: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
+    newPasscodes: createLimiter(clock, { most: 60, seconds: 60, keys: KEYS }),
+  }
+}
+
+/** The key of a caller who tries something: of one length, whatever was sent. */
+export const callerKey = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
+  digest(JSON.stringify([networkOf(remoteAddress ?? ''), ...tried]))
+
+/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one address of those has them all. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.toLowerCase().split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    while (groups.length + rest.length < 8) groups.push('0')
+    groups.push(...rest)
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

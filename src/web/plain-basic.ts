@@ -1,0 +1,37 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/**
+ * A hook for deployments whose clients put id and secret into the Basic header as they are: it brings them into the form of
+ * RFC 6749 §2.3.1, which is the only one that anything behind it reads. `X-CF-ENCODED-CREDENTIALS: true` says that a
+ * request is in that form already.
+ */
+export function takePlainBasic({ headers }: FastifyRequest, _: FastifyReply, done: () => void): void {
+  const { authorization, 'x-cf-encoded-credentials': encoded } = headers
+  const isEncoded = typeof encoded === 'string' && encoded.toLowerCase() === 'true'
+  if (authorization !== undefined && !isEncoded) headers.authorization = formEncodedBasic(authorization)
+  done()
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The same credentials, form-encoded; what is no proper Basic header stays as it is, for whoever refuses it. */
+function formEncodedBasic(authorization: string): string {
+  const [, base64] = /^basic +([A-Za-z0-9+/]+={0,2})\s*$/i.exec(authorization) ?? []
+  if (base64 === undefined) return authorization
+  const text = textOf(base64)
+  const colon = text?.indexOf(':') ?? -1
+  if (text === undefined || colon < 0) return authorization
+  const joined = `${encodeURIComponent(text.slice(0, colon))}:${encodeURIComponent(text.slice(colon + 1))}`
+  return `Basic ${btoa(joined)}`
+}
+
+function textOf(base64: string): string | undefined {
+  const bytes = Buffer.from(base64, 'base64')
+  // Buffer.from repairs what is malformed: such a header is left alone.
+  if (bytes.toString('base64').replace(/=+$/, '') !== base64.replace(/=+$/, '')) return undefined
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined // refused where the header is read
+  }
+}

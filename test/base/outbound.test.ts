@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { OutboundFailure, OutboundOptions } from '../../src/base/outbound.ts'
+import { createOutbound, OutboundError } from '../../src/base/outbound.ts'
+import { certificateOf } from '../support/certificate.ts'
+import { privatePem } from '../support/config.ts'
+
+const MOST_BYTES = 64 * 1024
+
+/** The failure and the message of a request that must not succeed. */
+async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
+  const error: unknown = await work.then(
+    () => assert.fail('the request was answered'),
+    (cause: unknown) => cause,
+  )
+  assert.ok(error instanceof OutboundError, String(error))
+  return error
+}
+
+const strict: OutboundOptions = { allowPrivate: false, allowLoopback: false }
+
+describe('an outbound request is refused', () => {
+  interface Refused {
+    readonly name: string
+    readonly url: string
+    /** What the resolver answers for every name; a request that gets so far without it fails the test. */
+    readonly addresses?: readonly string[]
+    readonly options?: Partial<OutboundOptions>
+    readonly failure?: OutboundFailure
+  }
+  const loopback = { allowLoopback: true }
+  const open = { allowPrivate: true }
+  const refused: readonly Refused[] = [
+    { name: 'text that is no URL', url: 'keys' },
+    { name: 'an empty address', url: '' },
+    { name: 'plain http', url: 'http://keys.example/' },
+    { name: 'plain http to loopback', url: 'http://localhost/' },
+    { name: 'plain http to another host where loopback is allowed', url: 'http://keys.example/', options: loopback },
+    { name: 'plain http to another host where everything is allowed', url: 'http://10.0.0.1/', options: open },
+    { name: 'a name that only looks like loopback', url: 'http://localhost.example/', options: loopback },
+    { name: 'another scheme', url: 'ftp://keys.example/' },
+    { name: 'a file', url: 'file:///etc/passwd', options: open },
+    { name: 'data', url: 'data:application/json,{}', options: open },
+    { name: 'credentials', url: 'https://me:secret@keys.example/' },
+    { name: 'a user name', url: 'https://me@keys.example/' },
+    { name: 'loopback by its address', url: 'https://127.0.0.1/' },
+    { name: 'loopback by its number', url: 'https://2130706433/' },
+    { name: 'loopback in hexadecimal', url: 'https://0x7f.1/' },
+    { name: 'loopback in IPv6', url: 'https://[::1]/' },
+    { name: 'loopback wrapped into IPv6', url: 'https://[::ffff:127.0.0.1]/', options: open },
+    { name: 'a private address', url: 'https://10.0.0.1/' },
+    { name: 'a private address where only loopback is allowed', url: 'https://10.0.0.1/', options: loopback },
+    { name: 'the metadata address', url: 'https://169.254.169.254/latest', options: open },
+    { name: 'a name of loopback', url: 'https://a.example/', addresses: ['127.0.0.1'] },
+    { name: 'a name of a private address', url: 'https://a.example/', addresses: ['192.168.1.1'] },
+    { name: 'a name of an IPv6 network of somebody', url: 'https://a.example/', addresses: ['fd00::1'] },
+    { name: 'a name of a link-local address', url: 'https://a.example/', addresses: ['fe80::1'], options: open },
+    {
+      name: 'a name of the metadata address',
+      url: 'https://a.example/',
+      addresses: ['169.254.169.254'],
+      options: open,
+    },
+    { name: 'a name of a multicast address', url: 'https://a.example/', addresses: ['224.0.0.1'], options: open },
+    { name: 'a name of a wrapped address', url: 'https://a.example/', addresses: ['::ffff:10.0.0.1'], options: open },
+    { name: 'a name of which one address is private', url: 'https://a.example/', addresses: ['1.1.1.1', '10.0.0.1'] },
+    { name: 'localhost that is elsewhere', url: 'http://localhost/', addresses: ['1.1.1.1'], options: loopback },
+    { name: 'localhost in a private network', url: 'http://localhost/', addresses: ['10.0.0.1'], options: open },
+    { name: 'a name without an address', url: 'https://a.example/', addresses: [], failure: 'unreachable' },
+  ]
+  for (const { name, url, addresses, options, failure = 'forbidden' } of refused) {
+    it(`for ${name}`, async () => {
+      const resolve = () => (addresses ? Promise.resolve(addresses) : assert.fail('the name was looked up'))
+      const outbound = createOutbound({ ...strict, resolve, ...options })
+      const error = await failureOf(outbound.getJson(url))
+      assert.equal(error.failure, failure, error.message)
+      assert.doesNotMatch(error.message, /secret|passwd|latest/)
+    })
+  }
+})
+
+describe('an outbound request that is allowed', () => {
+  let server: Server
+  let base: string
+  let answer: (request: IncomingMessage, response: ServerResponse) => void
+  const requests: IncomingMessage[] = []
+  before(async () => {
+    server = createServer((request, response) => {
+      requests.push(request)
+      answer(request, response)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    base = `http://localhost:${(server.address() as AddressInfo).port}` // no pipe
+  })
+  afterEach(() => {
+    requests.length = 0
+  })
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const lenient = (options: Partial<OutboundOptions> = {}) =>
+    createOutbound({ allowPrivate: false, allowLoopback: true, ...options })
+  const json = (text: string) => (_: IncomingMessage, response: ServerResponse) => void response.end(text)
+
+  it('answers JSON with its headers', async () => {
+    answer = (_, response) => {
+      response.setHeader('cache-control', 'max-age=60')
+      response.end('{"keys":["ä"]}')
+    }
+    const { value, headers } = await lenient().getJson(`${base}/keys?a=b`)
+    assert.deepEqual(value, { keys: ['ä'] })
+    assert.equal(headers.get('cache-control'), 'max-age=60')
+    const [sent] = requests
+    assert.deepEqual([sent?.method, sent?.url, sent?.headers.host], ['GET', '/keys?a=b', new URL(base).host])
+    assert.equal(sent?.headers['accept-encoding'], 'identity')
+    assert.equal(sent.headers.connection, 'close')
+  })
+
+  it('is possible to private networks, and so to loopback, where the operator says so', async () => {
+    answer = json('1')
+    assert.equal((await lenient({ allowPrivate: true, allowLoopback: false }).getJson(base)).value, 1)
+  })
+
+  it('answers every status but a redirect to whoever reads it', async () => {
+    answer = (_, response) => {
+      response.statusCode = 418
+      response.end('teapot')
+    }
+    const response = await lenient().fetch(base)
+    assert.deepEqual([response.status, await response.text()], [418, 'teapot'])
+  })
+
+  it('sends a body with its length', async () => {
+    answer = (request, response) => void request.pipe(response)
+    const headers = { 'content-type': 'text/plain' }
+    const response = await lenient().fetch(base, { method: 'POST', headers, body: 'ärger' })
+    assert.equal(await response.text(), 'ärger')
+    const [sent] = requests
+    assert.deepEqual(
+      [sent?.method, sent?.headers['content-length'], sent?.headers['content-type']],
+      ['POST', '6', 'text/plain'],
+    )
+  })
+
+  it('takes an answer of the largest size', async () => {
+    answer = json(JSON.stringify('x'.repeat(MOST_BYTES - 2)))
+    assert.equal(String((await lenient().getJson(base)).value).length, MOST_BYTES - 2)
+  })
+
+  const tooMuch = 'x'.repeat(MOST_BYTES + 1)
+  const bad: readonly { name: string; failure: OutboundFailure; answer: typeof answer }[] = [
+    { name: 'too large, as its length says', failure: 'too-large', answer: json(tooMuch) },
+    {
+      name: 'too large, though its length is not told, before it ends',
+      failure: 'too-large',
+      answer: (_, response) => void response.write(tooMuch),
+    },
+    {
+      name: 'compressed although nobody asked for it',
+      failure: 'bad-answer',
+      answer: (_, response) => {
+        response.setHeader('content-encoding', 'gzip')
+        response.end(gzipSync(Buffer.alloc(10_000_000)))
+      },
+    },
+    ...[300, 301, 302, 303, 307, 308].map(status => ({
+      name: `a redirect (${status}), and goes nowhere`,
+      failure: 'redirect' as const,
+      answer: (_: IncomingMessage, response: ServerResponse) => {
+        response.statusCode = status
+        response.setHeader('location', '/elsewhere')
+        response.end('{}')
+      },
+    })),
+    ...[204, 404, 500].map(status => ({
+      name: `of status ${status}`,
+      failure: 'bad-answer' as const,
+      answer: (_: IncomingMessage, response: ServerResponse) => {
+        response.statusCode = status
+        response.end('{}')
+      },
+    })),
+    { name: 'no JSON', failure: 'bad-answer', answer: json('<html>secret</html>') },
+    { name: 'empty', failure: 'bad-answer', answer: json('') },
+    {
+      name: 'no UTF-8',
+      failure: 'bad-answer',
+      answer: (_, response) => void response.end(Buffer.from('"\xff"', 'latin1')),
+    },
+    {
+      name: 'cut off',
+      failure: 'unreachable',
+      answer: (_, response) => {
+        response.setHeader('content-length', '100')
+        response.write('{}', () => response.destroy())
+      },
+    },
+    { name: 'a closed connection', failure: 'unreachable', answer: request => void request.socket.destroy() },
+    {
+      name: 'a change of protocol',
+      failure: 'unreachable',
+      answer: request =>
+        void request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    },
+  ]
+  for (const { name, failure, answer: badly } of bad) {
+    it(`fails when the answer is ${name}`, async () => {
+      answer = badly
+      const error = await failureOf(lenient().getJson(`${base}/keys?token=secret`))
+      assert.equal(error.failure, failure, error.message)
+      assert.doesNotMatch(`${error.message} ${JSON.stringify(error)}`, /secret|keys/)
+      assert.equal(requests.length, 1)
+    })
+  }
+
+  const slow: readonly { name: string; answer: typeof answer }[] = [
+    { name: 'no answer', answer: () => abort.abort() },
+    {
+      name: 'half an answer',
+      answer: (_, response) => void response.write('{', () => setImmediate(() => abort.abort())),
+    },
+  ]
+  let abort: AbortController
+  for (const { name, answer: slowly } of slow) {
+    it(`gives up after five seconds with ${name}`, async () => {
+      answer = slowly
+      abort = new AbortController()
+      const asked: number[] = []
+      const deadline = (milliseconds: number): AbortSignal => {
+        asked.push(milliseconds)
+        return abort.signal
+      }
+      assert.equal((await failureOf(lenient({ deadline }).getJson(base))).failure, 'timeout')
+      assert.deepEqual(asked, [5000])
+    })
+  }
+
+  it('gives up while the name is looked up', async () => {
+    abort = new AbortController()
+    const resolve = (): Promise<never> => {
+      abort.abort()
+      return new Promise(() => {})
+    }
+    const outbound = lenient({ deadline: () => abort.signal, resolve })
+    assert.equal((await failureOf(outbound.getJson(base))).failure, 'timeout')
+  })
+
+  it('fails when the name is not known', async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
+    const error = await failureOf(lenient({ resolve }).getJson('https://a.example/'))
+    assert.equal(`${error.failure} ${error.message}`, 'unreachable https://a.example: cannot be reached (ENOTFOUND)')
+  })
+
+  it('is refused when too many are under way to one host, and possible again when one is done', async () => {
+    const waiting: ServerResponse[] = []
+    let arrived: () => void = () => {}
+    const four = new Promise<void>(resolve => (arrived = resolve))
+    answer = (_, response) => {
+      waiting.push(response)
+      if (waiting.length === 4) arrived()
+    }
+    const outbound = lenient()
+    const running = Array.from({ length: 4 }, () => outbound.getJson(base))
+    await four
+    assert.equal((await failureOf(outbound.getJson(base))).failure, 'busy')
+    for (const response of waiting) response.end('1')
+    await Promise.all(running)
+    answer = json('2')
+    assert.equal((await outbound.getJson(base)).value, 2)
+  })
+
+  it('is refused when too many are under way at all', async () => {
+    const outbound = lenient({ resolve: () => new Promise(() => {}) })
+    for (let host = 0; host < 32; host += 1) void outbound.getJson(`https://h${host}.example/`).catch(() => {})
+    assert.equal((await failureOf(outbound.getJson('https://last.example/'))).failure, 'busy')
+  })
+})
+
+describe('an outbound connection', () => {
+  let server: ReturnType<typeof createTcpServer>
+  let port: number
+  const firstBytes: Buffer[] = []
+  const sockets = new Set<Socket>()
+  before(async () => {
+    server = createTcpServer(socket => {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.once('data', bytes => {
+        firstBytes.push(bytes)
+        socket.destroy()
+      })
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    ;({ port } = server.address() as AddressInfo) // no pipe
+  })
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+
+  it('goes to the address that was judged, whatever a second look-up would say, with the name in its handshake', async () => {
+    const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.3']]
+    let lookUps = 0
+    const resolve = () => Promise.resolve(answers[lookUps++] ?? [])
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, resolve })
+    const error = await failureOf(outbound.getJson(`https://keys.example:${port}/`))
+    assert.equal(error.failure, 'unreachable')
+    assert.equal(lookUps, 1)
+    assert.equal(firstBytes.length, 1)
+    assert.equal(firstBytes[0]?.[0], 22, 'a TLS handshake')
+    assert.ok(firstBytes[0].includes('keys.example'), 'RFC 6066 §3: the server name')
+  })
+
+  it('tries every address that was judged', async () => {
+    firstBytes.length = 0
+    const resolve = () => Promise.resolve(['::1', '127.0.0.1'])
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, resolve })
+    await failureOf(outbound.getJson(`https://keys.example:${port}/`))
+    assert.equal(firstBytes.length, 1)
+  })
+
+  it('is not trusted with a certificate that nobody vouches for', async () => {
+    const key = privatePem('ec', 'P-256')
+    let requests = 0
+    const own = createHttpsServer({ key, cert: certificateOf(key, { name: 'localhost' }) }, (_, response) => {
+      requests += 1
+      response.end('1')
+    })
+    await new Promise<void>(resolve => own.listen(0, '127.0.0.1', resolve))
+    try {
+      const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
+      const url = `https://localhost:${(own.address() as AddressInfo).port}/` // no pipe
+      const error = await failureOf(outbound.getJson(url))
+      assert.match(error.message, /cannot be reached \(DEPTH_ZERO_SELF_SIGNED_CERT\)/)
+      assert.equal(requests, 0)
+    } finally {
+      own.close()
+    }
+  })
+})

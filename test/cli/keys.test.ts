@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { decodeProtectedHeader } from 'jose'
+import { privatePem, temporaryFolder } from '../support/config.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { serve } from '../support/process.ts'
+
+const launcher = fileURLToPath(new URL('../../bin/latchkey.cjs', import.meta.url))
+
+/** Runs `latchkey keys` to its end. */
+function keys(folder: string, args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, 'keys', ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] },
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+/** The lines of keys without their times, one blank between the words. */
+const listed = (stdout: string): readonly string[] =>
+  stdout
+    .slice(stdout.indexOf('KEY '))
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map(line => line.split(/ +/).slice(0, 3).join(' '))
+
+async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await isSo())) {
+    assert.ok(performance.now() < deadline, 'the running server did not hear of it')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`latchkey keys beside a running server on ${kind}`, () => {
+    const folder = temporaryFolder()
+    let database: TestDatabase
+    let server: ServerProcess
+    let first = ''
+    let old = ''
+    const options = ['--config', 'latchkey.json']
+    const run = (...args: readonly string[]) => keys(folder, [...args, ...options])
+
+    before(async () => {
+      database = await freshDatabase(kind)
+      const client = { authorized_grant_types: ['client_credentials'], client_secret: 'app-secret' }
+      const config = {
+        database: database.url,
+        // Longer than a refresh token lives in the zone.
+        zone_config: { tokenPolicy: { refreshTokenValidity: 86_400 } },
+        bootstrap: {
+          clients: [
+            { ...client, client_id: 'app', authorities: ['jobs.run', 'svc.resource'] },
+            { ...client, client_id: 'long', access_token_validity: 200_000 },
+          ],
+          identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1' }],
+        },
+      }
+      server = await serve({ folder, config })
+    })
+    after(async () => {
+      await server.stop()
+      await database.drop()
+    })
+
+    const authorization = `Basic ${btoa('app:app-secret')}`
+    async function issue(): Promise<string> {
+      const body = new URLSearchParams({ grant_type: 'client_credentials' })
+      const answer = await fetch(`${server.baseUrl}/oauth/token`, { method: 'POST', headers: { authorization }, body })
+      const token: unknown = Reflect.get(Object(await answer.json()), 'access_token')
+      assert.ok(typeof token === 'string')
+      return token
+    }
+    async function isAlive(token: string): Promise<boolean> {
+      const body = new URLSearchParams({ token })
+      const answer = await fetch(`${server.baseUrl}/introspect`, { method: 'POST', headers: { authorization }, body })
+      return Reflect.get(Object(await answer.json()), 'active') === true
+    }
+    const kidOf = (token: string): string => String(decodeProtectedHeader(token).kid)
+    async function published(): Promise<readonly string[]> {
+      const { keys } = (await (await fetch(`${server.baseUrl}/token_keys`)).json()) as { keys: { kid: string }[] } // RFC 7517
+      return keys.map(({ kid }) => kid)
+    }
+
+    it('lists the key that the server made, in aligned lines', async () => {
+      old = await issue()
+      first = kidOf(old)
+      const { status, stdout, stderr } = run('list')
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.match(
+        stdout,
+        /^KEY {15}ALGORITHM {2}STATE {3}CREATED {15}UNTIL\n[0-9a-f]{16} {2}RS256 {6}active {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}-\n$/,
+      )
+      assert.deepEqual(listed(stdout), [`${first} RS256 active`])
+    })
+
+    it('adds a key that is published and does not sign yet', async () => {
+      const { status, stdout, stderr } = run('add', '--key-id', 'next', '--alg', 'ES256')
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.match(stdout, /^Added next; it does not sign yet\.\nKEY /)
+      assert.deepEqual(listed(stdout), [`${first} RS256 active`, 'next ES256 standby'])
+      await eventually(async () => (await published()).includes('next'))
+      assert.equal(kidOf(await issue()), first)
+    })
+
+    it('lets it sign, while old tokens are still good', async () => {
+      const { status, stdout, stderr } = run('activate', '--key-id', 'next')
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.deepEqual(listed(stdout), [`${first} RS256 standby`, 'next ES256 active'])
+      await eventually(async () => kidOf(await issue()) === 'next')
+      assert.ok(await isAlive(old))
+    })
+
+    it('retires the old one until the longest token that it may have signed has expired', async () => {
+      const from = Date.now()
+      const { status, stdout, stderr } = run('retire', '--key-id', first)
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.deepEqual(listed(stdout), [`${first} RS256 retired`, 'next ES256 active'])
+      const until = Date.parse(/^\S+ +RS256 +retired +\S+ +(\S+)$/m.exec(stdout)?.[1] ?? '')
+      // The client with tokens of 200000 seconds, and a minute for processes that had not heard yet.
+      const seconds = (until - from) / 1000
+      assert.ok(seconds >= 200_059 && seconds <= 200_120, `${seconds}`)
+      assert.ok(await isAlive(old))
+      assert.ok((await published()).includes(first))
+    })
+
+    it('drops a compromised one at once, and all that it signed', async () => {
+      assert.equal(run('retire', '--key-id', first, '--now').status, 0)
+      await eventually(async () => !(await isAlive(old)))
+      assert.deepEqual(await published(), ['next'])
+      assert.deepEqual(listed(run('list').stdout), [`${first} RS256 expired`, 'next ES256 active'])
+    })
+
+    it('adds the key of a file, and makes an id up', async () => {
+      writeFileSync(join(folder, 'ed.pem'), privatePem('ed25519'))
+      const { status, stdout } = run('add', '--pem-file', 'ed.pem')
+      assert.equal(status, 0)
+      const id = /^Added ([0-9a-f]{16});/.exec(stdout)?.[1] ?? assert.fail(stdout)
+      assert.ok(listed(stdout).includes(`${id} EdDSA standby`))
+      await eventually(async () => (await published()).includes(id))
+    })
+
+    it('shows nothing private, of no kind of key', () => {
+      for (const alg of ['HS256', 'EdDSA', 'PS384']) {
+        const { status, stdout, stderr } = run('add', '--alg', alg, '--key-id', `of-${alg}`)
+        assert.deepEqual([status, stderr], [0, ''])
+        assert.doesNotMatch(stdout, /BEGIN|PRIVATE|[\w+/=-]{40,}/)
+      }
+    })
+
+    it('keeps a shared secret out of the document', async () => {
+      assert.equal(run('activate', '--key-id', 'of-HS256').status, 0)
+      await eventually(async () => kidOf(await issue()) === 'of-HS256')
+      assert.ok(await isAlive(await issue()))
+      assert.ok(!(await published()).includes('of-HS256'))
+    })
+
+    it('changes the keys of another zone only', async () => {
+      const earlier = listed(run('list').stdout)
+      assert.deepEqual(listed(run('list', '--zone', 'z1').stdout), [])
+      const { stdout } = run('add', '--zone', 'z1', '--key-id', 'next', '--alg', 'RS512')
+      assert.deepEqual(listed(stdout), ['next RS512 standby'])
+      assert.equal(run('activate', '--zone', 'z1', '--key-id', 'next').status, 0)
+      assert.deepEqual(listed(run('list').stdout), earlier)
+    })
+
+    const failures = [
+      { name: 'a key that is there', args: ['add', '--key-id', 'next'], stderr: 'zone svc has a key next already' },
+      { name: 'an unknown key', args: ['activate', '--key-id', 'x'], stderr: 'zone svc has no key x that could sign' },
+      {
+        name: 'a key of another zone',
+        args: ['activate', '--zone', 'z1', '--key-id', 'of-EdDSA'],
+        stderr: 'zone z1 has no key of-EdDSA that could sign',
+      },
+      { name: 'an unknown key to retire', args: ['retire', '--key-id', 'x'], stderr: 'zone svc has no key x' },
+      {
+        name: 'the key that signs',
+        args: ['retire', '--key-id', 'of-HS256', '--now'],
+        stderr: 'of-HS256 is the key that signs: activate another one first',
+      },
+      { name: 'an unknown zone', args: ['list', '--zone', 'z9'], stderr: 'there is no zone z9' },
+      {
+        name: 'a file that is no key',
+        args: ['add', '--pem-file', 'latchkey.json'],
+        stderr: 'latchkey.json: is not an unencrypted private key in PEM',
+      },
+      {
+        name: 'a file that does not fit the algorithm',
+        args: ['add', '--pem-file', 'ed.pem', '--alg', 'RS256'],
+        stderr: 'ed.pem: RS256 needs an RSA key, this is ed25519',
+      },
+      {
+        name: 'a file for a shared secret',
+        args: ['add', '--pem-file', 'ed.pem', '--alg', 'HS256'],
+        stderr: 'ed.pem: HS256 needs a shared secret, this is a key in PEM',
+      },
+      { name: 'a file that is not there', args: ['add', '--pem-file', 'no.pem'], stderr: /^latchkey: ENOENT.*no\.pem/ },
+    ]
+    if (kind !== 'sqlite') return // what the command refuses does not depend on the database
+    let earlier = ''
+    it('lists the same keys twice', () => {
+      earlier = run('list').stdout
+      assert.equal(run('list').stdout, earlier)
+    })
+    for (const { name, args, stderr: want } of failures) {
+      it(`refuses ${name} in one line, with status 1`, () => {
+        const { status, stdout, stderr } = run(...args)
+        if (typeof want === 'string') assert.equal(stderr, `latchkey: ${want}\n`)
+        else assert.match(stderr, want)
+        assert.deepEqual([status, stdout], [1, ''])
+      })
+    }
+    it('changes nothing when it refuses', () => assert.equal(run('list').stdout, earlier))
+
+    it('refuses another master key', () => {
+      const text = readFileSync(join(folder, 'latchkey.json'), 'utf8')
+      writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...JSON.parse(text), master_key: 'ab'.repeat(32) }))
+      const { status, stderr } = keys(folder, ['add', '--config', 'other.json'])
+      assert.equal(stderr, 'latchkey: the master key is not the one that this database was made with\n')
+      assert.equal(status, 1)
+    })
+  })
+}
+
+describe('latchkey keys without a server', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'c.yml'), 'database: sqlite:none/latchkey.db\n')
+  writeFileSync(join(folder, 'bad.yml'), 'databse: sqlite:x\n')
+  const longId = 'x'.repeat(256)
+  const cases = [
+    { name: 'no action', args: [], stderr: 'keys wants one of list, add, activate, retire' },
+    {
+      name: 'an unknown action',
+      args: ['rotate'],
+      stderr: 'keys wants one of list, add, activate, retire, not rotate',
+    },
+    { name: 'an option before the action', args: ['--zone', 'z', 'list'], stderr: /not --zone/ },
+    { name: 'an unknown option', args: ['list', '--key-id', 'k'], stderr: /^latchkey: Unknown option '--key-id'/ },
+    { name: 'an option of another action', args: ['activate', '--key-id', 'k', '--now'], stderr: /'--now'/ },
+    {
+      name: 'an unknown algorithm',
+      args: ['add', '--alg', 'ES256K'],
+      stderr: /^latchkey: --alg must be one of RS256, /,
+    },
+    { name: 'no key to activate', args: ['activate'], stderr: "Option '--key-id <value>' is missing" },
+    { name: 'no key to retire', args: ['retire', '--now'], stderr: "Option '--key-id <value>' is missing" },
+    { name: 'an id that is there twice', args: ['retire', '--key-id=a', '--key-id=b'], stderr: /is there twice/ },
+    { name: 'an empty id', args: ['add', '--key-id', ''], stderr: /^latchkey: --key-id must have 1 to 255 visible/ },
+    { name: 'an id with blanks', args: ['add', '--key-id', 'a b'], stderr: /^latchkey: --key-id must have/ },
+    { name: 'an id with line breaks', args: ['add', '--key-id', 'a\nb'], stderr: /^latchkey: --key-id must have/ },
+    { name: 'a very long id', args: ['add', '--key-id', longId], stderr: /^latchkey: --key-id must have/ },
+    {
+      name: 'a configuration that is wrong',
+      args: ['list', '--config', 'bad.yml'],
+      stderr: /databse: is not a known key/,
+    },
+  ]
+  for (const { name, args, stderr: want } of cases) {
+    it(`refuses ${name} with status 2`, () => {
+      const { status, stdout, stderr } = keys(folder, args)
+      if (typeof want === 'string') assert.equal(stderr, `latchkey: ${want} (see latchkey --help)\n`)
+      else assert.match(stderr, want)
+      assert.deepEqual([status, stdout], [2, ''])
+    })
+  }
+
+  it('makes neither a database nor a master key where there is none', () => {
+    const { status, stderr } = keys(folder, ['add', '--config', 'c.yml'])
+    assert.equal(stderr, 'latchkey: there is no database none/latchkey.db: start the server first\n')
+    assert.equal(status, 1)
+    assert.ok(!existsSync(join(folder, 'none')))
+  })
+
+  it('refuses an empty database, and one in memory', () => {
+    mkdirSync(join(folder, 'empty'))
+    writeFileSync(join(folder, 'empty/latchkey.db'), '')
+    const empty = keys(folder, ['list', '--config', 'c.yml', '--database', 'sqlite:empty/latchkey.db'])
+    assert.equal(empty.stderr, 'latchkey: the database is empty: start the server first\n')
+    const inMemory = keys(folder, ['list', '--config', 'c.yml', '--database', 'sqlite::memory:'])
+    assert.equal(inMemory.stderr, 'latchkey: a database in memory belongs to one process\n')
+    assert.deepEqual([empty.status, inMemory.status], [1, 1])
+  })
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { USUAL_CORS } from '../../src/model/cors-policy.ts'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string) => loadText(folder, text)
+
+describe('the key cors', () => {
+  it('is every origin without cookies where it says nothing', async () => {
+    for (const text of ['{}', 'cors: {}', 'cors: { xhr: {}, default: { allowed: {} } }']) {
+      const { cors, warnings } = await load(text)
+      assert.deepEqual(cors, { policy: USUAL_CORS, enforced: false })
+      assert.deepEqual(warnings, [])
+    }
+  })
+
+  it('takes the names that the reference system has, each part and member by itself', async () => {
+    const { cors } = await load(`cors:
+  enforceSystemZonePolicyInAllZones: true
+  xhr: { allowed: { origins: [a], credentials: true } }
+  default:
+    allowed: { uris: [/x], origins: [b], headers: [X-A], methods: [GET], credentials: false }
+    max_age: -1`)
+    assert.deepEqual(cors, {
+      enforced: true,
+      policy: {
+        xhrConfiguration: { ...USUAL_CORS.xhrConfiguration, allowedOrigins: ['a'], allowedCredentials: true },
+        defaultConfiguration: {
+          allowedUris: ['/x'],
+          allowedOrigins: ['b'],
+          allowedHeaders: ['X-A'],
+          allowedMethods: ['GET'],
+          allowedCredentials: false,
+          maxAge: -1,
+        },
+      },
+    })
+  })
+
+  const refused = [
+    {
+      name: 'an expression that is none',
+      text: 'cors: { default: { allowed: { origins: ["https://a", "https://(b"] } } }',
+      want: [
+        'cors.default.allowed.origins[1]: "https://(b" is no usable regular expression: it has a group that is not closed',
+      ],
+    },
+    {
+      name: 'an expression of another kind',
+      text: 'cors: { xhr: { allowed: { uris: ["(?!/x).*"] } } }',
+      want: [
+        'cors.xhr.allowed.uris[0]: "(?!/x).*" is no usable regular expression: it has a group other than (…) and (?:…)',
+      ],
+    },
+    {
+      name: 'what would tear a header apart',
+      text: 'cors: { default: { allowed: { headers: ["X-A, X-B"], methods: ["GET\\r\\nX: y"] } } }',
+      want: [
+        'cors.default.allowed.headers[0]: "X-A, X-B" is no name of HTTP',
+        'cors.default.allowed.methods[0]: "GET\\r\\nX: y" is no name of HTTP',
+      ],
+    },
+    {
+      name: 'the name that only the samples of the reference system have',
+      text: 'cors: { default: { allowed: { origin: [a] } } }',
+      want: ['cors.default.allowed.origin: is not a known key'],
+    },
+    {
+      name: 'a text where a list belongs, and what follows from it',
+      text: 'cors: { default: { allowed: { origins: "((" } }, xhr: { max_age: -2 } }',
+      want: ['cors.default.allowed.origins: must be of type array', 'cors.xhr.max_age: must be at least -1'],
+    },
+    {
+      name: 'an expression in the settings of the default zone',
+      text: 'zone_config: { corsPolicy: { defaultConfiguration: { allowedUris: ["["] } } }',
+      want: [
+        'zone_config.corsPolicy.defaultConfiguration.allowedUris[0]: "[" is no usable regular expression: it has a malformed character class',
+      ],
+    },
+    {
+      name: 'an expression in the settings of another zone',
+      text: `bootstrap: { identity_zones: [{ id: z, subdomain: z, name: z, config:
+        { corsPolicy: { xhrConfiguration: { allowedOriginPatterns: ["*"] } } } }] }`,
+      want: [
+        'bootstrap.identity_zones[0].config.corsPolicy.xhrConfiguration.allowedOriginPatterns[0]: "*" is no usable regular expression: it has a * with nothing to repeat',
+      ],
+    },
+  ]
+  for (const { name, text, want } of refused) {
+    it(`refuses ${name}, under its key`, async () => {
+      assert.deepEqual((await problemsOf(load(text))).toSorted(), want.toSorted())
+    })
+  }
+
+  const warned = [
+    { text: 'cors: { default: { allowed: { credentials: true } } }', part: 'cors.default' },
+    { text: 'cors: { xhr: { allowed: { credentials: true, origins: ["https?://.*"] } } }', part: 'cors.xhr' },
+  ]
+  for (const { text, part } of warned) {
+    it(`warns of cookies for everybody: ${part}`, async () => {
+      const { warnings } = await load(text)
+      assert.equal(warnings.length, 1)
+      assert.match(warnings[0] ?? '', new RegExp(`^${part}\\.allowed: any page may call with the cookies`))
+    })
+  }
+
+  it('does not warn of cookies for origins that it names', async () => {
+    const { warnings } = await load(
+      'cors: { default: { allowed: { credentials: true, origins: ["https://a\\\\.example"] } } }',
+    )
+    assert.deepEqual(warnings, [])
+  })
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../../src/model/settings.ts'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string) => loadText(folder, text)
+
+describe('settings of the reference system', () => {
+  it('are all off where the file says nothing', async () => {
+    for (const text of ['{}', 'jwt: { token: {} }\nauthentication: {}\noauth: { id_token: {} }']) {
+      assert.deepEqual((await load(text)).settings, USUAL_SETTINGS)
+    }
+    assert.deepEqual(
+      Object.values(USUAL_SETTINGS).filter(value => value !== false),
+      [[]],
+    )
+  })
+
+  it('have its names', async () => {
+    const { settings } = await load(`compatibility: uaa
+jwt:
+  token:
+    queryString: { enabled: true }
+    refresh: { restrict_grant: true }
+    claims: { exclude: [authorities, email, email] }
+authentication: { enableUriEncodingCompatibilityMode: true }
+oauth: { id_token: { disable: true } }`)
+    assert.deepEqual(settings, {
+      queryString: true,
+      restrictRefresh: true,
+      excludedClaims: ['authorities', 'email'],
+      plainBasicCredentials: true,
+      idTokenDisabled: true,
+    })
+  })
+
+  it('warn of credentials in URLs where that is switched on, and only there', async () => {
+    const warned = async (text: string) =>
+      (await load(`compatibility: uaa\n${text}`)).warnings.filter(sentence => sentence.includes('queryString'))
+    assert.equal((await warned('jwt: { token: { queryString: { enabled: true } } }')).length, 1)
+    assert.equal((await warned('jwt: { token: { queryString: { enabled: false } } }')).length, 0)
+  })
+
+  const refused = [
+    {
+      name: 'credentials in URLs without the mode for it',
+      text: 'jwt: { token: { queryString: { enabled: true } } }',
+      want: ['jwt.token.queryString.enabled: is only allowed with compatibility: uaa'],
+    },
+    {
+      name: 'an unknown key',
+      text: 'jwt: { token: { querystring: { enabled: true } } }',
+      want: ['jwt.token.querystring: is not a known key'],
+    },
+    {
+      name: 'wrong types, and nothing that follows from them',
+      text: 'jwt: { token: { claims: { exclude: jti }, queryString: { enabled: "yes" } } }\nauthentication: []\noauth: x',
+      want: [
+        'authentication: must be of type object',
+        'jwt.token.claims.exclude: must be of type array',
+        'jwt.token.queryString.enabled: must be of type boolean',
+        'oauth: must be of type object',
+      ],
+    },
+    {
+      name: 'the name of no claim',
+      text: 'jwt: { token: { claims: { exclude: [""] } } }',
+      want: ['jwt.token.claims.exclude[0]: must not be empty'],
+    },
+  ]
+  for (const { name, text, want } of refused) {
+    it(`refuse ${name}, under its key`, async () => {
+      assert.deepEqual((await problemsOf(load(text))).toSorted(), want)
+    })
+  }
+
+  it('refuse to leave out a claim that is needed, whichever it is', async () => {
+    const names = [...NEEDED_CLAIMS]
+    for (const mode of ['standard', 'uaa']) {
+      const text = `compatibility: ${mode}\njwt: { token: { claims: { exclude: [${names.join(', ')}] } } }`
+      assert.deepEqual(
+        await problemsOf(load(text)),
+        names.map(
+          (name, index) =>
+            `jwt.token.claims.exclude[${index}]: ${name} is needed to verify tokens and cannot be left out`,
+        ),
+      )
+    }
+  })
+})

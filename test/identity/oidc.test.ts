@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OutboundError } from '../../src/base/outbound.ts'
+import type { Outbound } from '../../src/base/outbound.ts'
+import type { ExternalPerson } from '../../src/identity/source.ts'
+import { personOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
+import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
+import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import { createTestClock } from '../support/clock.ts'
+
+const NOW = new Date('2026-01-15T12:00:00Z')
+
+describe('personOf', () => {
+  const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown): ExternalPerson =>
+    personOf({ sub: 's', ...claims }, mappings, NOW)
+  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'] }
+
+  const cases: readonly {
+    name: string
+    claims: Readonly<Record<string, unknown>>
+    mappings?: unknown
+    want: Partial<ExternalPerson>
+  }[] = [
+    { name: 'is named by sub', claims: {}, want: {} },
+    {
+      name: 'has the standard claims',
+      claims: { email: 'e', given_name: 'g', family_name: 'f', phone_number: 'p', email_verified: true },
+      want: { email: 'e', givenName: 'g', familyName: 'f', phoneNumber: 'p', emailVerified: true },
+    },
+    {
+      name: 'has the claims that are mapped, and those only',
+      claims: { mail: 'm', email: 'e', first: 'F', given_name: 'g', last: 'L', tel: 't', checked: true, login: 'l' },
+      mappings: {
+        user_name: 'login',
+        email: 'mail',
+        given_name: 'first',
+        family_name: 'last',
+        phone_number: 'tel',
+        email_verified: 'checked',
+      },
+      want: { userName: 'l', email: 'm', givenName: 'F', familyName: 'L', phoneNumber: 't', emailVerified: true },
+    },
+    {
+      name: 'is read by the usual name where a mapping is no text',
+      claims: { email: 'e' },
+      mappings: { email: ['x'] },
+      want: { email: 'e' },
+    },
+    { name: 'is read where there are no mappings', claims: { email: 'e' }, mappings: 'x', want: { email: 'e' } },
+    { name: 'has the only text of a list', claims: { email: ['e', 'e'] }, want: { email: 'e' } },
+    {
+      name: 'has nothing of an empty list, null or a blank',
+      claims: { email: [], given_name: null, family_name: '' },
+      want: {},
+    },
+    { name: 'has no verified address for a text', claims: { email_verified: 'true' }, want: { emailVerified: false } },
+    {
+      name: 'has the methods of the provider first',
+      claims: { amr: ['pwd', 'otp', 7, 'ext'] },
+      want: { amr: ['pwd', 'otp', 'ext', 'oauth'] },
+    },
+    { name: 'has no methods of a text', claims: { amr: 'pwd' }, want: {} },
+    {
+      name: 'signed in when the provider says',
+      claims: { auth_time: 1_700_000_000 },
+      want: { authenticatedAt: new Date(1_700_000_000_000) },
+    },
+    { name: 'signed in now at the latest', claims: { auth_time: 9e9 }, want: { authenticatedAt: NOW } },
+    { name: 'signed in at no time that is a text or negative', claims: { auth_time: '1700000000' }, want: {} },
+    {
+      name: 'has no id of a number',
+      claims: { sub: 7, login: 'l' },
+      mappings: { user_name: 'login' },
+      want: { userName: 'l', externalId: undefined as never },
+    },
+    {
+      name: 'is not found in what objects inherit',
+      claims: { email: 'e' },
+      mappings: { email: 'constructor' },
+      want: {},
+    },
+  ]
+  for (const { name, claims, mappings, want } of cases) {
+    it(name, () => {
+      const expected = Object.fromEntries(
+        Object.entries({ ...bare, ...want }).filter(([, value]) => value !== undefined),
+      )
+      assert.deepEqual(read(claims, mappings), expected)
+    })
+  }
+
+  const refusals = [
+    { name: 'a name that is no text', claims: { sub: 7 }, message: 'Unable to map claim to a username' },
+    { name: 'an empty name', claims: { sub: '' }, message: 'Unable to map claim to a username' },
+    { name: 'half a surrogate pair', claims: { sub: '\ud800' }, message: 'Unable to map claim to a username' },
+    { name: 'several texts', claims: { email: ['a', 'b'] }, message: 'Claim mapping for email attribute is ambiguous' },
+    {
+      name: 'a number',
+      claims: { phone_number: 7 },
+      message: 'External token attribute phone_number cannot be mapped to user attribute phone_number',
+    },
+    {
+      name: 'a text with NUL',
+      claims: { given_name: 'a\0' },
+      message: 'External token attribute given_name cannot be mapped to user attribute given_name',
+    },
+  ]
+  for (const { name, claims, message } of refusals) {
+    it(`refuses ${name}`, () => assert.throws(() => read(claims), new UnmappableClaims(message)))
+  }
+})
+
+describe('createOidcSettings', () => {
+  const clock = createTestClock()
+  const provider = (config: Readonly<Record<string, unknown>>): IdentityProvider => ({
+    zoneId: 'svc',
+    id: 'p',
+    originKey: 'corp',
+    type: 'oidc1.0',
+    name: 'Corp',
+    active: true,
+    config,
+    version: 0,
+    createdAt: clock.now(),
+    updatedAt: clock.now(),
+  })
+  const DOCUMENT = { issuer: 'i', token_endpoint: 't', jwks_uri: 'k' }
+
+  function upstream(answer: () => unknown) {
+    const asked: string[] = []
+    const outbound: Outbound = {
+      fetch: () => Promise.reject(new Error('not asked for')),
+      getJson(url) {
+        asked.push(url)
+        return Promise.resolve().then(() => ({ value: answer(), headers: new Headers() }))
+      },
+    }
+    return { asked, settingsOf: createOidcSettings({ outbound, clock }) }
+  }
+
+  it('asks nobody when the record says everything', async () => {
+    const { asked, settingsOf } = upstream(() => DOCUMENT)
+    const config = { issuer: 'own', tokenKeyUrl: 'own-keys', relyingPartyId: 'me', discoveryUrl: 'd' }
+    assert.deepEqual(await settingsOf(provider(config)), {
+      issuer: 'own',
+      tokenKeyUrl: 'own-keys',
+      relyingPartyId: 'me',
+    })
+    assert.deepEqual(asked, [])
+  })
+
+  it('fills in only what the record leaves out', async () => {
+    const { settingsOf } = upstream(() => DOCUMENT)
+    assert.deepEqual(await settingsOf(provider({ discoveryUrl: 'd', tokenKey: 'pem' })), {
+      issuer: 'i',
+      tokenKey: 'pem',
+      tokenKeyUrl: 'k',
+    })
+    assert.deepEqual(await settingsOf(provider({ discoveryUrl: 'd', issuer: 'own' })), {
+      issuer: 'own',
+      tokenKeyUrl: 'k',
+    })
+  })
+
+  it('has the token URL for an issuer where nothing else says one', async () => {
+    const { settingsOf } = upstream(() => ({ token_endpoint: 't' }))
+    assert.equal((await settingsOf(provider({ tokenUrl: 'own' }))).issuer, 'own')
+    assert.equal((await settingsOf(provider({ discoveryUrl: 'd' }))).issuer, 't')
+  })
+
+  it('remembers a document for ten minutes, and asks once for many at the same time', async () => {
+    const { asked, settingsOf } = upstream(() => DOCUMENT)
+    const corp = provider({ discoveryUrl: 'd' })
+    await Promise.all([settingsOf(corp), settingsOf(corp), settingsOf(corp)])
+    clock.advance(599)
+    await settingsOf(corp)
+    assert.equal(asked.length, 1)
+    clock.advance(1)
+    await settingsOf(corp)
+    assert.equal(asked.length, 2)
+  })
+
+  const useless = [
+    {
+      name: 'cannot be fetched',
+      answer: () => {
+        throw new OutboundError('unreachable', 'no')
+      },
+    },
+    { name: 'is a list', answer: () => [DOCUMENT] },
+    { name: 'is null', answer: () => null },
+    { name: 'has members of other types', answer: () => ({ issuer: 7, token_endpoint: {}, jwks_uri: [] }) },
+  ]
+  for (const { name, answer } of useless) {
+    it(`knows nothing from a document that ${name}, and does not fail`, async () => {
+      const { settingsOf } = upstream(answer)
+      assert.deepEqual(await settingsOf(provider({ discoveryUrl: 'd', relyingPartyId: 'me' })), {
+        relyingPartyId: 'me',
+      })
+    })
+  }
+
+  it('leaves a provider that does not answer alone for half a minute', async () => {
+    const { asked, settingsOf } = upstream(() => {
+      throw new OutboundError('timeout', 'no')
+    })
+    const corp = provider({ discoveryUrl: 'd' })
+    for (const seconds of [0, 29, 1]) {
+      clock.advance(seconds)
+      await settingsOf(corp)
+    }
+    assert.equal(asked.length, 2)
+  })
+})

@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser as Chromium, BrowserContextOptions, Page } from 'playwright-core'
+import { addSeconds } from '../../src/base/clock.ts'
+import { digest } from '../../src/base/secrets.ts'
+import { signedIn } from '../support/authorize.ts'
+import { becomesTrue, launchBrowser } from '../support/browser.ts'
+import { unescaped } from '../support/forms.ts'
+import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
+import { freePort } from '../support/process.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+
+const VALUE = /^[A-Za-z0-9_-]{32}$/
+const JSON_ONLY = { accept: 'application/json' }
+
+/** The code on a page; undefined when it shows none. */
+const shownOn = (page: string): string | undefined => {
+  const text = /<samp id="passcode"[^>]*>([^<]*)<\/samp>/.exec(page)?.[1]
+  return text === undefined ? undefined : unescaped(text)
+}
+
+async function fetchCode(browser: Browser): Promise<string> {
+  const answer = await browser.send('/passcode', { headers: JSON_ONLY })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.json<string>()
+}
+
+const redeem = (server: TestServer, passcode: string): Promise<TestAnswer> =>
+  server.token({ grant_type: 'password', passcode }, { basic: APP })
+
+for (const mode of MODES) {
+  describe(`GET /passcode in ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode })))
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('shows a code on a page that works without script and is never kept', async () => {
+      const answer = await (await signedIn(server)).send('/passcode', { headers: { accept: 'text/html' } })
+      assert.equal(answer.status, 200)
+      assert.match(String(answer.headers['content-type']), /^text\/html/)
+      assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate')
+      assert.equal(answer.headers['x-frame-options'], 'DENY')
+      assert.match(answer.text, /<h1>Temporary Authentication Code<\/h1>/)
+      assert.match(answer.text, /<button [^>]*id="copybutton"[^>]* hidden>/)
+      const script = /<script src="(\/resources\/copy-to-clipboard\.js\?v=[\w-]{16})" defer><\/script>/.exec(
+        answer.text,
+      )
+      const { text } = await server.send(script?.[1] ?? assert.fail('no script'))
+      assert.match(text, /^async function CopyToClipboard\(/m)
+      const passcode = shownOn(answer.text) ?? ''
+      assert.match(passcode, VALUE)
+      tokensOf(await redeem(server, passcode))
+    })
+
+    it('answers a program with a bare JSON string, never kept', async () => {
+      const answer = await (await signedIn(server)).send('/passcode', { headers: JSON_ONLY })
+      assert.equal(answer.status, 200)
+      assert.match(String(answer.headers['content-type']), /^application\/json/)
+      assert.match(String(answer.headers['cache-control']), /no-store/)
+      assert.match(answer.text, /^"[A-Za-z0-9_-]{32}"$/)
+      tokensOf(await redeem(server, answer.json<string>()))
+    })
+
+    it('makes another code each time, of every character that it may have', async () => {
+      const browser = await signedIn(server)
+      const codes: string[] = []
+      for (let index = 0; index < 50; index += 1) codes.push(await fetchCode(browser))
+      assert.equal(new Set(codes).size, 50)
+      assert.equal(new Set(codes.join('')).size, 64, 'of 1600 characters')
+      server.clock.advance(60)
+    })
+
+    it('keeps a digest with its end in five minutes, and never the code', async () => {
+      const browser = await signedIn(server)
+      const passcode = await fetchCode(browser)
+      const { id: userId } = await userNamed(server, 'marissa')
+      const codeDigest = digest(passcode)
+      assert.equal(await server.store.oneTimeCodes.redeem('svc', 'passcode', passcode), undefined)
+      assert.deepEqual(await server.store.oneTimeCodes.redeem('svc', 'passcode', codeDigest), {
+        zoneId: 'svc',
+        purpose: 'passcode',
+        userId,
+        codeDigest,
+        expiresAt: addSeconds(server.clock.now(), 300),
+      })
+    })
+
+    it('sends who is not signed in to do that, and then back', async () => {
+      const browser = server.browser()
+      const answer = await browser.send('/passcode?from=cli')
+      assert.equal(answer.status, 302)
+      assert.equal(answer.headers['location'], 'http://localhost:8080/login')
+      assert.equal(shownOn(answer.text), undefined)
+      const next = await browser.signIn('marissa', 'koala')
+      assert.equal(next.headers['location'], 'http://localhost:8080/passcode?from=cli')
+      assert.match(shownOn((await browser.send('/passcode?from=cli')).text) ?? '', VALUE)
+    })
+
+    it('refuses a program that is not signed in, with a session that is only on the way, or after signing out', async () => {
+      const onTheWay = server.browser()
+      await onTheWay.send('/passcode')
+      const out = await signedIn(server)
+      await out.send('/logout.do', { form: { 'X-Svc-Csrf': out.csrf } })
+      for (const browser of [server.browser(), onTheWay, out]) {
+        const answer = await browser.send('/passcode', { headers: JSON_ONLY })
+        assert.equal(answer.status, 403)
+        assert.deepEqual(answer.json(), { error: 'Full authentication is required to access this resource' })
+      }
+    })
+
+    it('has nothing for tokens', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const { access_token: bearer } = tokensOf(await server.token(form, { basic: APP }))
+      assert.equal((await server.send('/passcode', { bearer, headers: JSON_ONLY })).status, 403)
+    })
+
+    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      it(`makes none for ${method}`, async () => {
+        const browser = await signedIn(server)
+        const passcode = await fetchCode(browser)
+        const answer = await browser.send('/passcode', { method, headers: JSON_ONLY })
+        assert.ok(answer.status >= 400 || answer.status === 204, String(answer.status))
+        assert.doesNotMatch(answer.text, /[A-Za-z0-9_-]{32}/)
+        tokensOf(await redeem(server, passcode))
+      })
+    }
+
+    const foreign: readonly { name: string; headers: Readonly<Record<string, string>> }[] = [
+      { name: 'a link of another site', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' } },
+      { name: 'a neighbouring host', headers: { 'sec-fetch-site': 'same-site' } },
+      { name: 'a picture of another site', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' } },
+      { name: 'a prefetch', headers: { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'same-origin' } },
+      { name: 'a prerender', headers: { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-site': 'none' } },
+      { name: 'a prefetch as it used to be', headers: { purpose: 'prefetch' } },
+      { name: 'a site of another kind', headers: { 'sec-fetch-site': 'elsewhere' } },
+    ]
+    for (const { name, headers } of foreign) {
+      it(`neither makes a code nor voids one for ${name}`, async () => {
+        const browser = await signedIn(server)
+        const passcode = await fetchCode(browser)
+        const page = await browser.send('/passcode', { headers: { accept: 'text/html', ...headers } })
+        assert.equal(page.status, 200)
+        assert.equal(shownOn(page.text), undefined)
+        assert.match(page.text, /<a class="button" href="\/passcode">Get a code<\/a>/)
+        const program = await browser.send('/passcode', { headers: { ...JSON_ONLY, ...headers } })
+        assert.equal(program.status, 403)
+        assert.deepEqual(program.json(), { error: 'A passcode is not made for another site.' })
+        tokensOf(await redeem(server, passcode))
+      })
+    }
+
+    for (const site of ['same-origin', 'none']) {
+      it(`makes one for a browser that says ${site}`, async () => {
+        const answer = await (await signedIn(server)).send('/passcode', { headers: { 'sec-fetch-site': site } })
+        assert.match(shownOn(answer.text) ?? '', VALUE)
+      })
+    }
+
+    it('gives each person a code of their own', async () => {
+      const marissa = await fetchCode(await signedIn(server))
+      const joel = await fetchCode(await signedIn(server, 'joel', 'wombat'))
+      tokensOf(await redeem(server, marissa))
+      tokensOf(await redeem(server, joel))
+    })
+
+    it('makes sixty in a minute for one person and answers 429 after that, which voids nothing', async () => {
+      server.clock.advance(60)
+      const browser = await signedIn(server)
+      let passcode = ''
+      for (let index = 0; index < 60; index += 1) passcode = await fetchCode(browser)
+      server.clock.advance(20)
+      const program = await browser.send('/passcode', { headers: JSON_ONLY })
+      assert.equal(program.status, 429)
+      assert.deepEqual(program.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+      assert.equal(program.headers['retry-after'], '40')
+      const page = await browser.send('/passcode', { headers: { accept: 'text/html' } })
+      assert.equal(page.status, 429)
+      assert.equal(page.headers['retry-after'], '40')
+      assert.match(page.text, /Too many requests/)
+      assert.match(await fetchCode(await signedIn(server, 'joel', 'wombat')), VALUE)
+      tokensOf(await redeem(server, passcode))
+      server.clock.advance(40)
+      assert.match(await fetchCode(browser), VALUE)
+    })
+  })
+}
+
+describe('GET /passcode below a path', () => {
+  it('links to itself and its script there', async () => {
+    const server = await startServer({ config: { base_url: 'http://localhost:8080/uaa' } })
+    try {
+      const browser = server.browser()
+      const page = await browser.send('/uaa/login')
+      const [, name = '', value = ''] = /name="(X-[A-Za-z]+-Csrf)" value="([^"]+)"/.exec(page.text) ?? []
+      await browser.send('/uaa/login.do', { form: { username: 'marissa', password: 'koala', [name]: value } })
+      const { text } = await browser.send('/uaa/passcode')
+      assert.match(text, /<a href="\/uaa\/passcode">/)
+      assert.match(text, /<script src="\/uaa\/resources\/copy-to-clipboard\.js/)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('the passcode page in a browser', () => {
+  let server: TestServer
+  let other: Server
+  let chromium: Chromium
+  let base: string
+  let elsewhere: string
+
+  before(async () => {
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    server = await startServer({ config: { base_url: base, bootstrap: usualBootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    // Another site: 127.0.0.1 is not localhost.
+    other = createServer((_, response) =>
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<title>Elsewhere</title><a id="go" href="${base}/passcode">Go</a><img src="${base}/passcode" alt="">`),
+    )
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}` // no pipe
+    chromium = await launchBrowser()
+  })
+  after(async () => {
+    await chromium.close()
+    other.closeAllConnections()
+    other.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  /** A page on which somebody is signed in and was led to a code. */
+  const withCode = async (options: BrowserContextOptions = {}): Promise<Page> => {
+    const context = await chromium.newContext(options)
+    const page = await context.newPage()
+    await page.goto(`${base}/passcode`)
+    await page.fill('#username', 'marissa')
+    await page.fill('#password', 'koala')
+    await page.click('input[type=submit]')
+    assert.equal(page.url(), `${base}/passcode`)
+    assert.match(await page.innerText('#passcode'), VALUE)
+    return page
+  }
+
+  it('leads from the sign-in to the code, and the button copies it', async () => {
+    const page = await withCode({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const passcode = await page.innerText('#passcode')
+    await page.click('#copybutton')
+    await becomesTrue(page, `document.querySelector('#copybutton').textContent === 'Copied'`)
+    assert.equal(await page.innerText('#copystatus'), 'The code is copied.')
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), passcode)
+    assert.equal(await page.evaluate('typeof CopyToClipboard'), 'function')
+    assert.equal(await page.evaluate(`CopyToClipboard('nothing')`), false)
+    tokensOf(await redeem(server, passcode))
+    await page.context().close()
+  })
+
+  it('copies without a clipboard too, as over plain http: what is selected', async () => {
+    const page = await withCode()
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
+    await page.click('#copybutton')
+    await becomesTrue(page, `document.querySelector('#copystatus').textContent !== ''`)
+    assert.equal(await page.evaluate('String(getSelection())'), await page.innerText('#passcode'))
+    await page.context().close()
+  })
+
+  it('shows the code without script, selected by a click, and no button that would do nothing', async () => {
+    const page = await withCode({ javaScriptEnabled: false })
+    assert.equal(await page.isVisible('#copybutton'), false)
+    assert.equal(await page.isVisible('#passcode'), true)
+    await page.context().close()
+    const scripted = await withCode()
+    await scripted.click('#passcode')
+    assert.equal(await scripted.evaluate('String(getSelection())'), await scripted.innerText('#passcode'))
+    await scripted.context().close()
+  })
+
+  it('asks who comes from another site, whose pictures void nothing either', async () => {
+    const page = await withCode()
+    const first = await page.innerText('#passcode')
+    await page.goto(`${elsewhere}/`)
+    await page.click('#go')
+    assert.equal(page.url(), `${base}/passcode`)
+    assert.equal(await page.isVisible('#passcode'), false)
+    tokensOf(await redeem(server, first))
+    await page.click('main .button')
+    const second = await page.innerText('#passcode')
+    assert.match(second, VALUE)
+    assert.notEqual(second, first)
+    await page.click('.below a')
+    assert.notEqual(await page.innerText('#passcode'), second)
+    assert.equal((await redeem(server, second)).status, 400)
+    await page.context().close()
+  })
+})

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import {
+  APP,
+  changeClient,
+  changeUser,
+  MODES,
+  passwordTokens,
+  refused,
+  SERVICE,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
+import type { Refusal, Tokens } from '../support/oauth.ts'
+import { createOidcProvider, publicKeyAsSecret, unsigned } from '../support/oidc-provider.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+const client = (id: string, more: object = {}) => ({
+  client_id: id,
+  client_secret: 'secret',
+  authorized_grant_types: [JWT_BEARER, 'refresh_token', 'password'],
+  scope: ['openid', 'cloud.read', 'cloud.write'],
+  autoapprove: true,
+  ...more,
+})
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    client('porter'),
+    client('foreign', { allowedproviders: ['corp'] }),
+    client('minimal', { id_token_minimal: true }),
+  ],
+  identity_zones: [
+    {
+      id: 'z1',
+      subdomain: 'z1',
+      name: 'Zone 1',
+      bootstrap: { clients: [client('porter')], users: usualBootstrap.users },
+    },
+  ],
+}
+
+const PORTER = ['porter', 'secret'] as const
+const unauthorized = { want: { standard: '400 invalid_grant', uaa: '401 unauthorized' } } as const
+const untrusted = { want: { standard: '400 invalid_grant', uaa: '401 invalid_token' } } as const
+const invalidGrant = { want: '400 invalid_grant' } as const
+
+for (const mode of MODES) {
+  describe(`grant_type=jwt-bearer with this server's own tokens, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(() => server.stop())
+
+    const send = (assertion: string, basic: readonly [string, string] = PORTER, host?: string): Promise<TestAnswer> =>
+      server.token({ grant_type: JWT_BEARER, assertion }, { basic, ...(host !== undefined && { host }) })
+    const own = (form: Readonly<Record<string, string>> = {}): Promise<Tokens> => passwordTokens(server, form, PORTER)
+    const refuse = (assertion: string, refusal: Refusal, basic?: readonly [string, string]): Promise<TestAnswer> =>
+      refused(server, mode, () => send(assertion, basic), refusal)
+    /** Refused in `standard` only: UAA looks at signature and expiry and at nothing else (C9). */
+    async function refuseIn(
+      refusing: CompatibilityMode,
+      assertion: string,
+      description: string | RegExp,
+    ): Promise<void> {
+      if (mode === refusing) await refuse(assertion, { ...untrusted, description })
+      else tokensOf(await send(assertion))
+    }
+
+    it('takes an ID token of the calling client, again and again, and tells when its person signed in', async () => {
+      const { id_token: idToken } = await own()
+      server.clock.advance(60)
+      const first = tokensOf(await send(idToken))
+      const second = tokensOf(await send(idToken))
+      assert.notEqual(first.jti, second.jti)
+      const claims = decodeJwt(first.access_token)
+      const user = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        [claims['user_id'], claims['grant_type'], claims['auth_time']],
+        [user.id, JWT_BEARER, decodeJwt(idToken)['auth_time']],
+      )
+      assert.equal(first.id_token, undefined)
+      assert.equal(first.scope, 'openid cloud.read'.split(' ').toSorted().join(' '))
+      assert.equal(typeof first.refresh_token, 'string')
+    })
+
+    it('takes an access token of the calling client', async () => {
+      tokensOf(await send((await own()).access_token))
+    })
+
+    it('counts as no sign-in', async () => {
+      const tokens = await own()
+      const before = await userNamed(server, 'marissa')
+      server.clock.advance(5)
+      tokensOf(await send(tokens.id_token))
+      assert.deepEqual(await userNamed(server, 'marissa'), before)
+    })
+
+    it('takes the token of another client in uaa, and only one that was meant for it in standard (C9)', async () => {
+      const other = await passwordTokens(server)
+      for (const token of [other.id_token, other.access_token]) {
+        await refuseIn('standard', token, 'Some parties were not in the token audience: porter')
+      }
+    })
+
+    it("refuses a refresh token, an opaque token and a client's own token", async () => {
+      const opaque = await own({ token_format: 'opaque' })
+      const { access_token: ofClient } = tokensOf(
+        await server.token({ grant_type: 'client_credentials' }, { basic: SERVICE }),
+      )
+      await refuse(opaque.refresh_token, unauthorized)
+      await refuse(opaque.access_token, { ...unauthorized, description: 'Unable to decode expected id_token' })
+      await refuse(ofClient, { ...unauthorized, description: /^Unable to map issuer, / })
+    })
+
+    it('refuses an ID token that does not tell its origin', async () => {
+      const { id_token: idToken } = await passwordTokens(server, {}, ['minimal', 'secret'])
+      await refuse(idToken, { ...unauthorized, description: /^Unable to map issuer, / }, ['minimal', 'secret'])
+    })
+
+    it('refuses what is expired', async () => {
+      const tokens = await own()
+      server.clock.advance(12 * 3600)
+      await refuse(tokens.id_token, { ...untrusted, description: /^Token expired at / })
+      await refuse(tokens.access_token, { ...untrusted, description: /expired at / })
+    })
+
+    it('refuses what this server did not sign, whatever it says', async () => {
+      const { id_token: idToken } = await own()
+      const stranger = await createOidcProvider(server.clock)
+      const claims = decodeJwt(idToken)
+      const { kid = '' } = decodeProtectedHeader(idToken)
+      const [published] = (await server.send('/token_keys')).json<{ keys: { value: string }[] }>().keys
+      const [head = '', body = '', signature = ''] = idToken.split('.')
+      const forged = [
+        await stranger.token(claims, { kid }),
+        await stranger.token(claims, { kid: '../../../dev/null' }),
+        await stranger.token(claims, { kid: `' union select 1 --` }),
+        await stranger.token(claims, { kid: undefined }),
+        await stranger.token(claims, { jwk: stranger.jwk, kid }),
+        unsigned({ alg: 'none', kid }, claims),
+        `${head}.${body}.`,
+        `${head}.${body.slice(0, -1)}${body.endsWith('A') ? 'B' : 'A'}.${signature}`,
+        await new SignJWT(claims)
+          .setProtectedHeader({ alg: 'HS256', kid })
+          .sign(publicKeyAsSecret({ ...stranger, pem: published?.value ?? '' })),
+      ]
+      for (const assertion of forged) {
+        const answer = await send(assertion)
+        const { error } = answer.json()
+        // A changed payload may be no JSON any more, which is told before the signature.
+        const codes = mode === 'standard' ? ['400 invalid_grant'] : ['401 invalid_token', '401 unauthorized']
+        assert.ok(codes.includes(`${answer.status} ${String(error)}`), answer.text)
+      }
+    })
+
+    it('refuses tokens of another zone', async () => {
+      const host = 'z1.localhost:8080'
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const theirs = tokensOf(await server.token(form, { basic: PORTER, host }))
+      await refuse(theirs.id_token, { ...unauthorized, description: /^Unable to map issuer, / })
+      const ours = await own()
+      await refused(server, mode, () => send(ours.id_token, PORTER, host), unauthorized)
+      tokensOf(await send(theirs.id_token, PORTER, host))
+    })
+
+    it('refuses a client that allows other providers only', async () => {
+      const tokens = await own()
+      await refuse(
+        tokens.id_token,
+        {
+          want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
+          description: "Client is not authorized for specified user's identity provider.",
+        },
+        ['foreign', 'secret'],
+      )
+    })
+
+    it('refuses a token that was revoked without having a row, in standard', async () => {
+      const tokens = await own()
+      await server.store.tokens.revokeUnstored('svc', tokens.jti, new Date(server.clock.now().getTime() + 1e8))
+      await refuseIn('standard', tokens.access_token, /^The token has been revoked: /)
+      await refuseIn('standard', tokens.id_token, /^The token has been revoked: /)
+    })
+
+    it('refuses the tokens of a person whose password changed, in standard', async () => {
+      const tokens = await own()
+      const { passwordRevision } = await userNamed(server, 'marissa')
+      await changeUser(server, 'marissa', { passwordRevision: 'changed' })
+      await refuseIn('standard', tokens.id_token, 'revocable signature mismatch')
+      await refuseIn('standard', tokens.access_token, 'revocable signature mismatch')
+      await changeUser(server, 'marissa', { passwordRevision })
+      tokensOf(await send(tokens.id_token))
+    })
+
+    it('refuses the tokens of a client whose salt changed, in standard', async () => {
+      const tokens = await own()
+      await changeClient(server, 'porter', { tokenSalt: 'new' })
+      await refuseIn('standard', tokens.id_token, 'revocable signature mismatch')
+      tokensOf(await send((await own()).id_token))
+    })
+
+    it('refuses a person who is gone, inactive, unverified, or of another origin by now', async () => {
+      const tokens = await own({ username: 'joel', password: 'wombat' })
+      const gone = { ...invalidGrant, description: 'User authentication not found' }
+      for (const change of [{ active: false }, { origin: 'corp' }]) {
+        const { id } = await userNamed(server, 'joel')
+        await changeUser(server, 'joel', change)
+        await refuse(tokens.id_token, gone)
+        const changed = await server.store.users.find('svc', id)
+        assert.ok(changed)
+        await server.store.users.update('svc', { ...changed, active: true, origin: 'svc' })
+      }
+      await changeUser(server, 'joel', { verified: false })
+      await refuse(tokens.id_token, {
+        want: { standard: '400 invalid_grant', uaa: '403 access_denied' },
+        description: 'Account not verified',
+      })
+    })
+
+    it('refuses a client without the grant', async () => {
+      const { id_token: idToken } = await passwordTokens(server)
+      const want = { standard: '400 unauthorized_client', uaa: '401 invalid_client' }
+      await refuse(idToken, { want, description: 'Unauthorized grant type' }, APP)
+    })
+
+    it('refuses a revocable token whose row is gone, in both modes', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy: { jwtRevocable: true } } })
+      const tokens = await own()
+      tokensOf(await send(tokens.access_token))
+      const user = await userNamed(server, 'marissa')
+      await server.store.tokens.deleteSomeOfUser('svc', user.id, 'porter')
+      await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked: / })
+      assert.deepEqual(server.faults, [])
+    })
+  })
+}

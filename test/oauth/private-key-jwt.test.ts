@@ -1,0 +1,674 @@
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { CompactSign, decodeJwt } from 'jose'
+import * as oauth from 'oauth4webapi'
+import * as openid from 'openid-client'
+import { epochSeconds } from '../../src/base/clock.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createTestClock } from '../support/clock.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { exchange, insertCode, MODES, passwordTokens, refresh, refused, RESOURCE, tokensOf } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+
+type Members = Readonly<Record<string, unknown>>
+type Form = Readonly<Record<string, string>>
+
+const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const random = createRandom()
+const pairs = {
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ed: generateKeyPairSync('ed25519'),
+  stranger: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+}
+const jwk = (name: keyof typeof pairs, more: Members = {}): Members => ({
+  ...pairs[name].publicKey.export({ format: 'jwk' }),
+  kid: name,
+  ...more,
+})
+const jwks = { keys: [jwk('rsa'), jwk('ec'), jwk('ed'), jwk('stranger', { kid: 'encryption', use: 'enc' })] }
+
+const service = { authorized_grant_types: ['client_credentials'], authorities: ['jobs.run', 'svc.resource'] }
+const bootstrapWith = (keysUri: string) => ({
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    { client_id: 'signer', jwks, ...service },
+    { client_id: 'sibling', jwks, ...service },
+    { client_id: 'lone', jwks: { ...jwk('rsa'), kid: undefined }, ...service },
+    { client_id: 'both', client_secret: 'both-secret', jwks, ...service },
+    { client_id: 'remote', jwks_uri: keysUri, ...service },
+    { client_id: 'insecure', jwks_uri: 'https://10.0.0.1/keys', ...service },
+    {
+      client_id: 'web',
+      jwks,
+      authorized_grant_types: ['authorization_code', 'refresh_token', 'password'],
+      scope: ['openid', 'cloud.read'],
+      redirect_uri: ['https://web.example/cb'],
+      autoapprove: true,
+    },
+  ],
+  identity_zones: [
+    { id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { clients: [{ client_id: 'signer', jwks, ...service }] } },
+  ],
+})
+const bootstrap = bootstrapWith('https://keys.example/')
+
+const CREDENTIALS = { grant_type: 'client_credentials' }
+
+interface Wish {
+  readonly claims?: Members
+  readonly header?: Members
+  readonly key?: KeyObject
+  readonly clientId?: string
+}
+
+/** An assertion that is good but for what is wished. */
+async function assertionFor(
+  server: TestServer,
+  { claims, header, key, clientId = 'signer' }: Wish = {},
+): Promise<string> {
+  const now = epochSeconds(server.clock.now())
+  const usual = {
+    iss: clientId,
+    sub: clientId,
+    aud: `${server.baseUrl}/oauth/token`,
+    jti: random.hex(16),
+    iat: now,
+    exp: now + 300,
+  }
+  return new CompactSign(Buffer.from(JSON.stringify({ ...usual, ...claims })))
+    .setProtectedHeader({ alg: 'RS256', kid: 'rsa', ...header })
+    .sign(key ?? pairs.rsa.privateKey)
+}
+
+const formOf = (assertion: string, more: Form = {}): Form => ({
+  ...CREDENTIALS,
+  client_assertion_type: TYPE,
+  client_assertion: assertion,
+  ...more,
+})
+
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+const BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
+const CHALLENGE = { want: '401 invalid_client', challenge: BAD } as const
+
+/** Each is put into a fresh assertion; times are told in seconds from now. */
+interface Claims {
+  readonly name: string
+  readonly claims?: (now: number, base: string) => Members
+  readonly header?: Members
+  readonly key?: KeyObject
+  readonly form?: Form
+  readonly clientId?: string
+}
+const accepted: readonly Claims[] = [
+  { name: 'signed with RSA' },
+  { name: 'signed with RSA-PSS', header: { alg: 'PS256' } },
+  { name: 'signed with a curve', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
+  { name: 'signed with Ed25519', header: { alg: 'EdDSA', kid: 'ed' }, key: pairs.ed.privateKey },
+  { name: 'signed with Ed25519 under its newer name', header: { alg: 'Ed25519', kid: 'ed' }, key: pairs.ed.privateKey },
+  { name: 'without a key id, where one key fits', header: { alg: 'ES256', kid: undefined }, key: pairs.ec.privateKey },
+  { name: 'of a client with one key that has no name', header: { kid: undefined }, clientId: 'lone' },
+  { name: 'with the client_id beside it', form: { client_id: 'signer' } },
+  { name: 'with an empty client_id beside it', form: { client_id: '' } },
+  { name: 'with an audience in a list', claims: (_, base) => ({ aud: [`${base}/oauth/token`] }) },
+  {
+    name: 'with a list that has ours among others',
+    claims: (_, base) => ({ aud: ['https://other.example', 7, `${base}/oauth/token`] }),
+  },
+  { name: 'that expired less than a minute ago', claims: now => ({ exp: now - 59 }) },
+  { name: 'from less than a minute ahead', claims: now => ({ iat: now + 60, nbf: now + 60 }) },
+  { name: 'without the optional times', claims: () => ({ iat: undefined, nbf: undefined }) },
+  { name: 'good for an hour', claims: now => ({ exp: now + 3600 }) },
+  { name: 'with fractions of seconds', claims: now => ({ exp: now + 100.5, iat: now - 0.5 }) },
+  { name: 'of a client that has a secret too', clientId: 'both' },
+  { name: 'with a type of its own', header: { typ: 'client-authentication+jwt' } },
+  { name: 'with a long jti', claims: () => ({ jti: 'j'.repeat(256) }) },
+]
+
+interface Rejected extends Claims, Refusal {
+  /** Sent as it is instead of an assertion that is made. */
+  readonly assertion?: string
+}
+const bad = (description: string) => ({ ...CHALLENGE, description }) as const
+const rejected: readonly Rejected[] = [
+  { name: 'another type', form: { client_assertion_type: 'urn:x' }, ...bad('Bad client_assertion type') },
+  { name: 'no type', form: { client_assertion_type: '' }, ...bad('Bad client_assertion type') },
+  {
+    name: 'the type of a SAML assertion',
+    form: { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
+    ...bad('Bad client_assertion type'),
+  },
+  { name: 'the type alone', assertion: '', ...bad('Bad client_assertion') },
+  { name: 'no JWT', assertion: 'x', ...bad('Bad client_assertion') },
+  {
+    name: 'a JWT of two parts',
+    assertion: `${encoded({ alg: 'RS256' })}.${encoded({})}`,
+    ...bad('Bad client_assertion'),
+  },
+  {
+    name: 'a JWT of five parts',
+    assertion: `${encoded({ alg: 'dir', enc: 'A' })}.a.b.c.d`,
+    ...bad('Bad client_assertion'),
+  },
+  {
+    name: 'claims that are no object',
+    assertion: `${encoded({ alg: 'RS256' })}.${encoded([])}.x`,
+    ...bad('Bad client_assertion'),
+  },
+  { name: 'a header that is no JSON', assertion: `x.${encoded({})}.x`, ...bad('Bad client_assertion') },
+  {
+    name: 'an assertion of more than 16 KiB',
+    claims: () => ({ more: 'x'.repeat(16_384) }),
+    ...bad('Bad client_assertion'),
+  },
+  { name: 'a header that must be understood', header: { crit: ['b64'], b64: true }, ...bad('Bad client_assertion') },
+  ...['iss', 'sub', 'aud', 'jti', 'exp'].map(claim => ({
+    name: `no ${claim}`,
+    claims: () => ({ [claim]: undefined }),
+    ...bad('Bad credentials'),
+  })),
+  ...['iss', 'sub', 'aud', 'jti'].flatMap(claim =>
+    [5, '', null, {}].map(value => ({
+      name: `${claim} ${JSON.stringify(value)}`,
+      claims: () => ({ [claim]: value }),
+      // An empty text is an audience, though nobody's.
+      ...bad(claim === 'aud' && value === '' ? 'Unauthorized client_assertion' : 'Bad credentials'),
+    })),
+  ),
+  ...['exp', 'iat', 'nbf'].map(claim => ({
+    name: `${claim} as text`,
+    claims: (now: number) => ({ [claim]: String(now) }),
+    ...bad('Bad credentials'),
+  })),
+  { name: 'an empty audience', claims: () => ({ aud: [] }), ...bad('Bad credentials') },
+  { name: 'another iss than sub', claims: () => ({ iss: 'sibling' }), ...bad('Bad credentials') },
+  { name: 'a jti of 257 characters', claims: () => ({ jti: 'j'.repeat(257) }), ...bad('Bad credentials') },
+  { name: 'an endless client id', clientId: 'c'.repeat(256), ...bad('Bad credentials') },
+  { name: 'the client_id of another', form: { client_id: 'sibling' }, ...bad('Wrong client_assertion') },
+  { name: 'the client_id in another case', form: { client_id: 'Signer' }, ...bad('Wrong client_assertion') },
+  {
+    name: 'one that expired a minute ago',
+    claims: now => ({ exp: now - 60 }),
+    ...bad('Unauthorized client_assertion'),
+  },
+  { name: 'a negative expiry', claims: () => ({ exp: -1 }), ...bad('Unauthorized client_assertion') },
+  { name: 'one from the future', claims: now => ({ iat: now + 61 }), ...bad('Unauthorized client_assertion') },
+  { name: 'one that is not good yet', claims: now => ({ nbf: now + 61 }), ...bad('Unauthorized client_assertion') },
+  {
+    name: 'another audience',
+    claims: () => ({ aud: 'https://other.example' }),
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'the audience with a slash behind',
+    claims: (_, base) => ({ aud: `${base}/oauth/token/` }),
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'the audience of another zone',
+    claims: (_, base) => ({ aud: `${base.replace('//', '//z1.')}/oauth/token` }),
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'the key of somebody else under a name of ours',
+    key: pairs.stranger.privateKey,
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'a key of its own in the header',
+    header: { jwk: jwk('stranger'), kid: 'rsa' },
+    key: pairs.stranger.privateKey,
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'the address of a key in the header',
+    header: { jku: 'https://keys.example/', x5u: 'https://keys.example/', kid: 'stranger' },
+    key: pairs.stranger.privateKey,
+    ...bad('Untrusted client_assertion'),
+  },
+  { name: 'a key id that is unknown', header: { kid: 'nobody' }, ...bad('Untrusted client_assertion') },
+  {
+    name: 'no key id, where none fits alone',
+    header: { alg: 'ES384', kid: undefined },
+    key: generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
+    ...bad('Untrusted client_assertion'),
+  },
+  { name: 'a key of another kind', header: { kid: 'ec' }, ...bad('Untrusted client_assertion') },
+  {
+    name: 'a key for encryption',
+    header: { kid: 'encryption' },
+    key: pairs.stranger.privateKey,
+    ...bad('Untrusted client_assertion'),
+  },
+  { name: 'a client without keys', clientId: 'service', ...bad('Bad client_assertion') },
+  { name: 'a client that is unknown', clientId: 'nobody', ...bad('Bad client_assertion') },
+  { name: 'a client whose keys are in a private network', clientId: 'insecure', ...bad('Bad client_assertion') },
+]
+
+for (const mode of MODES) {
+  describe(`private_key_jwt, ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const wishOf = ({ claims, ...wish }: Omit<Claims, 'name'>): Wish => ({
+      ...wish,
+      claims: claims?.(epochSeconds(server.clock.now()), server.baseUrl) ?? {},
+    })
+    const send = async (wish: Wish = {}, more: Form = {}, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.token(formOf(await assertionFor(server, wish), more), request)
+
+    for (const { name, form, ...wish } of accepted) {
+      it(`accepts an assertion ${name}, and the token says so`, async () => {
+        const claims = decodeJwt(tokensOf(await send(wishOf(wish), form)).access_token)
+        assert.equal(claims['client_id'], wish.clientId ?? 'signer')
+        assert.equal(claims['client_auth_method'], 'private_key_jwt')
+      })
+    }
+
+    for (const { name, form, assertion, want, description, challenge, ...wish } of rejected) {
+      it(`refuses ${name}`, async () => {
+        const refusal = { want, ...(description && { description }), ...(challenge && { challenge }) }
+        const jwt = assertion ?? (await assertionFor(server, wishOf(wish)))
+        await refused(server, mode, () => server.token(formOf(jwt, form)), refusal)
+      })
+    }
+
+    for (const alg of ['none', 'None', 'NONE', 'HS256', 'HS512', 'RS1', '', 5, null, undefined]) {
+      it(`refuses the algorithm ${JSON.stringify(alg)}`, async () => {
+        const [, claims = ''] = (await assertionFor(server)).split('.')
+        const data = `${encoded({ alg, kid: 'rsa' })}.${claims}`
+        const publicPem = pairs.rsa.publicKey.export({ type: 'spki', format: 'pem' })
+        // HS256 with what everybody knows as the secret.
+        const signature = createHmac('sha256', publicPem).update(data).digest('base64url')
+        for (const jwt of [`${data}.`, `${data}.${signature}`]) {
+          await refused(server, mode, () => server.token(formOf(jwt)), bad('Bad client_assertion algorithm'))
+        }
+      })
+    }
+
+    it('refuses a signature that was cut, changed or left out', async () => {
+      const jwt = await assertionFor(server)
+      const other = await assertionFor(server)
+      const dot = jwt.lastIndexOf('.')
+      for (const altered of [
+        jwt.slice(0, -8),
+        jwt.slice(0, dot) + other.slice(other.lastIndexOf('.')),
+        jwt.slice(0, dot + 1),
+      ]) {
+        await refused(server, mode, () => server.token(formOf(altered)), bad('Unauthorized client_assertion'))
+      }
+    })
+
+    it('refuses claims that were changed after the signature', async () => {
+      const [header = '', claims = '', signature = ''] = (await assertionFor(server)).split('.')
+      const { ...other } = decodeJwt(`${header}.${claims}.${signature}`)
+      const jwt = `${header}.${encoded({ ...other, iss: 'sibling', sub: 'sibling' })}.${signature}`
+      await refused(server, mode, () => server.token(formOf(jwt)), bad('Unauthorized client_assertion'))
+    })
+
+    it('tells an unknown client and one without keys alike, and the trail has no name of nobody', async () => {
+      const from = server.events.length
+      const answers = [await send({ clientId: 'service' }), await send({ clientId: 'nobody' })]
+      assert.equal(answers[0]?.text, answers[1]?.text)
+      const events = server.events.slice(from)
+      assert.deepEqual(
+        events.map(({ type }) => type),
+        ['ClientAuthenticationFailure', 'ClientAuthenticationFailure'],
+      )
+      assert.equal(events[0]?.principal, 'service')
+      assert.notEqual(events[1]?.principal, 'nobody')
+    })
+
+    it('says in refresh tokens and what they give that the client signed', async () => {
+      const code = await insertCode(server, { clientId: 'web', scopes: ['openid', 'cloud.read'] })
+      const sign = async (): Promise<Form> => {
+        const { grant_type: _, ...form } = formOf(await assertionFor(server, { clientId: 'web' }))
+        return form
+      }
+      const first = tokensOf(await exchange(server, code, await sign(), null))
+      const second = tokensOf(await refresh(server, first.refresh_token, await sign(), null))
+      for (const { access_token: token } of [first, second]) {
+        assert.equal(decodeJwt(token)['client_auth_method'], 'private_key_jwt')
+      }
+    })
+
+    it('is no method of a bearer or of a scheme that nobody knows', async () => {
+      const description = 'An Authentication object was not found in the SecurityContext'
+      const want = { standard: '401 invalid_client', uaa: '401 unauthorized' }
+      for (const authorization of ['Bearer x', 'Digest x']) {
+        const jwt = await assertionFor(server)
+        await refused(server, mode, () => server.token(formOf(jwt), { headers: { authorization } }), {
+          want,
+          description,
+        })
+      }
+    })
+
+    it('beside a secret is refused in standard, and ignored in uaa (C2)', async () => {
+      const secret = { client_id: 'both', client_secret: 'both-secret' }
+      const basic = ['both', 'both-secret'] as const
+      for (const jwt of [await assertionFor(server, { clientId: 'both' }), 'nonsense']) {
+        for (const answer of [await server.token(formOf(jwt, secret)), await server.token(formOf(jwt), { basic })]) {
+          if (mode === 'standard') {
+            assert.equal(answer.status, 400)
+            assert.deepEqual(answer.json(), {
+              error: 'invalid_request',
+              error_description: 'Only one method of client authentication may be used',
+            })
+          } else {
+            assert.equal(decodeJwt(tokensOf(answer).access_token)['client_auth_method'], undefined)
+          }
+        }
+      }
+      const wrong = { client_id: 'both', client_secret: 'wrong' }
+      const jwt = await assertionFor(server, { clientId: 'both' })
+      const want = { standard: '400 invalid_request', uaa: '401 invalid_client' }
+      await refused(server, mode, () => server.token(formOf(jwt, wrong)), { want })
+    })
+
+    it('names the issuer or the token endpoint in standard, only the latter in uaa (C3)', async () => {
+      const { issuer } = (await server.send('/.well-known/openid-configuration')).json()
+      tokensOf(await send({ claims: { aud: issuer } }))
+      const base = await send({ claims: { aud: server.baseUrl } })
+      if (mode === 'standard') tokensOf(base)
+      else assert.equal(base.json()['error_description'], 'Unauthorized client_assertion')
+    })
+
+    it('is good once in standard, until it expires in uaa (C4)', async () => {
+      const jwt = await assertionFor(server)
+      tokensOf(await server.token(formOf(jwt)))
+      if (mode === 'uaa') tokensOf(await server.token(formOf(jwt)))
+      else await refused(server, mode, () => server.token(formOf(jwt)), bad('Unauthorized client_assertion'))
+    })
+
+    it('is good for an hour in standard, for as long as it says in uaa (C4)', async () => {
+      const now = epochSeconds(server.clock.now())
+      const within = await send({ claims: { exp: now + 3660 } })
+      assert.equal(within.status, 200)
+      const beyond = await send({ claims: { exp: now + 3661 } })
+      if (mode === 'uaa') tokensOf(beyond)
+      else assert.equal(beyond.json()['error_description'], 'Unauthorized client_assertion')
+      const far = await send({ claims: { exp: 1e300 } })
+      assert.equal(far.status, mode === 'uaa' ? 200 : 401)
+    })
+
+    it('belongs to its zone: the same id and keys in another zone are another client', async () => {
+      const host = 'z1.localhost:8080'
+      const aud = 'http://z1.localhost:8080/oauth/token'
+      const foreign = await assertionFor(server)
+      await refused(server, mode, () => server.token(formOf(foreign), { host }), bad('Unauthorized client_assertion'))
+      const own = await assertionFor(server, { claims: { aud, jti: 'shared' } })
+      tokensOf(await server.token(formOf(own), { host }))
+      tokensOf(await send({ claims: { jti: 'shared' } }))
+    })
+
+    it('inspects tokens in standard, and is ignored there in uaa (C1)', async () => {
+      const { access_token: token } = await passwordTokens(server)
+      const aud = `${server.baseUrl}/introspect`
+      const inspect = async (path: string, claims: Members): Promise<TestAnswer> =>
+        server.send(path, { form: { ...formOf(await assertionFor(server, { claims })), token } })
+      for (const claims of [{ aud }, {}]) {
+        const answer = await inspect('/introspect', claims)
+        if (mode === 'standard') assert.equal(answer.json()['active'], true)
+        else assert.equal(answer.status, 401)
+      }
+      assert.equal((await inspect('/check_token', {})).status, 401)
+      assert.equal((await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()['active'], true)
+      // Another endpoint than the one that is called is no audience (C3).
+      assert.equal((await send({ claims: { aud } })).status, 401)
+    })
+
+    it('is taken at the endpoint of bearer assertions in standard, and ignored there in uaa (C1)', async () => {
+      const path = '/oauth/token/alias/latchkey'
+      for (const aud of [server.baseUrl + path, `${server.baseUrl}/oauth/token`]) {
+        const form = formOf(await assertionFor(server, { claims: { aud } }))
+        assert.equal((await server.send(path, { form })).status, mode === 'standard' ? 200 : 401)
+      }
+    })
+
+    it('revokes tokens in standard, and is ignored there in uaa (C1)', async () => {
+      const code = await insertCode(server, { clientId: 'web', scopes: ['openid'] })
+      const { grant_type: _, ...signed } = formOf(await assertionFor(server, { clientId: 'web' }))
+      const { access_token: token } = tokensOf(await exchange(server, code, signed, null))
+      const claims = { aud: `${server.baseUrl}/oauth/revoke` }
+      const form = { ...formOf(await assertionFor(server, { clientId: 'web', claims })), token }
+      const answer = await server.send('/oauth/revoke', { form })
+      assert.equal(answer.status, mode === 'standard' ? 200 : 401)
+    })
+  })
+}
+
+describe('a jti of private_key_jwt in standard', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ config: { bootstrap } })
+  })
+  after(() => server.stop())
+  const send = async (wish: Wish): Promise<string | undefined> => {
+    const answer = await server.token(formOf(await assertionFor(server, wish)))
+    return answer.status === 200 ? undefined : String(answer.json()['error_description'])
+  }
+  const once = { claims: { jti: 'once' } }
+
+  it('is not taken by an assertion that somebody else signed', async () => {
+    assert.equal(await send({ ...once, key: pairs.stranger.privateKey }), 'Unauthorized client_assertion')
+    assert.equal(await send(once), undefined)
+  })
+  it('is remembered whatever else the assertion says', async () => {
+    assert.equal(await send({ claims: { ...once.claims, more: 'words' } }), 'Unauthorized client_assertion')
+  })
+  it('is remembered for each client by itself', async () => {
+    assert.equal(await send({ ...once, clientId: 'sibling' }), undefined)
+  })
+  it('cannot be written in two ways: client and jti do not run into each other', async () => {
+    assert.equal(await send({ clientId: 'sibling', claims: { jti: 'x' } }), undefined)
+    assert.equal(await send({ claims: { jti: 'sibling","x' } }), undefined)
+  })
+  it('is remembered for as long as the assertion could be accepted', async () => {
+    const { clock, store } = server
+    const jwt = await assertionFor(server)
+    tokensOf(await server.token(formOf(jwt)))
+    clock.advance(359)
+    await store.purge(clock.now())
+    assert.equal((await server.token(formOf(jwt))).status, 401)
+  })
+})
+
+for (const kind of DATABASE_KINDS) {
+  describe(`one assertion of private_key_jwt at several processes at once, ${kind}`, () => {
+    it('is good exactly once', async () => {
+      const database = await freshDatabase(kind)
+      const first = await startServer({ database: database.url, config: { bootstrap } })
+      const second = await startServer({ database: database.url, config: { bootstrap }, clock: first.clock })
+      try {
+        const form = formOf(await assertionFor(first))
+        const answers = await Promise.all(
+          Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? first : second).token(form)),
+        )
+        const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+        assert.deepEqual(statuses, [200, ...Array.from({ length: 9 }, () => 401)])
+      } finally {
+        await first.stop()
+        await second.stop()
+        await database.drop()
+      }
+    })
+  })
+}
+
+describe('private_key_jwt with keys at an address', () => {
+  let host: Server
+  let server: TestServer
+  let publish: (response: ServerResponse) => void
+  let requests = 0
+  before(async () => {
+    host = createServer((_, response) => {
+      requests += 1
+      publish(response)
+    })
+    await new Promise<void>(resolve => host.listen(0, '127.0.0.1', resolve))
+  })
+  after(() => {
+    host.closeAllConnections()
+    host.close()
+  })
+  beforeEach(async () => {
+    const { port } = host.address() as AddressInfo // no pipe
+    server = await startServer({ config: { bootstrap: bootstrapWith(`http://127.0.0.1:${port}/keys`) } })
+    requests = 0
+  })
+  afterEach(() => server.stop())
+  const json =
+    (...keys: readonly Members[]) =>
+    (response: ServerResponse) =>
+      void response.end(JSON.stringify({ keys }))
+  const send = async (wish: Wish = {}): Promise<string> => {
+    const answer = await server.token(formOf(await assertionFor(server, { clientId: 'remote', ...wish })))
+    return answer.status === 200 ? 'good' : String(answer.json()['error_description'])
+  }
+  const newer = { header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey }
+
+  it('follows the client to its next key', async () => {
+    publish = json(jwk('rsa'))
+    assert.equal(await send(), 'good')
+    assert.equal(await send(), 'good')
+    assert.equal(requests, 1)
+    publish = json(jwk('ec'))
+    assert.equal(await send(newer), 'Untrusted client_assertion')
+    assert.equal(requests, 1)
+    server.clock.advance(30)
+    assert.equal(await send(newer), 'good')
+    assert.equal(await send(), 'Untrusted client_assertion')
+    assert.equal(requests, 2)
+  })
+
+  it('fetches nothing for an assertion that is expired, meant for others, or of nobody', async () => {
+    publish = json(jwk('rsa'))
+    await send({ claims: { exp: 1 } })
+    await send({ claims: { aud: 'https://other.example' } })
+    await send({
+      header: { alg: 'ES512' },
+      key: generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey,
+      clientId: 'nobody',
+    })
+    await send({ clientId: 'signer' })
+    assert.equal(requests, 0)
+  })
+
+  it('does not reach this machine from a server that others reach, unless the operator allows it', async () => {
+    publish = json(jwk('rsa'))
+    const { port } = host.address() as AddressInfo // no pipe
+    const config = { bootstrap: bootstrapWith(`http://127.0.0.1:${port}/keys`), listen: { host: '0.0.0.0' } }
+    for (const [allowed, want] of [
+      [false, 'Bad client_assertion'],
+      [true, 'good'],
+    ] as const) {
+      await server.stop()
+      server = await startServer({ config: { ...config, outbound: { allow_private: allowed } } })
+      assert.equal(await send(), want)
+    }
+    assert.equal(requests, 1)
+  })
+
+  const failing: readonly { name: string; publish: typeof publish }[] = [
+    { name: 'cannot be found', publish: response => void response.writeHead(404).end('{}') },
+    { name: 'has moved', publish: response => void response.writeHead(302, { location: '/keys' }).end() },
+    { name: 'is too large', publish: json(jwk('rsa'), { kty: 'x', more: 'x'.repeat(70_000) }) },
+    { name: 'is a page', publish: response => void response.end('<html></html>') },
+    { name: 'is no key set', publish: response => void response.end('{"keys":"none"}') },
+    { name: 'breaks off', publish: response => void response.destroy() },
+  ]
+  for (const { name, publish: badly } of failing) {
+    it(`refuses the client while its document ${name}, and asks once`, async () => {
+      publish = badly
+      assert.deepEqual([await send(), await send()], ['Bad client_assertion', 'Bad client_assertion'])
+      assert.equal(requests, 1)
+      publish = json(jwk('rsa'))
+      server.clock.advance(30)
+      assert.equal(await send(), 'good')
+      assert.deepEqual(server.faults, [])
+    })
+  }
+})
+
+for (const mode of MODES) {
+  describe(`private_key_jwt as libraries of others do it, ${mode}`, () => {
+    let server: TestServer
+    let issuer: URL
+    before(async () => {
+      const probe = createServer()
+      await new Promise<void>(resolve => probe.listen(0, '127.0.0.1', resolve))
+      const { port } = probe.address() as AddressInfo // no pipe
+      await new Promise(resolve => probe.close(resolve))
+      const base = `http://localhost:${port}`
+      // The libraries tell the time by the machine's clock.
+      const clock = createTestClock(Date.now())
+      server = await startServer({ mode, clock, config: { base_url: base, bootstrap } })
+      await server.app.http.listen({ host: '127.0.0.1', port })
+      issuer = new URL(mode === 'uaa' ? `${base}/oauth/token` : base)
+    })
+    after(() => server.stop())
+
+    const keyOf = async (name: 'rsa' | 'ec', kid: string | undefined) => {
+      const algorithm =
+        name === 'rsa' ? { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } : { name: 'ECDSA', namedCurve: 'P-256' }
+      const pkcs8 = pairs[name].privateKey.export({ type: 'pkcs8', format: 'der' })
+      const key = await crypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
+      return { key, ...(kid !== undefined && { kid }) }
+    }
+
+    for (const [name, kid] of [
+      ['rsa', 'rsa'],
+      ['ec', 'ec'],
+      ['ec', undefined],
+    ] as const) {
+      it(`oauth4webapi, ${name} ${kid === undefined ? 'without' : 'with'} a key id`, async () => {
+        const insecure = { [oauth.allowInsecureRequests]: true }
+        const found = await oauth.discoveryRequest(issuer, insecure)
+        const as = await oauth.processDiscoveryResponse(issuer, found)
+        const client: oauth.Client = { client_id: 'signer' }
+        const authentication = oauth.PrivateKeyJwt(await keyOf(name, kid))
+        const answer = await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure)
+        const { access_token: token } = await oauth.processClientCredentialsResponse(as, client, answer)
+        assert.equal(decodeJwt(token)['client_auth_method'], 'private_key_jwt')
+      })
+    }
+
+    it('openid-client', async () => {
+      const authentication = openid.PrivateKeyJwt(await keyOf('rsa', 'rsa'))
+      const options = { execute: [openid.allowInsecureRequests] }
+      const config = await openid.discovery(issuer, 'signer', undefined, authentication, options)
+      const { access_token: token } = await openid.clientCredentialsGrant(config)
+      assert.equal(decodeJwt(token)['client_auth_method'], 'private_key_jwt')
+      if (mode === 'standard') {
+        const inspected = await openid.tokenIntrospection(config, token)
+        assert.equal(inspected.active, true)
+      }
+    })
+
+    it('openid-client with the key of another client is refused', async () => {
+      const stranger = pairs.stranger.privateKey.export({ type: 'pkcs8', format: 'der' })
+      const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+      const key = await crypto.subtle.importKey('pkcs8', stranger, algorithm, false, ['sign'])
+      const options = { execute: [openid.allowInsecureRequests] }
+      const authentication = openid.PrivateKeyJwt({ key, kid: 'rsa' })
+      const config = await openid.discovery(issuer, 'signer', undefined, authentication, options)
+      await assert.rejects(openid.clientCredentialsGrant(config), { code: 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' })
+    })
+  })
+}

@@ -1,0 +1,499 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { AuditEvent } from '../../src/model/event.ts'
+import { digest } from '../../src/base/secrets.ts'
+import { isAlive, MODES, refresh, refused, tokensOf, userNamed } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
+import {
+  ADMIN,
+  clientToken,
+  CONSOLE,
+  deadOf,
+  ELSEWHERE,
+  issueVictims,
+  nameClientAfterUser,
+  nameOf,
+  OTHER,
+  startRevocationServer,
+  TARGET,
+  userTokens,
+  victimNamed,
+} from '../support/revocation.ts'
+import type { Victim } from '../support/revocation.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+
+const REALM = 'Bearer realm="SVC/oauth"'
+const challenge = (error: string, description: string): string =>
+  `${REALM}, error="${error}", error_description="${description}"`
+
+const NOT_ALLOWED = 'Insufficient scope for this resource'
+const notAllowed: Refusal = {
+  want: '403 insufficient_scope',
+  description: NOT_ALLOWED,
+  challenge: challenge('insufficient_scope', NOT_ALLOWED),
+}
+const notFound: Refusal = { want: '404 invalid_token', description: 'Resource not found', challenge: null }
+const denied: Refusal = {
+  want: '403 access_denied',
+  description: 'Access is denied',
+  challenge: challenge('access_denied', 'Access is denied'),
+}
+
+/** What a call is aimed at, and who may do it beside those who may revoke everything. */
+interface Target {
+  readonly name: string
+  readonly path: (victims: readonly Victim[]) => Promise<string> | string
+  readonly method: string
+  readonly others: readonly string[]
+  /** Absent for what does not exist: those who are allowed are told so. */
+  readonly dies?: (name: string) => boolean
+}
+
+for (const mode of MODES) {
+  describe(`/oauth/token/revoke, who may revoke what, ${mode}`, () => {
+    let server: TestServer
+    let victims: readonly Victim[] | undefined
+    let namedLikeTheUser: readonly [string, string]
+    before(async () => {
+      server = await startRevocationServer({ mode })
+      namedLikeTheUser = await nameClientAfterUser(server, 'marissa')
+    })
+    after(() => server.stop())
+
+    const idOf = async (userName: string, zone = 'svc'): Promise<string> => (await userNamed(server, userName, zone)).id
+    const opaque = { token_format: 'opaque' } as const
+
+    const EVERYTHING = new Set([
+      'an admin client',
+      'an admin user',
+      'a client with tokens.revoke',
+      'a user with tokens.revoke',
+    ])
+    const callers: Readonly<Record<string, () => Promise<string | undefined>>> = {
+      'an admin client': () => clientToken(server, ADMIN),
+      'an admin user': async () => (await userTokens(server, 'root', { basic: CONSOLE })).access_token,
+      'a client with tokens.revoke': () => clientToken(server, ['revoker', 'secret']),
+      'a user with tokens.revoke': async () => (await userTokens(server, 'warden', { basic: CONSOLE })).access_token,
+      'the user through the client': async () => (await userTokens(server, 'marissa')).access_token,
+      'the user through the client, opaque': async () => (await userTokens(server, 'marissa', opaque)).access_token,
+      'the user through another client': async () =>
+        (await userTokens(server, 'marissa', { basic: OTHER })).access_token,
+      'another user through the client': async () => (await userTokens(server, 'joel')).access_token,
+      'the client itself': () => clientToken(server, TARGET),
+      'another client': () => clientToken(server, OTHER),
+      'a client with tokens.list': () => clientToken(server, ['lister', 'secret']),
+      'a client named like the user': () => clientToken(server, namedLikeTheUser),
+      'the admin of another zone': () => clientToken(server, ADMIN, {}, ELSEWHERE),
+      'the same user of another zone': async () =>
+        (await userTokens(server, 'marissa', { host: ELSEWHERE })).access_token,
+      'an admin whose token expired': async () => {
+        const token = await clientToken(server, ['brief', 'secret'])
+        server.clock.advance(60)
+        return token
+      },
+      'a refresh token': async () => (await userTokens(server, 'marissa')).refresh_token,
+      nobody: async () => undefined,
+    }
+    const unauthorized: Readonly<Record<string, Refusal>> = {
+      'the admin of another zone': {
+        want: '401 invalid_token',
+        challenge: /^Bearer realm="SVC\/oauth", error="invalid_t/,
+      },
+      'the same user of another zone': { want: '401 invalid_token', description: /references unknown signing key/ },
+      'an admin whose token expired': { want: '401 invalid_token', description: /^Invalid access token: expired at / },
+      'a refresh token': { want: '401 invalid_token' },
+      nobody: {
+        want: '401 unauthorized',
+        description: 'Full authentication is required to access this resource',
+        challenge:
+          mode === 'standard'
+            ? REALM
+            : challenge('unauthorized', 'Full authentication is required to access this resource'),
+      },
+    }
+
+    const user = [
+      'the user through the client',
+      'the user through the client, opaque',
+      'the user through another client',
+    ]
+    const pair = user.slice(0, 2)
+    const token = (name: string) => (all: readonly Victim[]) => `/${victimNamed(all, name).value}`
+    const isStored = (name: string): boolean => !name.endsWith('jwt')
+    const targets: readonly Target[] = [
+      {
+        name: 'a user',
+        method: 'GET',
+        path: async () => `/user/${await idOf('marissa')}`,
+        others: user,
+        dies: name => name.startsWith('svc marissa'),
+      },
+      { name: 'an unknown user', method: 'GET', path: () => '/user/nemo', others: [] },
+      {
+        name: 'a user of another zone',
+        method: 'GET',
+        path: async () => `/user/${await idOf('stranger', 'z1')}`,
+        others: [],
+      },
+      {
+        name: 'a user through a client',
+        method: 'POST',
+        path: async () => `/user/${await idOf('marissa')}/client/target`,
+        others: pair,
+        dies: name => name.startsWith('svc marissa target') && isStored(name),
+      },
+      { name: 'an unknown user through a client', method: 'POST', path: () => '/user/nemo/client/target', others: [] },
+      {
+        name: 'a user through an unknown client',
+        method: 'POST',
+        path: async () => `/user/${await idOf('marissa')}/client/nemo`,
+        others: [],
+      },
+      {
+        name: 'a user through a client of another zone',
+        method: 'POST',
+        path: async () => `/user/${await idOf('marissa')}/client/only-there`,
+        others: [],
+      },
+      {
+        name: 'a client',
+        method: 'PUT',
+        path: () => '/client/target',
+        others: [],
+        dies: name => name.startsWith('svc') && name.includes(' target '),
+      },
+      { name: 'an unknown client', method: 'PUT', path: () => '/client/nemo', others: [] },
+      { name: 'a client of another zone', method: 'PUT', path: () => '/client/only-there', others: [] },
+      {
+        name: 'an access token of the user',
+        method: 'DELETE',
+        path: token('svc marissa target opaque'),
+        others: [...user, 'the client itself'],
+        dies: name => name === 'svc marissa target opaque',
+      },
+      {
+        name: 'a refresh token of the user',
+        method: 'DELETE',
+        path: token('svc marissa target refresh'),
+        others: [...user, 'the client itself'],
+        dies: name => name === 'svc marissa target refresh',
+      },
+      {
+        name: 'a token of the client itself',
+        method: 'DELETE',
+        path: token('svc itself target opaque'),
+        others: ['the client itself'],
+        dies: name => name === 'svc itself target opaque',
+      },
+      {
+        name: 'a token of the user through another client',
+        method: 'DELETE',
+        path: token('svc marissa other opaque'),
+        others: [...user, 'another client'],
+        dies: name => name === 'svc marissa other opaque',
+      },
+      { name: 'an unknown token', method: 'DELETE', path: () => `/${'0'.repeat(32)}`, others: [] },
+      { name: 'a token of another zone', method: 'DELETE', path: token('z1 marissa target opaque'), others: [] },
+    ]
+
+    for (const target of targets) {
+      for (const [caller, bearerOf] of Object.entries(callers)) {
+        const isAllowed = EVERYTHING.has(caller) || target.others.includes(caller)
+        const refusal = isAllowed ? notFound : (unauthorized[caller] ?? notAllowed)
+        const succeeds = isAllowed && target.dies !== undefined
+        it(`${succeeds ? 'lets' : 'refuses'} ${caller}: ${target.name}`, async () => {
+          victims ??= await issueVictims(server)
+          const path = `/oauth/token/revoke${await target.path(victims)}`
+          const bearer = await bearerOf()
+          const before = revocations(server).length
+          const sending = (): Promise<TestAnswer> =>
+            server.send(path, { method: target.method, ...(bearer !== undefined && { bearer }) })
+          if (!succeeds) {
+            const answer = await refused(server, mode, sending, refusal)
+            assert.equal(answer.json()['scope'], refusal === notAllowed ? 'svc.admin tokens.revoke' : undefined)
+            assert.equal(revocations(server).length, before)
+            return
+          }
+          assert.deepEqual(await deadOf(victims), [], 'what was refused so far hurt nobody')
+          const answer = await sending()
+          assert.deepEqual([answer.status, answer.text], [200, ''])
+          assert.equal(answer.headers['cache-control'], 'no-store')
+          assert.deepEqual(await deadOf(victims), victims.map(nameOf).filter(target.dies ?? (() => false)))
+          assert.equal(revocations(server).length, before + 1)
+          victims = undefined
+        })
+      }
+    }
+
+    it('hurt nobody by what was refused last', async () => {
+      assert.ok(victims)
+      assert.deepEqual(await deadOf(victims), [])
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`/oauth/token/revoke, ${mode}`, () => {
+    let server: TestServer
+    let admin: string
+    let userId: string
+    before(async () => {
+      server = await startRevocationServer({ mode })
+      admin = await clientToken(server, ADMIN)
+      userId = (await userNamed(server, 'marissa')).id
+    })
+    after(() => server.stop())
+    const send = (path: string, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.send(`/oauth/token/revoke${path}`, { method: 'DELETE', bearer: admin, ...request })
+    const isGone = async (sending: Promise<TestAnswer>): Promise<void> => {
+      const { status, text } = await sending
+      assert.deepEqual([status, text], [200, ''])
+    }
+
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
+      it(`takes ${method} for a user, a client, and both`, async () => {
+        for (const path of [`/user/${userId}`, `/user/${userId}/client/target`, '/client/target']) {
+          const { refresh_token: token } = await userTokens(server, 'marissa')
+          await isGone(send(path, { method }))
+          assert.notEqual((await refresh(server, token, {}, TARGET)).status, 200, path)
+        }
+      })
+    }
+
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH']) {
+      it(`denies ${method} for one token, to whomever it is`, async () => {
+        const { access_token: bearer } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        for (const who of [admin, bearer]) {
+          await refused(server, mode, () => send(`/${bearer}`, { method, bearer: who }), denied)
+        }
+        assert.equal(await isAlive(server, bearer), true)
+      })
+    }
+
+    it('takes a method with a form, with a type and no body, and with a query', async () => {
+      await isGone(send('/client/target', { method: 'POST', form: 'anything=else' }))
+      for (const method of ['DELETE', 'PUT']) {
+        await isGone(send('/client/target', { method, headers: { 'content-type': 'application/json' } }))
+      }
+      await isGone(send('/client/target', { query: { x: 'y' } }))
+    })
+
+    it('takes the token of a POST in the form, and not in the query', async () => {
+      await isGone(server.send('/oauth/token/revoke/client/target', { form: { access_token: admin } }))
+      const query = { access_token: admin }
+      await refused(server, mode, () => server.send('/oauth/token/revoke/client/target', { query }), {
+        want: '401 unauthorized',
+      })
+    })
+
+    it('has nothing of a user left in the store, and lets the user in again', async () => {
+      const before = await userTokens(server, 'marissa', { token_format: 'opaque' })
+      await isGone(send(`/user/${userId}`))
+      assert.deepEqual(await server.store.tokens.listOfUser('svc', userId, server.clock.now()), [])
+      const { salt } = await userNamed(server, 'marissa')
+      assert.match(String(salt), /^[0-9a-f]{32}$/)
+      await isGone(send(`/user/${userId}`))
+      assert.notEqual((await userNamed(server, 'marissa')).salt, salt)
+      const again = await userTokens(server, 'marissa')
+      assert.deepEqual(
+        [await isAlive(server, before.access_token), await isAlive(server, again.access_token)],
+        [false, true],
+      )
+    })
+
+    it('has nothing of a client left in the store, and lets the client in again', async () => {
+      const before = await clientToken(server, TARGET, { token_format: 'opaque' })
+      await isGone(send('/client/target'))
+      assert.deepEqual(await server.store.tokens.listOfClient('svc', 'target', server.clock.now()), [])
+      const salt = (await server.store.clients.find('svc', 'target'))?.tokenSalt
+      assert.match(String(salt), /^[0-9a-f]{32}$/)
+      await isGone(send('/client/target'))
+      assert.notEqual((await server.store.clients.find('svc', 'target'))?.tokenSalt, salt)
+      const again = await clientToken(server, TARGET)
+      assert.deepEqual([await isAlive(server, before), await isAlive(server, again)], [false, true])
+    })
+
+    const many = async (count: number): Promise<void> => {
+      const [opaque] = await server.store.tokens.listOfUser('svc', userId, server.clock.now())
+      assert.ok(opaque)
+      const copies = Array.from({ length: count }, (_, number) => ({ ...opaque, idDigest: `copy ${number}` }))
+      await Promise.all(copies.map(copy => server.store.tokens.insert('svc', copy)))
+    }
+
+    it('deletes all of a pair, however many they are', async () => {
+      await userTokens(server, 'marissa')
+      await many(1200)
+      await isGone(send(`/user/${userId}/client/target`))
+      assert.equal(await server.store.tokens.deleteSomeOfUser('svc', userId, 'target'), 0)
+    })
+
+    it('ends a client with its own token in the middle of it', async () => {
+      const bearer = await clientToken(server, ADMIN)
+      await isGone(send('/client/admin', { bearer }))
+      await refused(server, mode, () => send('/client/admin', { bearer }), {
+        want: '401 invalid_token',
+        description: 'revocable signature mismatch',
+      })
+      admin = await clientToken(server, ADMIN)
+    })
+
+    const unusual = [
+      '',
+      'x',
+      'x'.repeat(257),
+      'x'.repeat(5000),
+      '%00',
+      'a%00b',
+      '%F0%9F%94%91',
+      '%20',
+      'a%2Fb',
+      'a/b',
+      '..%2F..',
+    ]
+    for (const id of unusual) {
+      const shown = id.slice(0, 20)
+      it(`knows no token, user or client like "${shown}" (${id.length} characters)`, async () => {
+        const stranger = await clientToken(server, OTHER)
+        const paths = [
+          `/${id}`,
+          `/user/${id}`,
+          `/client/${id}`,
+          `/user/${id}/client/target`,
+          `/user/${userId}/client/${id}`,
+        ]
+        for (const path of paths) {
+          await refused(server, mode, () => send(path), notFound)
+          await refused(server, mode, () => send(path, { bearer: stranger }), notAllowed)
+          await refused(server, mode, () => server.send(`/oauth/token/revoke${path}`, { method: 'DELETE' }), {
+            want: '401 unauthorized',
+          })
+        }
+      })
+    }
+
+    for (const id of ['%', '%zz', '%ff', '%ED%A0%80']) {
+      it(`refuses ${id}, which is no part of a URL, in JSON`, async () => {
+        await refused(server, mode, () => send(`/${id}`), { want: '400 invalid_request', challenge: null })
+      })
+    }
+
+    describe('names one token', () => {
+      it('by its value, by the id in the list, and once', async () => {
+        for (const idOf of [(value: string) => value, digest]) {
+          const { access_token: token, refresh_token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+          await isGone(send(`/${idOf(token)}`))
+          assert.equal(await isAlive(server, token), false)
+          await refused(server, mode, () => send(`/${idOf(token)}`), notFound)
+          assert.equal((await refresh(server, refresh_token, {}, TARGET)).status, 200, 'the other token of the answer')
+        }
+      })
+
+      it('exactly one of many at once is told that it was done', async () => {
+        const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        const answers = await Promise.all(Array.from({ length: 8 }, () => send(`/${token}`)))
+        const statuses = answers.map(({ status }) => status)
+        assert.equal(statuses.filter(status => status === 200).length, 1)
+        assert.equal(statuses.filter(status => status === 404).length, 7)
+      })
+
+      it('is not the digest of its digest', async () => {
+        const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        await refused(server, mode, () => send(`/${digest(digest(token))}`), notFound)
+        assert.equal(await isAlive(server, token), true)
+      })
+
+      it('that revokes itself, and then is worth nothing here either', async () => {
+        const { access_token: bearer } = await userTokens(server, 'joel', { token_format: 'opaque' })
+        await isGone(send(`/${bearer}`, { bearer }))
+        await refused(server, mode, () => send(`/${bearer}`, { bearer }), { want: '401 invalid_token' })
+      })
+
+      it('that is a plain JWT only to whoever shows it, by its jti', async () => {
+        const tokens = await userTokens(server, 'marissa')
+        const { access_token: bearer, jti } = tokens
+        await refused(server, mode, () => send(`/${jti}`), notFound)
+        const { access_token: another } = await userTokens(server, 'marissa')
+        await refused(server, mode, () => send(`/${jti}`, { bearer: another }), notAllowed)
+        await refused(server, mode, () => send(`/${bearer}`, { bearer }), notAllowed)
+        assert.equal(await isAlive(server, bearer), true)
+        await isGone(send(`/${jti}`, { bearer }))
+        assert.deepEqual([await isAlive(server, bearer), await isAlive(server, another)], [false, true])
+        assert.equal((await refresh(server, tokens.refresh_token, {}, TARGET)).status, 200)
+      })
+
+      it('but none that expired', async () => {
+        const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        server.clock.advance(43_200)
+        admin = await clientToken(server, ADMIN)
+        await refused(server, mode, () => send(`/${token}`), notFound)
+      })
+    })
+
+    describe('writes to the audit trail', () => {
+      const lastOf = (): Partial<AuditEvent> => revocations(server).at(-1) ?? {}
+      const told = (): unknown => {
+        const { principal, clientId, zoneId, data, remoteAddress } = lastOf()
+        return [principal, clientId, zoneId, data, remoteAddress]
+      }
+
+      it('whose tokens were revoked and by which client', async () => {
+        await isGone(send(`/user/${userId}`))
+        assert.deepEqual(told(), [`userId:${userId}`, 'admin', 'svc', `UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
+        await isGone(send('/client/target'))
+        assert.deepEqual(told(), ['clientId:target', 'admin', 'svc', 'ClientID=target, ZoneID=svc', '127.0.0.1'])
+        await isGone(send(`/user/${userId}/client/target`))
+        const both = [`clientId:target,userId:${userId}`, 'admin', 'svc']
+        assert.deepEqual(told(), [...both, `ClientID=target, UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
+      })
+
+      it('whose a single token was, and nothing that is worth something', async () => {
+        const { access_token: token, jti } = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        await isGone(send(`/${token}`))
+        assert.equal(lastOf().principal, `clientId:target,userId:${userId}`)
+        const own = await clientToken(server, TARGET, { token_format: 'opaque' })
+        await isGone(send(`/${own}`))
+        assert.equal(lastOf().principal, 'clientId:target')
+        for (const secret of [token, jti, own]) assert.ok(!JSON.stringify(server.events).includes(secret))
+      })
+    })
+
+    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+  })
+
+  describe(`/oauth/token/revoke where every token is stored, ${mode}`, () => {
+    let server: TestServer
+    let admin: string
+    before(async () => {
+      const tokenPolicy = { jwtRevocable: true, refreshTokenFormat: 'jwt', refreshTokenRotate: true }
+      server = await startRevocationServer({ mode, config: { zone_config: { tokenPolicy } } })
+      admin = await clientToken(server, ADMIN)
+    })
+    after(() => server.stop())
+    const revoke = (id: string, bearer = admin): Promise<TestAnswer> =>
+      server.send(`/oauth/token/revoke/${id}`, { method: 'DELETE', bearer })
+
+    it('takes the jti of an access and of a refresh token, of the holder too', async () => {
+      const first = await userTokens(server, 'marissa')
+      assert.equal((await revoke(first.jti)).status, 200)
+      assert.equal(await isAlive(server, first.access_token), false)
+      const second = await userTokens(server, 'marissa')
+      const { jti } = decodeJwt(second.refresh_token)
+      assert.equal((await revoke(String(jti), second.access_token)).status, 200)
+      assert.notEqual((await refresh(server, second.refresh_token, {}, TARGET)).status, 200)
+      assert.equal(await isAlive(server, second.access_token), true)
+    })
+
+    it('does not forget a refresh token that was exchanged: its second use has to be noticed', async () => {
+      const first = await userTokens(server, 'marissa')
+      const second = tokensOf(await refresh(server, first.refresh_token, {}, TARGET))
+      await refused(server, mode, () => revoke(String(decodeJwt(first.refresh_token).jti)), notFound)
+      assert.notEqual((await refresh(server, first.refresh_token, {}, TARGET)).status, 200)
+      assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
+    })
+  })
+}
+
+function revocations({ events }: TestServer): readonly AuditEvent[] {
+  return events.filter(({ type }) => type === 'TokenRevocationEvent')
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { SigningKeyRecord } from '../../src/model/signing-key.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { AlreadyExists } from '../../src/store/store.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { client, key as keyRecord } from './records.ts'
+
+const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 1) + seconds * 1000)
+
+/** A key that could sign. */
+const key = (given: Partial<SigningKeyRecord>): SigningKeyRecord => keyRecord({ sealedPrivateKey: 'sealed', ...given })
+
+for (const kind of DATABASE_KINDS) {
+  describe(`the keys of a zone on ${kind}`, () => {
+    let database: TestDatabase
+    let store: Store
+    let other: Store
+    before(async () => {
+      database = await freshDatabase(kind)
+      store = await openStore(database.url, { clock: { now: () => at(0) } })
+      other = await openStore(database.url, { clock: { now: () => at(0) } })
+    })
+    after(async () => {
+      await store.close()
+      await other.close()
+      await database.drop()
+    })
+    let zones = 0
+    /** A zone of its own with the keys a, which signs, and b. */
+    async function newZone(): Promise<string> {
+      const z = `z${(zones += 1)}`
+      await store.keys.save(z, key({ zoneId: z, keyId: 'a', active: true, createdAt: at(1) }))
+      await store.keys.insert(z, key({ zoneId: z, keyId: 'b', createdAt: at(2) }))
+      return z
+    }
+    const listed = async (z: string): Promise<readonly string[]> =>
+      (await store.keys.list(z)).map(({ keyId, active, expiresAt }) =>
+        [keyId, active ? '*' : '', expiresAt ? ` until ${(expiresAt.getTime() - at(0).getTime()) / 1000}` : ''].join(
+          '',
+        ),
+      )
+
+    it('keep a shared secret without a public half, and a certificate', async () => {
+      const z = await newZone()
+      const { publicKey: _, ...secret } = key({ zoneId: z, keyId: 'mac', algorithm: 'HS256', createdAt: at(3) })
+      const certified = key({ zoneId: z, keyId: 'cert', certificate: 'in PEM', createdAt: at(4) })
+      await store.keys.insert(z, secret)
+      await store.keys.insert(z, certified)
+      assert.deepEqual((await store.keys.list(z)).slice(2), [secret, certified])
+    })
+
+    it('get another that does not sign, even when it claims to', async () => {
+      const z = await newZone()
+      await store.keys.insert(z, key({ zoneId: z, keyId: 'c', active: true, createdAt: at(3) }))
+      assert.deepEqual(await listed(z), ['a*', 'b', 'c'])
+    })
+
+    it('refuse an id that is taken, and stay as they were', async () => {
+      const z = await newZone()
+      await assert.rejects(store.keys.insert(z, key({ zoneId: z, keyId: 'a', publicKey: 'another' })), AlreadyExists)
+      assert.notEqual((await store.keys.list(z))[0]?.publicKey, 'another')
+      assert.deepEqual(await listed(z), ['a*', 'b'])
+    })
+
+    it('move to another active one, which is retired no longer', async () => {
+      const z = await newZone()
+      assert.equal(await store.keys.retire(z, 'b', at(50)), true)
+      assert.deepEqual(await listed(z), ['a*', 'b until 50'])
+      assert.equal(await store.keys.activate(z, 'b', at(10)), true)
+      assert.deepEqual(await listed(z), ['a', 'b*'])
+      assert.equal(await store.keys.activate(z, 'b', at(10)), true)
+      assert.deepEqual(await listed(z), ['a', 'b*'])
+    })
+
+    const notActivated: readonly { name: string; keyId: string; prepare?: (z: string) => Promise<unknown> }[] = [
+      { name: 'one that is not there', keyId: 'c' },
+      { name: 'an empty id', keyId: '' },
+      { name: 'an id that no row can have', keyId: 'b\0' },
+      { name: 'the id in another case', keyId: 'B' },
+      { name: 'one that expired', keyId: 'b', prepare: z => store.keys.retire(z, 'b', at(10)) },
+      {
+        name: 'one that only verifies',
+        keyId: 'b',
+        async prepare(z) {
+          const { sealedPrivateKey: _, ...verifying } = key({ zoneId: z, keyId: 'b', createdAt: at(2) })
+          await store.keys.save(z, verifying)
+        },
+      },
+      {
+        name: 'one of another zone',
+        keyId: 'foreign',
+        prepare: async () => store.keys.insert('elsewhere', key({ zoneId: 'elsewhere', keyId: 'foreign' })),
+      },
+    ]
+    for (const { name, keyId, prepare } of notActivated) {
+      it(`do not sign with ${name}`, async () => {
+        const z = await newZone()
+        await prepare?.(z)
+        const earlier = await listed(z)
+        assert.equal(await store.keys.activate(z, keyId, at(10)), false)
+        assert.deepEqual(await listed(z), earlier)
+      })
+    }
+
+    it('do not retire the one that signs, nor one that is not there', async () => {
+      const z = await newZone()
+      for (const keyId of ['a', 'c', '']) assert.equal(await store.keys.retire(z, keyId, at(1)), false)
+      assert.deepEqual(await listed(z), ['a*', 'b'])
+    })
+
+    it('are never retired for longer than before', async () => {
+      const z = await newZone()
+      for (const [until, want] of [
+        [50, 50],
+        [90, 50],
+        [20, 20],
+      ] as const) {
+        assert.equal(await store.keys.retire(z, 'b', at(until)), true)
+        assert.deepEqual(await listed(z), ['a*', `b until ${want}`])
+      }
+    })
+
+    it('end with one active when several become it at once, in two processes', async () => {
+      const z = await newZone()
+      const ids = ['a', 'b']
+      await Promise.all([...ids, ...ids].flatMap(id => [store, other].map(each => each.keys.activate(z, id, at(0)))))
+      assert.equal((await store.keys.list(z)).filter(({ active }) => active).length, 1)
+    })
+
+    it('never lose the one that signs when it is retired and made active at once', async () => {
+      const z = await newZone()
+      await Promise.all([store.keys.activate(z, 'b', at(0)), other.keys.retire(z, 'b', at(1))])
+      const active = (await store.keys.list(z)).find(each => each.active)
+      assert.deepEqual([active?.keyId, active?.expiresAt], ['b', undefined])
+    })
+
+    it('are purged once they expired, but for the active one, and other processes hear of it', async () => {
+      const z = await newZone()
+      const far = await newZone()
+      await store.keys.retire(z, 'b', at(100))
+      await store.keys.retire(far, 'b', at(200))
+      await store.keys.save(z, key({ zoneId: z, keyId: 'a', active: true, createdAt: at(1), expiresAt: at(1) }))
+      assert.equal((await other.keys.list(z)).length, 2)
+      while ((await store.purge(at(100))) > 0); // what other cases left behind
+      assert.deepEqual(await listed(z), ['a* until 1', 'b until 100'])
+      assert.equal(await store.purge(at(101)), 1)
+      assert.equal(await store.purge(at(101)), 0)
+      assert.deepEqual(await listed(z), ['a* until 1'])
+      assert.deepEqual(await listed(far), ['a*', 'b until 200'])
+      const deadline = performance.now() + 5000
+      while ((await other.keys.list(z)).length > 1) {
+        assert.ok(performance.now() < deadline, 'the other process did not hear of it')
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    })
+
+    it('learn the longest lifetimes that clients have of their own', async () => {
+      const z = await newZone()
+      const lifetimes = (): Promise<object> => store.clients.longestLifetimes(z)
+      assert.deepEqual(await lifetimes(), {})
+      const { accessTokenSeconds: _, refreshTokenSeconds: __, ...plain } = client({ zoneId: z })
+      await store.clients.insert(z, { ...plain, clientId: 'none' })
+      assert.deepEqual(await lifetimes(), {})
+      await store.clients.insert(z, { ...plain, clientId: 'one', accessTokenSeconds: 7 })
+      await store.clients.insert(z, { ...plain, clientId: 'two', accessTokenSeconds: 2 ** 31 - 1 })
+      assert.deepEqual(await lifetimes(), { accessTokenSeconds: 2 ** 31 - 1 })
+      await store.clients.insert(z, { ...plain, clientId: 'three', refreshTokenSeconds: 9 })
+      assert.deepEqual(await lifetimes(), { accessTokenSeconds: 2 ** 31 - 1, refreshTokenSeconds: 9 })
+    })
+  })
+}

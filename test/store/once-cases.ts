@@ -1,0 +1,118 @@
+// What every database must do with what counts once only: codes that people carry, and the ids of assertions.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { OneTimeCode } from '../../src/model/token.ts'
+import { AlreadyExists } from '../../src/store/store.ts'
+import { at } from './records.ts'
+import type { Lent } from './token-cases.ts'
+import { winners } from './token-cases.ts'
+
+const passcode = (given: Partial<OneTimeCode> = {}): OneTimeCode => ({
+  zoneId: 'z1',
+  purpose: 'passcode',
+  userId: 'u1',
+  codeDigest: 'p1',
+  expiresAt: at(300),
+  ...given,
+})
+
+/** The cases of what counts once, inside the suite of a database. */
+export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
+  describe('a one-time code', () => {
+    it('is redeemed once, as it was, expired or not', async () => {
+      const z = newZone()
+      const kept = passcode({ zoneId: z, expiresAt: at(-100) })
+      await store().oneTimeCodes.save(z, kept)
+      assert.deepEqual(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), kept)
+      assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
+    })
+
+    it('takes the place of the earlier one of that person, and of nobody else', async () => {
+      const z = newZone()
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'earlier' }))
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'other', userId: 'u2' }))
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'later', expiresAt: at(600) }))
+      assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'earlier'), undefined)
+      assert.equal((await store().oneTimeCodes.redeem(z, 'passcode', 'other'))?.userId, 'u2')
+      const later = await store().oneTimeCodes.redeem(z, 'passcode', 'later')
+      assert.deepEqual([later?.userId, later?.expiresAt], ['u1', at(600)])
+    })
+
+    it('is of its zone, and cannot be the same for two people', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      await store().oneTimeCodes.save(mine, passcode({ zoneId: mine }))
+      assert.equal(await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'), undefined)
+      await store().oneTimeCodes.save(theirs, passcode({ zoneId: theirs, userId: 'u2' }))
+      await assert.rejects(store().oneTimeCodes.save(mine, passcode({ zoneId: mine, userId: 'u2' })), AlreadyExists)
+      assert.equal((await store().oneTimeCodes.redeem(mine, 'passcode', 'p1'))?.userId, 'u1')
+      assert.equal((await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'))?.userId, 'u2')
+    })
+
+    for (const text of ['', 'unknown', '\0', '\ud800']) {
+      it(`is none for ${JSON.stringify(text)}`, async () => {
+        assert.equal(await store().oneTimeCodes.redeem('z1', 'passcode', text), undefined)
+      })
+    }
+
+    it('is redeemed by exactly one of many at once', async () => {
+      const z = newZone()
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z }))
+      const other = await open()
+      const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const [own, others] = await Promise.all([
+        Promise.all(both.map(async one => (await one.oneTimeCodes.redeem(z, 'passcode', 'p1')) !== undefined)),
+        elsewhere('redeem-passcode', z),
+      ])
+      await other.close()
+      assert.equal(winners([...own, ...[others].flat()]), 1)
+    })
+
+    it('of many that are made at once for one person leaves one', async () => {
+      const z = newZone()
+      const digests = Array.from({ length: 10 }, (_, number) => `p${number}`)
+      await Promise.all(digests.map(codeDigest => store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest }))))
+      const found = await Promise.all(digests.map(each => store().oneTimeCodes.redeem(z, 'passcode', each)))
+      assert.equal(found.filter(each => each !== undefined).length, 1)
+    })
+
+    it('is purged once it expired', async () => {
+      const z = newZone()
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, expiresAt: at(-50) }))
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, userId: 'u2', codeDigest: 'p2', expiresAt: at(-49) }))
+      await store().purge(at(-49))
+      assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
+      assert.notEqual(await store().oneTimeCodes.redeem(z, 'passcode', 'p2'), undefined)
+    })
+  })
+
+  describe('an assertion', () => {
+    it('is used once in its zone', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      assert.equal(await store().assertions.use(mine, 'a', at(100)), true)
+      assert.equal(await store().assertions.use(mine, 'a', at(500)), false)
+      assert.equal(await store().assertions.use(mine, 'b', at(100)), true)
+      assert.equal(await store().assertions.use(theirs, 'a', at(100)), true)
+    })
+
+    it('is used by exactly one of many at once', async () => {
+      const z = newZone()
+      const other = await open()
+      const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const [own, others] = await Promise.all([
+        Promise.all(both.map(one => one.assertions.use(z, 'a', at(100)))),
+        elsewhere('use-assertion', z),
+      ])
+      await other.close()
+      assert.equal(winners([...own, ...[others].flat()]), 1)
+    })
+
+    it('is forgotten when it expired, and not before', async () => {
+      const z = newZone()
+      await store().assertions.use(z, 'a', at(-50))
+      await store().purge(at(-50))
+      assert.equal(await store().assertions.use(z, 'a', at(-50)), false)
+      await store().purge(at(-49))
+      assert.equal(await store().assertions.use(z, 'a', at(-50)), true)
+    })
+  })
+}

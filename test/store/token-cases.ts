@@ -1,0 +1,391 @@
+// What every database must do with authorization codes, tokens and revocations.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Store } from '../../src/store/store.ts'
+import type { StoredToken } from '../../src/model/token.ts'
+import { at, client, code, fullClient, fullUser, token, user } from './records.ts'
+
+/** What the suite of one database lends to these cases. */
+export interface Lent {
+  readonly store: () => Store
+  /** Another connection to the same database. */
+  readonly open: () => Promise<Store>
+  readonly newZone: () => string
+  /** Does a task of `other-process.ts`. */
+  readonly elsewhere: (task: string, argument: string) => Promise<unknown>
+}
+
+/** How many of those that tried at once were told that it was theirs. */
+export const winners = (outcomes: readonly unknown[]): number => outcomes.filter(outcome => outcome === true).length
+
+/** The cases of tokens, inside the suite of a database. */
+export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
+  const insert = (zoneId: string, ...tokens: readonly Partial<StoredToken>[]): Promise<unknown> =>
+    Promise.all(tokens.map(each => store().tokens.insert(zoneId, token({ zoneId, ...each }))))
+  /** Which of the tokens of a zone are there. */
+  const left = async (zoneId: string, ids: readonly string[]): Promise<readonly string[]> => {
+    const found = await Promise.all(ids.map(id => store().tokens.find(zoneId, id)))
+    return found.flatMap(each => each?.idDigest ?? [])
+  }
+
+  describe('tokens', () => {
+    it('are deleted with their grant, which stays revoked', async () => {
+      const z = newZone()
+      await store().tokens.insert(z, token({ zoneId: z, grantId: 'grant' }))
+      await store().tokens.insert(z, token({ zoneId: z, idDigest: 't2', grantId: 'other' }))
+      await store().tokens.insert(z, token({ zoneId: z, idDigest: 't3' }))
+      await store().tokens.revokeGrant(z, 'grant', at(100))
+      await store().tokens.revokeGrant(z, 'grant', at(50))
+      assert.equal(await store().tokens.find(z, 't1'), undefined)
+      assert.notEqual(await store().tokens.find(z, 't2'), undefined)
+      assert.notEqual(await store().tokens.find(z, 't3'), undefined)
+      assert.equal(await store().tokens.isRevoked(z, { grantId: 'grant', tokenId: 'none' }), true)
+      assert.equal(await store().tokens.isRevoked(z, { grantId: 'other', tokenId: 'none' }), false)
+    })
+
+    it('that refresh are deleted for one client and user, and no others', async () => {
+      const z = newZone()
+      const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
+      await store().tokens.insert(z, token({ ...refresh, idDigest: 'gone' }))
+      await store().tokens.insert(z, token({ ...refresh, idDigest: 'user', userId: 'u2' }))
+      await store().tokens.insert(z, token({ ...refresh, idDigest: 'client', clientId: 'other' }))
+      await store().tokens.insert(z, token({ ...refresh, idDigest: 'access', kind: 'access_token' }))
+      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'another' })
+      const left = await Promise.all(['gone', 'user', 'client', 'access'].map(id => store().tokens.find(z, id)))
+      assert.deepEqual(
+        left.map(found => found?.idDigest),
+        [undefined, 'user', 'client', 'access'],
+      )
+      assert.equal(await store().tokens.delete(z, 'user'), true)
+      assert.equal(await store().tokens.delete(z, 'user'), false)
+    })
+
+    it('remember when they were used', async () => {
+      const z = newZone()
+      await store().tokens.insert(z, token({ zoneId: z }))
+      assert.equal(await store().tokens.use(z, 't1', at(7)), true)
+      assert.equal(await store().tokens.use(z, 't1', at(8)), false)
+      assert.equal(await store().tokens.use(z, 'gone', at(8)), false)
+      assert.deepEqual(await store().tokens.find(z, 't1'), token({ zoneId: z, usedAt: at(7) }))
+    })
+  })
+
+  describe('codes and tokens under concurrency', () => {
+    it('a code is redeemed once, by whichever process and connection', async () => {
+      await store().codes.insert('z1', code({ codeDigest: 'raced' }))
+      const other = await open()
+      const here = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const [own, ...others] = await Promise.all([
+        Promise.all(here.map(one => one.codes.redeem('z1', 'raced', at(0)))),
+        elsewhere('redeem', 'raced'),
+        elsewhere('redeem', 'raced'),
+      ])
+      await other.close()
+      const outcomes = [...own.map(({ outcome }) => outcome), ...others.flat()]
+      assert.equal(outcomes.filter(outcome => outcome === 'redeemed').length, 1)
+      assert.equal(outcomes.filter(outcome => outcome === 'used').length, 59)
+    })
+
+    it('an expired code is redeemed too, for the caller to judge', async () => {
+      const z = newZone()
+      await store().codes.insert(z, code({ zoneId: z, expiresAt: at(1) }))
+      assert.equal((await store().codes.redeem(z, 'c1', at(500))).outcome, 'redeemed')
+      const again = await store().codes.redeem(z, 'c1', at(501))
+      assert.deepEqual(again, { outcome: 'used', code: code({ zoneId: z, expiresAt: at(1) }) })
+    })
+
+    it('a refresh token is used once', async () => {
+      await store().tokens.insert('z1', token({ idDigest: 'raced' }))
+      const [own, others] = await Promise.all([
+        Promise.all(Array.from({ length: 20 }, () => store().tokens.use('z1', 'raced', at(0)))),
+        elsewhere('use', 'raced'),
+      ])
+      const outcomes = [...own, ...[others].flat()]
+      assert.equal(outcomes.length, 40)
+      assert.equal(outcomes.filter(used => used === true).length, 1)
+    })
+  })
+
+  describe('tokens that are listed', () => {
+    const mine = newZone()
+    const theirs = newZone()
+    const expected = token({ zoneId: mine, idDigest: 'a', userId: 'u1', claims: { scope: ['openid'] } })
+
+    it('are those of the user, of the client, and of the zone, unexpired and unused', async () => {
+      await insert(
+        mine,
+        expected,
+        { idDigest: 'b', userId: 'u1', clientId: 'other' },
+        { idDigest: 'c', userId: 'u2' },
+        { idDigest: 'd' },
+        { idDigest: 'e', userId: 'app' },
+        { idDigest: 'f', clientId: 'u1' },
+        { idDigest: 'used', userId: 'u1', kind: 'refresh_token', usedAt: at(1) },
+        { idDigest: 'expired', userId: 'u1', expiresAt: at(10) },
+      )
+      await insert(theirs, { idDigest: 'x', userId: 'u1' })
+      const ids = async (listing: Promise<readonly StoredToken[]>): Promise<readonly string[]> =>
+        (await listing).map(({ idDigest }) => idDigest).toSorted()
+      assert.deepEqual(await ids(store().tokens.listOfUser(mine, 'u1', at(10))), ['a', 'b'])
+      assert.deepEqual(await ids(store().tokens.listOfUser(mine, 'u1', at(9))), ['a', 'b', 'expired'])
+      assert.deepEqual(await ids(store().tokens.listOfUser(mine, 'u2', at(10))), ['c'])
+      assert.deepEqual(await ids(store().tokens.listOfUser(theirs, 'u1', at(10))), ['x'])
+      assert.deepEqual(await ids(store().tokens.listOfClient(mine, 'app', at(10))), ['a', 'c', 'd', 'e'])
+      assert.deepEqual(await ids(store().tokens.listOfClient(mine, 'u1', at(10))), ['f'])
+      assert.deepEqual(await ids(store().tokens.listOfClient(theirs, 'other', at(10))), [])
+    })
+
+    it('are whole', async () => {
+      const listed = await store().tokens.listOfUser(mine, 'u1', at(10))
+      assert.deepEqual(
+        listed.find(({ idDigest }) => idDigest === 'a'),
+        expected,
+      )
+    })
+
+    for (const id of ['', 'nobody', '\0', '\ud800', '%', "' or 1=1 --"]) {
+      it(`are none for ${JSON.stringify(id)}`, async () => {
+        assert.deepEqual(await store().tokens.listOfUser(mine, id, at(0)), [])
+        assert.deepEqual(await store().tokens.listOfClient(mine, id, at(0)), [])
+      })
+    }
+  })
+
+  describe('tokens that are deleted together', () => {
+    const all = ['a', 'b', 'c', 'd', 'e', 'f', 'x']
+    const cases: readonly {
+      readonly name: string
+      readonly deleteSome: (zoneId: string) => Promise<number>
+      readonly gone: readonly string[]
+    }[] = [
+      { name: 'of a user', deleteSome: z => store().tokens.deleteSomeOfUser(z, 'u1'), gone: ['a', 'b', 'x'] },
+      {
+        name: 'of a user through a client',
+        deleteSome: z => store().tokens.deleteSomeOfUser(z, 'u1', 'app'),
+        gone: ['a', 'x'],
+      },
+      {
+        name: 'of a client',
+        deleteSome: z => store().tokens.deleteSomeOfClient(z, 'app'),
+        gone: ['a', 'c', 'd', 'e', 'x'],
+      },
+      {
+        name: 'of a user named like a client',
+        deleteSome: z => store().tokens.deleteSomeOfUser(z, 'app'),
+        gone: ['e'],
+      },
+      {
+        name: 'of a client named like a user',
+        deleteSome: z => store().tokens.deleteSomeOfClient(z, 'u1'),
+        gone: ['f'],
+      },
+      { name: 'of nobody', deleteSome: z => store().tokens.deleteSomeOfUser(z, '', ''), gone: [] },
+      { name: 'of what no row can hold', deleteSome: z => store().tokens.deleteSomeOfUser(z, '\0'), gone: [] },
+      {
+        name: 'of a client that no row can hold',
+        deleteSome: z => store().tokens.deleteSomeOfClient(z, '\ud800'),
+        gone: [],
+      },
+    ]
+    for (const { name, deleteSome, gone } of cases) {
+      it(`are those ${name}, dead ones too, and no others`, async () => {
+        const [mine, theirs] = [newZone(), newZone()]
+        for (const zoneId of [mine, theirs]) {
+          await insert(
+            zoneId,
+            { idDigest: 'a', userId: 'u1', grantId: 'grant' },
+            { idDigest: 'b', userId: 'u1', clientId: 'other', grantId: 'grant' },
+            { idDigest: 'c', userId: 'u2' },
+            { idDigest: 'd' },
+            { idDigest: 'e', userId: 'app' },
+            { idDigest: 'f', clientId: 'u1' },
+            { idDigest: 'x', userId: 'u1', kind: 'refresh_token', usedAt: at(1), expiresAt: at(2) },
+          )
+        }
+        assert.equal(await deleteSome(mine), gone.length)
+        assert.equal(await deleteSome(mine), 0)
+        assert.deepEqual(
+          await left(mine, all),
+          all.filter(id => !gone.includes(id)),
+        )
+        assert.deepEqual(await left(theirs, all), all)
+      })
+    }
+
+    it('go in batches, and by several at once until none is left, for whomever says so first', async () => {
+      const z = newZone()
+      await insert(z, ...Array.from({ length: 1300 }, (_, number) => ({ idDigest: `t${number}`, userId: 'u1' })))
+      assert.equal(await store().tokens.deleteSomeOfUser(z, 'u1', 'app'), 500)
+      const other = await open()
+      const finish = async (by: Store): Promise<number> => {
+        let count = 0
+        for (;;) {
+          const some = await by.tokens.deleteSomeOfUser(z, 'u1', 'app')
+          if (some > 0) count += some
+          else {
+            assert.deepEqual(await by.tokens.listOfUser(z, 'u1', at(0)), [])
+            return count
+          }
+        }
+      }
+      const counts = await Promise.all([store(), other, store(), other].map(finish))
+      await other.close()
+      assert.equal(
+        counts.reduce((sum, count) => sum + count, 0),
+        800,
+      )
+    })
+  })
+
+  describe('a refresh token that is used again', () => {
+    const family = async (): Promise<string> => {
+      const z = newZone()
+      const shared = { kind: 'refresh_token', grantId: 'grant', userId: 'u1' } as const
+      await insert(
+        z,
+        { ...shared, idDigest: 'first', usedAt: at(5) },
+        { ...shared, idDigest: 'second', issuedAt: at(5) },
+        { ...shared, idDigest: 'stranger', grantId: 'another' },
+        { idDigest: 'access', grantId: 'grant' },
+      )
+      return z
+    }
+    const first = { idDigest: 'first', grantId: 'grant', usedAt: at(5) }
+    const usedAt = async (z: string, id: string): Promise<Date | undefined> =>
+      (await store().tokens.find(z, id))?.usedAt
+
+    it('takes the place of its successor, which is out of use from then on', async () => {
+      const z = await family()
+      assert.equal(await store().tokens.useAgain(z, first, at(8)), true)
+      assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], [at(8), at(5)])
+      assert.deepEqual([await usedAt(z, 'stranger'), await usedAt(z, 'access')], [undefined, undefined])
+      assert.equal(await store().tokens.use(z, 'second', at(9)), false)
+    })
+
+    const refused = [
+      { name: 'when its successor was used', before: (z: string) => store().tokens.use(z, 'second', at(7)) },
+      { name: 'when it was used again meanwhile', before: (z: string) => store().tokens.useAgain(z, first, at(7)) },
+      { name: 'when it is gone', before: (z: string) => store().tokens.delete(z, 'first') },
+      { name: 'when its grant was revoked', before: (z: string) => store().tokens.revokeGrant(z, 'grant', at(100)) },
+    ]
+    for (const { name, before } of refused) {
+      it(`is refused ${name}`, async () => {
+        const z = await family()
+        await before(z)
+        const had = [await usedAt(z, 'first'), await usedAt(z, 'second')]
+        assert.equal(await store().tokens.useAgain(z, first, at(8)), false)
+        assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], had)
+      })
+    }
+
+    it('is not one that nobody used, and not one of another zone', async () => {
+      const [z, other] = [await family(), await family()]
+      const second = { idDigest: 'second', grantId: 'grant', usedAt: at(5) }
+      assert.equal(await store().tokens.useAgain(z, second, at(8)), false)
+      assert.equal(await store().tokens.useAgain(z, first, at(8)), true)
+      assert.deepEqual([await usedAt(other, 'first'), await usedAt(other, 'second')], [at(5), undefined])
+    })
+
+    it('is used by exactly one of many at once', async () => {
+      const z = await family()
+      const other = await open()
+      const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const [own, others] = await Promise.all([
+        Promise.all(both.map(one => one.tokens.useAgain(z, first, at(8)))),
+        elsewhere('use-again', z),
+      ])
+      await other.close()
+      assert.equal(winners([...own, ...[others].flat()]), 1)
+    })
+
+    it('and its successor are not used both, however often that is tried', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const z = await family()
+        const outcomes = await Promise.all([
+          store().tokens.useAgain(z, first, at(8)),
+          store().tokens.use(z, 'second', at(8)),
+          store().tokens.useAgain(z, first, at(8)),
+          store().tokens.use(z, 'second', at(8)),
+        ])
+        assert.equal(winners(outcomes), 1)
+      }
+    })
+  })
+
+  describe('a token without a row', () => {
+    it('is revoked by its id, in its zone, and belongs to no grant', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      await insert(mine, { idDigest: 'jti', grantId: 'jti' })
+      await store().tokens.revokeUnstored(mine, 'jti', at(100))
+      const isRevoked = (z: string, ids: { grantId: string | undefined; tokenId: string }): Promise<boolean> =>
+        store().tokens.isRevoked(z, ids)
+      assert.equal(await isRevoked(mine, { grantId: undefined, tokenId: 'jti' }), true)
+      assert.equal(await isRevoked(mine, { grantId: 'other', tokenId: 'jti' }), true)
+      assert.equal(await isRevoked(mine, { grantId: 'other', tokenId: 'another' }), false)
+      assert.equal(await isRevoked(mine, { grantId: undefined, tokenId: '' }), false)
+      assert.equal(await isRevoked(theirs, { grantId: undefined, tokenId: 'jti' }), false)
+      assert.deepEqual(await left(mine, ['jti']), ['jti'], 'nothing is deleted')
+    })
+
+    it('is revoked by many at once, and stays so for the longest time that one of them named', async () => {
+      const database = await open()
+      const z = newZone()
+      await Promise.all([50, 200, 100].map(seconds => database.tokens.revokeUnstored(z, 'jti', at(seconds))))
+      await database.tokens.revokeUnstored(z, 'jti', at(10))
+      await database.purge(at(200))
+      assert.equal(await database.tokens.isRevoked(z, { grantId: undefined, tokenId: 'jti' }), true)
+      await database.purge(at(201))
+      assert.equal(await database.tokens.isRevoked(z, { grantId: undefined, tokenId: 'jti' }), false)
+      await database.close()
+    })
+  })
+
+  describe('a token that is deleted', () => {
+    it('is deleted by exactly one of many at once', async () => {
+      const z = newZone()
+      await insert(z, {})
+      const other = await open()
+      const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const [own, others] = await Promise.all([
+        Promise.all(both.map(one => one.tokens.delete(z, 't1'))),
+        elsewhere('delete', z),
+      ])
+      await other.close()
+      assert.equal(winners([...own, ...[others].flat()]), 1)
+    })
+  })
+
+  describe('a salt', () => {
+    it('of a user changes alone, and only in its zone', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      for (const zoneId of [mine, theirs]) {
+        await store().users.insert(zoneId, user({ ...fullUser, zoneId }))
+        await store().users.insert(zoneId, user({ zoneId, id: 'u2', userName: 'other' }))
+      }
+      await store().users.setSalt(mine, 'u1', 'new')
+      await store().users.setSalt(mine, 'gone', 'new')
+      assert.deepEqual(await store().users.find(mine, 'u1'), user({ ...fullUser, zoneId: mine, salt: 'new' }))
+      assert.deepEqual(await store().users.find(mine, 'u2'), user({ zoneId: mine, id: 'u2', userName: 'other' }))
+      assert.deepEqual(await store().users.find(theirs, 'u1'), user({ ...fullUser, zoneId: theirs }))
+      assert.equal(await store().users.find(mine, 'gone'), undefined)
+    })
+
+    it('of a client changes alone, only in its zone, and at once for whoever remembers the client', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      for (const zoneId of [mine, theirs]) {
+        await store().clients.insert(zoneId, client({ ...fullClient, zoneId }))
+        await store().clients.insert(zoneId, client({ zoneId, clientId: 'other' }))
+        await store().clients.find(zoneId, 'app')
+      }
+      await store().clients.setTokenSalt(mine, 'app', 'new')
+      await store().clients.setTokenSalt(mine, 'gone', 'new')
+      assert.deepEqual(
+        await store().clients.find(mine, 'app'),
+        client({ ...fullClient, zoneId: mine, tokenSalt: 'new' }),
+      )
+      assert.deepEqual(await store().clients.find(mine, 'other'), client({ zoneId: mine, clientId: 'other' }))
+      assert.deepEqual(await store().clients.find(theirs, 'app'), client({ ...fullClient, zoneId: theirs }))
+      assert.equal(await store().clients.find(mine, 'gone'), undefined)
+    })
+  })
+}
