@@ -25,6 +25,7 @@ import { authorizeEndpoint } from './oauth/authorize.ts'
 import { createClientAuthenticator } from './oauth/client-auth/client-auth.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
+import { sessionFrames } from './oauth/session-frames.ts'
 import { metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
@@ -156,6 +157,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     get icon() {
       return assetUrls.get('icon.svg') ?? ''
     },
+    get sessionFrameScript() {
+      return assetUrls.get('session-frame.js') ?? ''
+    },
+    get formPostScript() {
+      return assetUrls.get('form-post.js') ?? ''
+    },
     get copyScript() {
       return assetUrls.get('copy-to-clipboard.js') ?? ''
     },
@@ -208,7 +215,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
     clientJwtEndpoint(app, shared)
-    authorizeEndpoint(app, { ...web, groupsOf, log })
+    authorizeEndpoint(app, { ...web, groupsOf, reader, issuer, log })
+    sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })
     loginEndpoints(app, { ...web, identity, serverInfo })
     homeEndpoints(app, web)

@@ -31,24 +31,36 @@ const rows = {
   postedRequests: { id: 'A2', standard: true, uaa: false },
   /** A3: whether a repeated parameter is refused (RFC 6749 §3.1); otherwise the first one wins. */
   refuseRepeated: { id: 'A3', standard: true, uaa: false },
-  /** A4: whether a code is refused to a client that has another redirecting grant only. */
-  checkCodeGrant: { id: 'A4', standard: true, uaa: false },
+  /** A4: whether a response type that the client's grants do not allow is refused before the sign-in, as unauthorized. */
+  checkGrantFirst: { id: 'A4', standard: true, uaa: false },
   /** A5: whether a missing response_type is answered with `state`. */
   fullErrors: { id: 'A5', standard: true, uaa: false },
+  /** A6: whether the request chooses how the answer travels; otherwise the response type does. */
+  responseModes: { id: 'A6', standard: true, uaa: false },
+  /** A7: whether an ID token that was asked for is refused when `openid` is not granted; otherwise it is left out. */
+  idTokenNeedsOpenid: { id: 'A7', standard: true, uaa: false },
   /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
   /** A7: whether `email` and `phone` are default groups of every zone, so that every advertised scope can be granted. */
   contactScopesForAll: { id: 'A7', standard: true, uaa: false },
+  /** A8: whether a client or zone can demand a nonce of requests whose answer has an ID token. */
+  nonceMayBeRequired: { id: 'A8', standard: true, uaa: false },
   /** A9: whether prompt is a list of words; otherwise it begins with `none` or is `login`. */
   promptWords: { id: 'A9', standard: true, uaa: false },
   /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
+  /** A12: whether `id_token_hint` is verified and the person it names is wanted; otherwise it is ignored. */
+  honourIdTokenHint: { id: 'A12', standard: true, uaa: false },
   /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */
   refuseRequestObjects: { id: 'A14', standard: true, uaa: false },
   /** A15: whether a redirect URI must be equal to a registered one; otherwise the lenient rules hold. */
   exactRedirectUri: { id: 'A15', standard: true, uaa: false },
   /** A16: whether PKCE is checked strictly and demanded of clients without a credential. */
   strictPkce: { id: 'A16', standard: true, uaa: false },
+  /** A17: whether a request in which a token stands for the person must carry a state. */
+  stateWithToken: { id: 'A17', standard: true, uaa: false },
+  /** R1: whether an error travels as the success would have; otherwise in the fragment with `token` and silence only. */
+  errorsLikeSuccess: { id: 'R1', standard: true, uaa: false },
   /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */
   redirectErrors: { id: 'R2', standard: true, uaa: false },
   /** R3: whether a request of which nothing was approved is refused; otherwise its code fails at the token endpoint. */

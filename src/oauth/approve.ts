@@ -16,7 +16,7 @@ import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import { approvalPage } from '../pages/approval.ts'
 import type { Store } from '../store/store.ts'
-import { PageError } from '../web/answers.ts'
+import { PageError, prefersPage } from '../web/answers.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
 import { ownPath } from '../web/own-path.ts'
@@ -70,23 +70,27 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
   const { store, sessions, denial, pages, clock, urls, service, audit } = deps
 
   return {
-    async ask({ request, reply, query }, { client, target }, scopes) {
+    async ask({ request, reply, query }, authorization, scopes) {
+      const { client, target } = authorization
+      const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
       await sessions.setPendingApproval(request, query)
       const groups = await store.groups.findByNames(
         request.zone.id,
         scopes.map(each => each.scope),
       )
       const sentences = new Map(groups.map(group => [group.displayName.toLowerCase(), group.description]))
+      const textOf = (scope: string): string => sentences.get(scope.toLowerCase()) ?? scopeText(scope, service)
+      if (!prefersPage(request)) return reply.send(approvalModel(authorization, scopes, { originalUri, textOf }))
       const page = approvalPage(await pages.chrome(request, reply, { form: true }), {
         clientName: displayName(client),
         redirectUri: target.redirectUri,
         userName: request.person?.userName ?? '',
         action: `${urls.basePath}${AUTHORIZE_PATH}`,
-        formRedirectUri: `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`,
+        formRedirectUri: originalUri,
         scopes: scopes.map(({ scope, state }, index) => ({
           name: `scope.${index}`,
           value: `scope.${scope}`,
-          text: sentences.get(scope.toLowerCase()) ?? scopeText(scope, service),
+          text: textOf(scope),
           state,
         })),
       })
@@ -150,5 +154,41 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
       const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
       audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, clientId: client.clientId, data })
     },
+  }
+}
+
+/** UAA: the question as JSON, for programs that ask it in a way of their own. */
+function approvalModel(
+  { client, target }: AuthorizationRequest,
+  scopes: readonly ScopeDecision[],
+  { originalUri, textOf }: { originalUri: string; textOf: (scope: string) => string },
+): object {
+  const listed = (states: readonly ScopeDecision['state'][]) =>
+    scopes
+      .filter(({ state }) => states.includes(state))
+      .map(({ scope }) => ({ code: `scope.${scope}`, text: textOf(scope) }))
+  const option = (value: 'true' | 'false') => ({
+    location: originalUri.replace(/[?].*$/s, ''),
+    path: AUTHORIZE_PATH,
+    key: 'user_oauth_approval',
+    value,
+  })
+  return {
+    message: 'To confirm or deny access POST to the following locations with the parameters requested.',
+    client_id: client.clientId,
+    client_display_name: displayName(client),
+    redirect_uri: target.redirectUri.replace(/[?#].*$/s, ''),
+    auth_request: {
+      client_id: client.clientId,
+      redirect_uri: target.redirectUri,
+      scope: scopes.map(({ scope }) => scope),
+      state: target.state,
+    },
+    original_uri: originalUri,
+    scopes: listed(['undecided', 'approved', 'denied']),
+    undecided_scopes: listed(['undecided']),
+    approved_scopes: listed(['approved']),
+    denied_scopes: listed(['denied']),
+    options: { confirm: option('true'), deny: option('false') },
   }
 }

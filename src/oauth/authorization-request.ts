@@ -1,11 +1,13 @@
-// Reads and checks an authorization request, in the order of row A1 of docs/compatibility.md: client, redirect URI, parameters. What is
-// wrong with the first two is a page, because there is nobody to redirect to yet; everything after is a redirect.
+// Reads and checks an authorization request, in the order of row A1 of docs/compatibility.md: client, redirect URI,
+// parameters. What is wrong with the first two is a page, because there is nobody to redirect to yet; everything after is
+// a redirect.
 import type { Client } from '../model/client.ts'
 import { hasCredential, mayUseGrant } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { parseScope, requestableScopes } from '../model/scopes.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { TokenFormat } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -15,30 +17,36 @@ import { azAttrOf, tokenFormatOf } from './params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod, isWellFormed } from './pkce.ts'
 import type { CodeChallengeMethod } from './pkce.ts'
 import { resolveRedirectUri } from './redirect-uri.ts'
+import type { Demands, Refuse } from './request-demands.ts'
+import { readDemands } from './request-demands.ts'
 import { RedirectRefusal } from './respond.ts'
 import type { ResponseTarget } from './respond.ts'
+import {
+  defaultMode,
+  grantsAllow,
+  isResponseMode,
+  mayTravel,
+  parseResponseType,
+  withoutIdToken,
+} from './response-type.ts'
+import type { ResponseMode, ResponseType } from './response-type.ts'
 
 /** A checked authorization request, whatever carried it. */
-export interface AuthorizationRequest {
+export interface AuthorizationRequest extends Demands {
   readonly client: Client
   readonly target: ResponseTarget
+  readonly responseType: ResponseType
   /** The URI as it was named; absent when the client's only one is meant. The code exchange must agree with it. */
   readonly namedRedirectUri?: string
   readonly requestedScopes: readonly string[]
-  readonly silent: boolean
-  readonly forceLogin: boolean
-  readonly forceConsent: boolean
-  /** Seconds (OpenID Connect Core §3.1.2.1). */
-  readonly maxAge?: number
+  /** Whether the request named scopes at all; otherwise everything that the client may get was asked for. */
+  readonly namedScopes: boolean
   readonly nonce?: string
   readonly codeChallenge?: string
   readonly codeChallengeMethod?: CodeChallengeMethod
   readonly tokenFormat?: TokenFormat
   readonly azAttr?: Readonly<Record<string, string>>
 }
-
-/** The response types that are served, as discovery lists them. */
-export const RESPONSE_TYPES = ['code'] as const
 
 const SINGLE_ON_PAGE = ['client_id', 'redirect_uri']
 
@@ -52,7 +60,7 @@ export interface Asker {
 export async function findAsker(
   zone: Zone,
   params: Params,
-  { store, behaviour }: { store: Store; behaviour: Behaviour },
+  { store, behaviour, settings }: { store: Store; behaviour: Behaviour; settings: TokenSettings },
 ): Promise<Asker> {
   const repeated = behaviour.refuseRepeated ? params.repeated : []
   for (const name of SINGLE_ON_PAGE) {
@@ -65,17 +73,17 @@ export async function findAsker(
       clientId === undefined ? 'Missing client_id' : `No client with requested id: ${clientId.slice(0, 255)}`
     throw pageError(behaviour.redirectErrors ? 400 : 401, 'invalid_client', description)
   }
-  if (!behaviour.checkCodeGrant) checkRedirectingGrant(client)
-  return { client, target: verifyTarget(client, params, behaviour) }
+  if (!behaviour.checkGrantFirst) checkRedirectingGrant(client)
+  return { client, target: verifyTarget(client, params, { behaviour, settings }) }
 }
 
 /** Checks everything else that depends on nobody's sign-in; throws a `RedirectRefusal`, or in `uaa` a `PageError`. */
 export function readAuthorizationRequest(
   { client, target }: Asker,
   params: Params,
-  behaviour: Behaviour,
+  { zone, behaviour }: { zone: Zone; behaviour: Behaviour },
 ): AuthorizationRequest {
-  const refuse = (error: OAuthErrorCode, description: string): Error => {
+  const refuse: Refuse = (error, description) => {
     const refusal = new OAuthError(error, description)
     // UAA shows these on a page (row R2).
     const onPage = error === 'invalid_request' || error === 'unauthorized_client'
@@ -89,28 +97,31 @@ export function readAuthorizationRequest(
     throw refuse('unauthorized_client', 'Client is not authorized for any identity providers.')
   }
   checkUnsupported(params, behaviour, refuse)
-  checkResponseType(client, { params, behaviour, target }, refuse)
-  const proof = readProof(client, params, { behaviour, refuse })
-  const requestedScopes = refusing(refuse, () => requestableScopes(client, parseScope(params.get('scope')), behaviour))
+  const responseType = readResponseType(client, { params, behaviour, target }, refuse)
+  const nonce = params.get('nonce')
+  if (nonce === undefined && responseType.has('id_token') && behaviour.nonceMayBeRequired) {
+    if (requiresNonce(client, zone)) throw refuse('invalid_request', 'This client must send a nonce')
+  }
+  const proof = readProof(client, params, { behaviour, refuse, responseType })
+  const scopes = parseScope(params.get('scope'))
+  const requestedScopes = refusing(refuse, () => requestableScopes(client, scopes, behaviour))
   const tokenFormat = refusing(refuse, () => tokenFormatOf(params))
   const redirectUri = params.get('redirect_uri')
-  const nonce = params.get('nonce')
   const azAttr = azAttrOf(params)
   return {
     client,
     target,
+    responseType,
     requestedScopes,
+    namedScopes: scopes.length > 0,
     ...(redirectUri !== undefined && { namedRedirectUri: redirectUri }),
-    ...readPrompt(params, behaviour, refuse),
-    ...readMaxAge(params, refuse),
+    ...readDemands(params, behaviour, refuse),
     ...(nonce !== undefined && { nonce }),
     ...proof,
     ...(tokenFormat && { tokenFormat }),
     ...(azAttr && { azAttr }),
   }
 }
-
-type Refuse = (error: OAuthErrorCode, description: string) => Error
 
 const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
   new PageError(status, description, { code })
@@ -127,7 +138,11 @@ function checkRedirectingGrant(client: Client): void {
   }
 }
 
-function verifyTarget(client: Client, params: Params, behaviour: Behaviour): ResponseTarget {
+function verifyTarget(
+  client: Client,
+  params: Params,
+  { behaviour, settings }: { behaviour: Behaviour; settings: TokenSettings },
+): ResponseTarget {
   const requested = params.get('redirect_uri')
   const redirectUri = resolveRedirectUri(client, requested, behaviour)
   if (redirectUri === undefined) {
@@ -139,7 +154,22 @@ function verifyTarget(client: Client, params: Params, behaviour: Behaviour): Res
     )
   }
   const state = params.get('state')
-  return { clientId: client.clientId, redirectUri, mode: 'query', ...(state !== undefined && { state }) }
+  const asked = parseResponseType(params.get('response_type') ?? '')
+  const type = asked && settings.idTokenDisabled ? withoutIdToken(asked) : asked
+  return {
+    clientId: client.clientId,
+    redirectUri,
+    type,
+    mode: modeOf(params, type, behaviour),
+    ...(state !== undefined && { state }),
+  }
+}
+
+/** The mode that was asked for where it suits; the refusal of one that does not is told in the default mode (row A6). */
+function modeOf(params: Params, type: ResponseType | undefined, { responseModes }: Behaviour): ResponseMode {
+  const asked = params.get('response_mode')
+  if (!responseModes || asked === undefined || !isResponseMode(asked)) return defaultMode(type)
+  return type === undefined || mayTravel(type, asked) ? asked : defaultMode(type)
 }
 
 /** Row A14: what is not supported yet says so by its own code (OpenID Connect Core §3.1.2.6). */
@@ -154,39 +184,44 @@ function checkUnsupported(params: Params, behaviour: Behaviour, refuse: Refuse):
   }
 }
 
-function checkResponseType(
+function readResponseType(
   client: Client,
   { params, behaviour, target }: { params: Params; behaviour: Behaviour; target: ResponseTarget },
   refuse: Refuse,
-): void {
-  const responseType = params.get('response_type')
-  if (responseType === undefined) {
+): ResponseType {
+  const { type } = target
+  if (params.get('response_type') === undefined) {
     const refusal = new OAuthError('invalid_request', 'Missing response_type in authorization request')
     // Row A5: UAA leaves the state out.
     const { state: _, ...bare } = target
     throw new RedirectRefusal(behaviour.fullErrors ? target : bare, refusal)
   }
-  if (!RESPONSE_TYPES.some(type => type === responseType.trim())) {
-    throw refuse('unsupported_response_type', 'Unsupported response types')
+  if (!type) throw refuse('unsupported_response_type', 'Unsupported response types')
+  const mode = behaviour.responseModes ? params.get('response_mode') : undefined
+  if (mode !== undefined && mode !== target.mode) {
+    throw refuse('invalid_request', 'The response_mode is unknown, or does not suit the response_type')
   }
-  if (behaviour.checkCodeGrant && !mayUseGrant(client, 'authorization_code')) {
-    throw refuse('unauthorized_client', NOT_REDIRECTING)
-  }
+  if (behaviour.checkGrantFirst && !grantsAllow(client, type)) throw refuse('unauthorized_client', NOT_REDIRECTING)
+  return type
 }
+
+/** Row A8: of clients that say so, and in zones that do, every ID token from this endpoint is bound to its request. */
+const requiresNonce = (client: Client, zone: Zone): boolean =>
+  (client.additional['require_nonce'] ?? zone.config['require_nonce']) === true
 
 function readProof(
   client: Client,
   params: Params,
-  { behaviour, refuse }: { behaviour: Behaviour; refuse: Refuse },
+  { behaviour, refuse, responseType }: { behaviour: Behaviour; refuse: Refuse; responseType: ResponseType },
 ): { codeChallenge?: string; codeChallengeMethod?: CodeChallengeMethod } {
   const challenge = params.get('code_challenge')
   const named = params.get('code_challenge_method')
+  // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
+  const needsS256 = behaviour.strictPkce && responseType.has('code') && !hasCredential(client)
   if (challenge === undefined) {
     if (behaviour.strictPkce && named !== undefined)
       throw refuse('invalid_request', 'A code_challenge_method needs a code_challenge')
-    // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
-    if (behaviour.strictPkce && !hasCredential(client))
-      throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
+    if (needsS256) throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
     return {}
   }
   if (behaviour.strictPkce && named === undefined)
@@ -204,41 +239,10 @@ function readProof(
       'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.',
     )
   }
-  if (behaviour.strictPkce && !hasCredential(client) && method !== 'S256') {
+  if (needsS256 && method !== 'S256') {
     throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
   }
   return { codeChallenge: challenge, codeChallengeMethod: method }
-}
-
-/** Whether no page may be shown, which can be told before the request is checked. */
-export function isSilent(params: Pick<Params, 'get'>, behaviour: Behaviour): boolean {
-  const prompt = params.get('prompt') ?? ''
-  return behaviour.promptWords ? promptWords(prompt).has('none') : prompt.startsWith('none')
-}
-
-/** The words of a `prompt` parameter, in their order (OpenID Connect Core §3.1.2.1). */
-export const promptWords = (prompt: string): ReadonlySet<string> =>
-  new Set(prompt.split(' ').filter(word => word !== ''))
-
-/** OpenID Connect Core §3.1.2.1: `none` stands alone, unknown words are ignored. */
-function readPrompt(
-  params: Params,
-  behaviour: Behaviour,
-  refuse: Refuse,
-): Pick<AuthorizationRequest, 'silent' | 'forceLogin' | 'forceConsent'> {
-  const prompt = params.get('prompt') ?? ''
-  const silent = isSilent(params, behaviour)
-  if (!behaviour.promptWords) return { silent, forceLogin: prompt === 'login', forceConsent: false }
-  const words = promptWords(prompt)
-  if (silent && words.size > 1) throw refuse('invalid_request', 'prompt=none cannot be combined with another prompt')
-  return { silent, forceLogin: words.has('login'), forceConsent: words.has('consent') }
-}
-
-function readMaxAge(params: Params, refuse: Refuse): { maxAge?: number } {
-  const text = params.get('max_age')
-  if (text === undefined) return {}
-  if (!/^\d{1,10}$/.test(text)) throw refuse('invalid_request', 'The max_age must be a number of seconds')
-  return { maxAge: Number(text) }
 }
 
 /** Runs a check of the shared rules and tells its refusal as those of this file. */

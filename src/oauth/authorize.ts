@@ -1,86 +1,84 @@
 // The authorization endpoint: reads the request, asks `nextStep`, and does what it says. Every page of the flow returns
 // here, and everything is decided anew each time.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { addSeconds } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
-import { digest } from '../base/secrets.ts'
 import { displayName } from '../model/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { userScopes } from '../model/scopes.ts'
-import type { GrantedScopes, UserGroups } from '../model/scopes.ts'
+import type { UserGroups } from '../model/scopes.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import { accountChoicePage } from '../pages/account-choice.ts'
 import { errorPage } from '../pages/error.ts'
-import { rememberCodeUntil } from '../token/lifetimes.ts'
-import { PageError, answerFor, plainDescription } from '../web/answers.ts'
+import type { TokenReader } from '../token/reader.ts'
+import { bearerHeader } from '../web/bearer.ts'
+import { PageError, answerFor } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../web/headers.ts'
 import { encodeForm, queryForm, rawQuery } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
-import type { Visitor } from '../web/session.ts'
 import { AUTHORIZE_PATH, createApprovals } from './approve.ts'
 import type { ApprovalDeps } from './approve.ts'
 import type { Asker, AuthorizationRequest } from './authorization-request.ts'
-import { findAsker, isSilent, promptWords, readAuthorizationRequest } from './authorization-request.ts'
+import { findAsker, readAuthorizationRequest } from './authorization-request.ts'
+import { createResponses } from './authorization-response.ts'
+import type { Passage, Resolved, ResponseDeps } from './authorization-response.ts'
 import type { SignedIn } from './next-step.ts'
 import { nextStep } from './next-step.ts'
 import { readParams } from './params.ts'
-import { RedirectRefusal, bareLocation, locationFor } from './respond.ts'
+import {
+  hasSignInDemand,
+  isSilent,
+  markAskedForHint,
+  wasAskedForHint,
+  withoutAccountChoice,
+  withoutSignInDemand,
+} from './request-demands.ts'
+import { RedirectRefusal } from './respond.ts'
 import type { ResponseTarget } from './respond.ts'
-import { sessionIdFor, sessionState } from './session-state.ts'
+import { sessionIdFor } from './session-state.ts'
+import { readUser } from './token-caller.ts'
 
 /** What the authorization endpoint needs. */
-export interface AuthorizeDeps extends ApprovalDeps {
+export interface AuthorizeDeps extends ApprovalDeps, ResponseDeps {
   readonly csrf: Csrf
-  readonly random: Random
-  readonly behaviour: Behaviour
+  readonly reader: TokenReader
+  readonly settings: TokenSettings
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly log: { fault(message: string, cause: unknown): void }
 }
 
-/** One request on its way through the endpoint. */
-interface Passage {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  /** The parameters, and the same as a query: what the browser comes back with. */
-  readonly form: Form
-  readonly query: string
-  readonly silent: boolean
-  /** What the person answered on the approval page a moment ago. */
-  readonly answer?: Form
-}
-
-const CODE_LENGTH = 32
 /** A longer query might not fit into the head of a request. */
 const LONGEST_QUERY = 8000
 
 /** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
 export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
-  const { store, sessions, denial, csrf, pages, clock, random, urls, behaviour } = deps
+  const { store, sessions, denial, csrf, pages, clock, urls, behaviour, reader, service } = deps
   const approvals = createApprovals(deps)
+  const responses = createResponses(deps)
   const config = {
     access: { by: 'anyone', because: 'the flow itself asks who is there, and sends the browser to sign in' },
     audience: 'page',
   } as const
 
   // No HEAD, which would issue a code.
-  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, (request, reply) => {
-    const form = queryForm(request)
-    return guide({ request, reply, form, query: rawQuery(request), silent: isSilent(form, behaviour) })
-  })
+  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, (request, reply) =>
+    isCall(request, queryForm(request))
+      ? answerCall(request, reply, queryForm(request))
+      : guide(passageOf(request, reply, { form: queryForm(request), query: rawQuery(request) })),
+  )
 
   app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
+    if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
     if ((isAnswer || !behaviour.postedRequests) && !csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
     if (isAnswer) {
       const query = await approvals.recall({ request, reply }, form)
       if (query === undefined) return reply
-      const asked = parseForm(query)
-      return guide({ request, reply, form: asked, query, silent: isSilent(asked, behaviour), answer: form })
+      return guide({ ...passageOf(request, reply, { form: parseForm(query), query }), answer: form })
     }
     const query = encodeForm(form, [csrf.fieldName])
     if (query.length > LONGEST_QUERY) throw new PageError(400, 'The request is too long.', { code: 'invalid_request' })
@@ -88,26 +86,47 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       // Another site's form comes without the session cookie; asked again by GET, the browser sends it (row P2).
       return reply.redirect(`${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`, 303)
     }
-    return guide({ request, reply, form, query, silent: isSilent(form, behaviour) })
+    return guide(passageOf(request, reply, { form, query }))
   })
+
+  const passageOf = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { form, query }: { form: Form; query: string },
+  ): Passage => ({ request, reply, form, query, silent: isSilent(form, behaviour) })
+
+  /** A program that has the person's token instead of the person asks for a code, and for nothing else. */
+  async function answerCall(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
+    const bearer = await readUser(request, bearerHeader(request) ?? '', { reader, service })
+    if (behaviour.stateWithToken && !form.get('state')) {
+      throw new OAuthError('invalid_request', 'The state parameter is missing')
+    }
+    const query = encodeForm(form)
+    return guide({ request, reply, form, query, silent: isSilent(form, behaviour), bearer })
+  }
 
   async function guide(passage: Passage): Promise<FastifyReply> {
     const { request, reply, form, silent } = passage
     let asker: Asker | undefined
     try {
-      const visitor = await sessions.visitor(request)
+      const person = await personOf(passage)
       setHeaders(passage)
       // UAA: nothing is checked before the person signs in (row A1).
-      if (!behaviour.validateBeforeLogin && !visitor && !silent) return await signIn(passage)
+      if (!behaviour.validateBeforeLogin && !person && !silent) return await signIn(passage)
       const params = readParams(form)
       asker = await findAsker(request.zone, params, deps)
-      if (!behaviour.validateBeforeLogin && !visitor) throw loginRequired(asker.target)
-      const authorization = readAuthorizationRequest(asker, params, behaviour)
-      const person = visitor && (await describe(authorization, visitor, passage))
-      const step = nextStep(authorization, person, { now: clock.now(), behaviour })
+      if (!behaviour.validateBeforeLogin && !person) throw loginRequired(asker.target)
+      const asked = readAuthorizationRequest(asker, params, { zone: request.zone, behaviour })
+      const authorization = passage.bearer ? { ...asked, chooseAccount: false } : asked // the token chose it
+      const hinted = await hintedUser(authorization, passage)
+      const signedIn = person && (await describe(authorization, { person, hinted }, passage))
+      const step = nextStep(authorization, signedIn, { now: clock.now(), behaviour })
       switch (step.kind) {
         case 'sign-in':
+          if (passage.bearer) throw loginRequired(asker.target)
           return await signIn(passage)
+        case 'choose-account':
+          return await offerAccounts(passage)
         case 'approve':
           return await approvals.ask(passage, authorization, step.scopes)
         case 'switch-provider':
@@ -115,63 +134,113 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
         case 'refuse':
           throw new RedirectRefusal(authorization.target, new OAuthError(step.error, step.description))
         case 'respond':
-          return await respond(passage, authorization, step.scopes)
+          if (!person) throw new Error('a response was decided on for nobody')
+          return await responses.grant(passage, authorization, { person, scopes: step.scopes })
       }
     } catch (error) {
-      if (error instanceof RedirectRefusal) return refuse(passage, error)
+      if (error instanceof RedirectRefusal) return responses.refuse(passage, error)
       if (!silent) throw error
       if (error instanceof PageError && !asker && !behaviour.usualSilentErrors) return reply.status(400).send('')
       const { status, error: code = 'server_error', description } = answerFor(error)
       if (!asker || status < 500) throw error
       // Nobody sees a page in a hidden frame: the client is told (row R7).
       deps.log.fault(`${request.method} ${AUTHORIZE_PATH}`, error)
-      return refuse(passage, new RedirectRefusal(asker.target, new OAuthError(code, description)))
+      return responses.refuse(passage, new RedirectRefusal(asker.target, new OAuthError(code, description)))
     }
   }
 
   /** What the specification fixes for this endpoint, redirects included. */
-  function setHeaders({ request, reply, silent }: Passage): void {
+  function setHeaders({ request, reply, silent, bearer }: Passage): void {
     if (silent) {
       reply.headers(NEVER_CACHED)
       return
     }
-    reply
-      .removeHeader('pragma')
-      .removeHeader('expires')
-      .header('cache-control', 'no-store')
-      .header('content-language', 'en')
+    reply.removeHeader('pragma').removeHeader('expires').header('cache-control', 'no-store')
+    if (bearer) return
+    reply.header('content-language', 'en')
     if (urls.isHttps || behaviour.strictTransportAlways) reply.header('strict-transport-security', STRICT_TRANSPORT)
     csrf.issue(request, reply)
   }
 
+  /** Who is there: whoever signed in with this browser, or the person that the token stands for. */
+  async function personOf({ request, form, bearer }: Passage): Promise<Resolved | undefined> {
+    if (bearer) {
+      if (!bearer.user) throw new Error('the token stands for nobody')
+      // A token of a passcode tells no sign-in; then its own age is all that is known.
+      const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
+      return { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
+    }
+    const visitor = await sessions.visitor(request)
+    if (!visitor) return undefined
+    const { signIn } = visitor.session
+    return {
+      user: visitor.user,
+      authenticatedAt: signIn.authenticatedAt,
+      amr: signIn.amr,
+      sessionId: sessionIdFor(signIn, form.get('client_id') ?? ''),
+    }
+  }
+
+  /** The id of the person that the request means (row A12); throws `invalid_request` for a hint that is not ours. */
+  async function hintedUser({ target }: AuthorizationRequest, { request, form }: Passage): Promise<string | undefined> {
+    const hint = form.get('id_token_hint')
+    if (!hint || !behaviour.honourIdTokenHint) return undefined
+    try {
+      const { sub } = await reader.readHint(request.zone, hint)
+      if (typeof sub === 'string') return sub
+    } catch (cause) {
+      if (!(cause instanceof OAuthError)) throw cause
+    }
+    const description = 'The id_token_hint was not issued by this server.'
+    throw new RedirectRefusal(target, new OAuthError('invalid_request', description))
+  }
+
   /** What is known of the person, once their answer is stored. */
-  async function describe(authorization: AuthorizationRequest, visitor: Visitor, passage: Passage): Promise<SignedIn> {
+  async function describe(
+    authorization: AuthorizationRequest,
+    { person, hinted }: { person: Resolved; hinted: string | undefined },
+    { request, form, answer }: Passage,
+  ): Promise<SignedIn> {
     const { client, requestedScopes } = authorization
-    const { session, user } = visitor
-    const { zone } = passage.request
+    const { user, authenticatedAt } = person
+    const { zone } = request
     const groups = await deps.groupsOf(zone, user)
     const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
-    const { answer } = passage
     if (answer && !(scopes instanceof OAuthError))
       await approvals.record(user, authorization, { asked: scopes, answer })
     return {
       origin: user.origin,
-      authenticatedAt: session.signIn.authenticatedAt,
+      authenticatedAt,
       scopes,
       approvals: await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
       justApproved: answer !== undefined,
+      ...(hinted !== undefined && hinted !== user.id && { isAnother: { wasAsked: wasAskedForHint(form) } }),
     }
   }
 
-  /** The new sign-in answers a demand for one, so the request that is kept goes on without it (row A10). */
+  /** The new sign-in answers the demands for one, so the request that is kept goes on without them (rows A10, A12). */
   async function signIn({ request, reply, form, query }: Passage): Promise<FastifyReply> {
-    const path = `${AUTHORIZE_PATH}?${demandsSignIn(form) ? withoutDemand(form) : query}`
+    const left = hasSignInDemand(form) ? withoutSignInDemand(form) : query
+    const isHinted = behaviour.honourIdTokenHint && form.get('id_token_hint') && !wasAskedForHint(form)
+    const path = `${AUTHORIZE_PATH}?${isHinted ? markAskedForHint(left) : left}`
     const reauthenticate = (await sessions.visitor(request)) !== undefined
     if (reauthenticate && !behaviour.keepSessionUntilLogin) {
       await sessions.end(request, reply)
       return reply.redirect(urls.ofZone(request.zone) + path, 302)
     }
     return denial.askToSignIn(request, reply, { path, reauthenticate })
+  }
+
+  /** The account at hand goes on with the request; any other begins with a sign-in (OpenID Connect Core §3.1.2.1). */
+  async function offerAccounts({ request, reply, form }: Passage): Promise<FastifyReply> {
+    const path = `${AUTHORIZE_PATH}?${withoutAccountChoice(form)}`
+    await sessions.saveRequest(request, reply, { path, reauthenticate: true })
+    const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
+      userName: request.person?.userName ?? '',
+      goOnUrl: urls.ofZone(request.zone) + path,
+      signInUrl: `${urls.basePath}/login`,
+    })
+    return pages.send(reply, page)
   }
 
   async function offerSwitch(
@@ -190,87 +259,16 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     })
     return pages.send(reply.status(401), page)
   }
-
-  async function respond(
-    passage: Passage,
-    authorization: AuthorizationRequest,
-    scopes: GrantedScopes,
-  ): Promise<FastifyReply> {
-    const { request, reply } = passage
-    const { client, target } = authorization
-    const visitor = await sessions.visitor(request)
-    if (!visitor) throw new Error('a response was decided on for nobody')
-    const { signIn } = visitor.session
-    const code = random.urlSafe(CODE_LENGTH)
-    const now = clock.now()
-    await store.codes.insert(request.zone.id, {
-      zoneId: request.zone.id,
-      codeDigest: digest(code),
-      clientId: client.clientId,
-      userId: visitor.user.id,
-      scopes,
-      authenticatedAt: signIn.authenticatedAt,
-      amr: signIn.amr,
-      sessionId: sessionIdFor(signIn, client.clientId),
-      grantId: random.hex(16),
-      expiresAt: addSeconds(now, behaviour.codeSeconds),
-      keptUntil: rememberCodeUntil(request.zone, client, now, behaviour),
-      ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),
-      ...(authorization.codeChallenge !== undefined && { codeChallenge: authorization.codeChallenge }),
-      ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
-      ...(authorization.nonce !== undefined && { nonce: authorization.nonce }),
-      ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
-      ...(authorization.azAttr && { azAttr: authorization.azAttr }),
-    })
-    if (authorization.silent) sessions.setCurrentUser(reply, visitor.user.id)
-    return reply.redirect(locationFor(target, { code, state: target.state, ...common(request, target, false) }), 302)
-  }
-
-  function refuse({ request, reply, silent }: Passage, { target, refusal }: RedirectRefusal): FastifyReply {
-    const isNobody = request.person === undefined
-    if (silent && refusal.error === 'login_required' && isNobody) sessions.setCurrentUser(reply, undefined)
-    const shared = common(request, target, silent && refusal.error === 'login_required')
-    const bare = silent && !behaviour.usualSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
-    const location =
-      bare ??
-      locationFor(target, {
-        error: refusal.error,
-        error_description: plainDescription(refusal.message, behaviour),
-        state: target.state,
-        ...refusal.extra,
-        ...shared,
-      })
-    return reply.redirect(location, 302)
-  }
-
-  /** What every response carries in `standard`: `session_state` (row R6) and `iss` (row R5, RFC 9207 §2). */
-  function common(
-    request: FastifyRequest,
-    target: ResponseTarget,
-    uaaHasState: boolean,
-  ): Record<string, string | undefined> {
-    const userId = request.person?.id
-    const withState = behaviour.sessionState || uaaHasState
-    return {
-      session_state: withState ? sessionState({ ...target, userId }, random) : undefined,
-      iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
-    }
-  }
 }
+
+/** Whether a program asks with the token of a person: a bearer, for a code, naming its client. */
+const isCall = (request: FastifyRequest, form: Form): boolean =>
+  bearerHeader(request) !== undefined &&
+  (form.get('response_type') ?? '').startsWith('code') &&
+  Boolean(form.get('client_id'))
 
 const loginRequired = (target: ResponseTarget): RedirectRefusal =>
   new RedirectRefusal(target, new OAuthError('login_required', 'The user must sign in'))
-
-const demandsAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? '')
-
-const demandsSignIn = (form: Form): boolean => demandsAge(form) || promptWords(form.get('prompt') ?? '').has('login')
-
-/** The request without the demand that a new sign-in has met. */
-function withoutDemand(form: Form): string {
-  const words = [...promptWords(form.get('prompt') ?? '')].filter(word => word !== 'login')
-  const rest = encodeForm(form, demandsAge(form) ? ['prompt', 'max_age'] : ['prompt'])
-  return words.length > 0 ? `${rest}&prompt=${encodeURIComponent(words.join(' '))}` : rest
-}
 
 function refusable<T>(decide: () => T): T | OAuthError {
   try {

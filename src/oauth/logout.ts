@@ -99,12 +99,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     await sessions.end(request, reply)
     if (hint && target !== undefined) {
       const state = params.get('state')
-      return reply.redirect(
-        state === undefined
-          ? target
-          : locationFor({ clientId: hint.client.clientId, redirectUri: target, mode: 'query' }, { state }),
-        302,
-      )
+      return reply.redirect(state === undefined ? target : locationFor(target, 'query', { state }), 302)
     }
     const chrome = await pages.chrome(request, reply)
     return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.basePath}/login` }))

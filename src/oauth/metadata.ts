@@ -6,9 +6,10 @@ import type { Zone } from '../model/zone.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import type { KeyRing } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
-import { RESPONSE_TYPES } from './authorization-request.ts'
 import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
+import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './response-type.ts'
+import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './token.ts'
 
 /** What these endpoints need. */
@@ -104,7 +105,9 @@ export function metadata(
     subject_types_supported: ['public'],
     token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : provenMethods,
     token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? FOREIGN_ALGORITHMS : ['RS256', 'HS256'],
-    response_types_supported: RESPONSE_TYPES,
+    response_types_supported: behaviour.fullMetadata
+      ? [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES]
+      : SPECIFIED_RESPONSE_TYPES,
     // RS256 is listed always (Discovery §3); the others are what the zone's keys can do.
     id_token_signing_alg_values_supported: behaviour.fullMetadata
       ? [...new Set(['RS256', ...algorithms])]
@@ -120,8 +123,8 @@ export function metadata(
   if (!behaviour.fullMetadata) return specified
   return {
     ...specified,
-    grant_types_supported: GRANTS.filter(grant => grant.isListed !== false).map(grant => grant.type),
-    response_modes_supported: ['query'],
+    grant_types_supported: [...GRANTS.filter(grant => grant.isListed !== false).map(grant => grant.type), 'implicit'],
+    response_modes_supported: RESPONSE_MODES,
     introspection_endpoint: `${base}/introspect`,
     introspection_endpoint_auth_methods_supported: provenMethods,
     // RFC 8414 §2: required where signed assertions are among the methods.
@@ -129,6 +132,7 @@ export function metadata(
     revocation_endpoint: `${base}/oauth/revoke`,
     revocation_endpoint_auth_methods_supported: methods,
     revocation_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGORITHMS,
+    check_session_iframe: `${base}${CHECK_SESSION_PATH}`,
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

@@ -8,6 +8,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import { approvedScopes, isAutoApproved } from '../model/scopes.ts'
 import type { GrantedScopes } from '../model/scopes.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
+import type { Demands } from './request-demands.ts'
 
 /** What is known of the person in front of the browser. */
 export interface SignedIn {
@@ -19,6 +20,8 @@ export interface SignedIn {
   readonly approvals: readonly Approval[]
   /** Whether this very request was just approved on the page. */
   readonly justApproved: boolean
+  /** Set when the request's `id_token_hint` names somebody else; whether a sign-in was demanded for that already. */
+  readonly isAnother?: { readonly wasAsked: boolean }
 }
 
 /** One scope on the approval page. */
@@ -30,6 +33,8 @@ export interface ScopeDecision {
 /** What happens next. */
 export type Step =
   | { readonly kind: 'sign-in' }
+  /** The person is to say with which account to go on. */
+  | { readonly kind: 'choose-account' }
   | { readonly kind: 'approve'; readonly scopes: readonly ScopeDecision[] }
   | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
   | { readonly kind: 'refuse'; readonly error: OAuthErrorCode; readonly description: string }
@@ -38,16 +43,17 @@ export type Step =
 
 /** The order is the order of the questions a person can be asked: who are you, again?, may this client? */
 export function nextStep(
-  request: Pick<AuthorizationRequest, 'client' | 'silent' | 'forceLogin' | 'forceConsent' | 'maxAge'>,
+  request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
   person: SignedIn | undefined,
   { now, behaviour }: { now: Date; behaviour: Behaviour },
 ): Step {
   const { client, silent } = request
-  const loginRequired: Step = silent
-    ? { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
-    : { kind: 'sign-in' }
+  const refusal: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
+  const loginRequired: Step = silent ? refusal : { kind: 'sign-in' }
   if (!person) return loginRequired
   if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
+  if (person.isAnother) return person.isAnother.wasAsked ? refusal : loginRequired
+  if (request.chooseAccount) return { kind: 'choose-account' }
   if (!allowsProvider(client, person.origin)) {
     // UAA shows the page in silence too (row R2).
     return silent && behaviour.redirectErrors ? loginRequired : { kind: 'switch-provider' }
@@ -71,6 +77,9 @@ export function nextStep(
   const scopes = approvedScopes(person.scopes, scope => stateOf(scope) === 'approved')
   if (scopes.length === 0 && behaviour.refuseNothingApproved) {
     return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
+  }
+  if (behaviour.idTokenNeedsOpenid && request.responseType.has('id_token') && !scopes.includes('openid')) {
+    return { kind: 'refuse', error: 'invalid_scope', description: 'An ID token needs the scope openid' }
   }
   return { kind: 'respond', scopes }
 }

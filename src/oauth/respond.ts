@@ -1,27 +1,43 @@
 // Writes authorization responses: one place that knows how parameters travel back to a client, in success and in error.
+import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthError } from '../model/oauth-error.ts'
-
-/** How parameters travel (OAuth 2.0 Multiple Response Type Encoding Practices §2.1). */
-export type ResponseMode = 'query' | 'fragment'
+import type { ResponseMode, ResponseType } from './response-type.ts'
 
 /** Where an authorization response goes; made only after the redirect URI was verified. */
 export interface ResponseTarget {
   readonly clientId: string
   readonly redirectUri: string
   readonly mode: ResponseMode
+  /** What was asked for; undefined when it is missing, or nothing that could be answered. */
+  readonly type?: ResponseType | undefined
   readonly state?: string
 }
+
+/** Parameters in their order; those without a value are left out. */
+export type ResponseParameters = Readonly<Record<string, string | undefined>>
 
 /** A refusal that is told to the client by a redirect (RFC 6749 §4.1.2.1). */
 export class RedirectRefusal extends Error {
   readonly target: ResponseTarget
   readonly refusal: OAuthError
-  constructor(target: ResponseTarget, refusal: OAuthError) {
+  /** How it travels, where that is not as errors of the target usually do. */
+  readonly mode: ResponseMode | undefined
+  constructor(target: ResponseTarget, refusal: OAuthError, mode?: ResponseMode) {
     super(refusal.message, { cause: refusal })
     this.name = 'RedirectRefusal'
     this.target = target
     this.refusal = refusal
+    this.mode = mode
   }
+}
+
+/** How an error travels: as the success would have (row R1). UAA: in the query unless an access token was asked for. */
+export function errorMode(
+  { mode, type }: ResponseTarget,
+  { errorsLikeSuccess }: Pick<Behaviour, 'errorsLikeSuccess'>,
+): ResponseMode {
+  if (errorsLikeSuccess) return mode
+  return type?.has('token') === true ? 'fragment' : 'query'
 }
 
 /**
@@ -29,27 +45,28 @@ export class RedirectRefusal extends Error {
  * fragment. Undefined for errors that are told as without silence. See docs/compatibility.md, R7.
  */
 export function bareLocation(
-  target: ResponseTarget,
+  { redirectUri, type }: ResponseTarget,
   error: string,
-  others: Readonly<Record<string, string | undefined>>,
+  others: ResponseParameters,
 ): string | undefined {
   switch (error) {
     case 'login_required':
-      return locationFor(target, { error, ...others })
+      return locationFor(redirectUri, type?.has('code') === false ? 'fragment' : 'query', { error, ...others })
     case 'interaction_required':
-      return locationFor({ ...target, mode: 'fragment' }, { error })
+      return locationFor(redirectUri, 'fragment', { error })
     case 'server_error':
     case 'temporarily_unavailable':
-      return locationFor({ ...target, mode: 'fragment' }, { error: 'internal_server_error' })
+      return locationFor(redirectUri, 'fragment', { error: 'internal_server_error' })
     default:
       return undefined
   }
 }
 
-/** The Location of a response: the parameters in their order, those without a value left out. */
+/** The Location of a response in the query or the fragment. */
 export function locationFor(
-  { redirectUri, mode }: ResponseTarget,
-  parameters: Readonly<Record<string, string | undefined>>,
+  redirectUri: string,
+  mode: Exclude<ResponseMode, 'form_post'>,
+  parameters: ResponseParameters,
 ): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],

@@ -29,28 +29,36 @@ export function createCallerFinder(deps: {
   params: Params,
   of: { grant: Grant; endpoint: AuthenticatingEndpoint },
 ) => Promise<Caller> {
-  const { authenticator, reader, service } = deps
-
-  async function readUser(request: FastifyRequest, bearer: string): Promise<Caller> {
-    const scope = service.scope('user')
-    try {
-      const token = await reader.read(request.zone, bearer)
-      if (!token.user) throw withoutUser()
-      if (!token.scopes.includes(scope)) throw insufficientScope([scope])
-      return { client: token.client, bearer: token }
-    } catch (error) {
-      throw inRealm(error, service)
-    }
-  }
+  const { authenticator } = deps
 
   return async (request, params, { grant, endpoint }) => {
     const bearer = grant.caller === 'user-token' ? bearerHeader(request) : undefined
     // Here `client_id` names the client that receives the token: whoever leaves it out calls as a client.
-    if (bearer !== undefined && params.get('client_id') !== undefined) return readUser(request, bearer)
+    if (bearer !== undefined && params.get('client_id') !== undefined) {
+      const token = await readUser(request, bearer, deps)
+      return { client: token.client, bearer: token }
+    }
     const credentials = { authorization: request.headers.authorization, params, endpoint }
     const caller = await authenticator.authenticate(request.zone, credentials, request.ip)
     if (grant.caller === 'user-token') throw withoutUser()
     return caller
+  }
+}
+
+/** The token of a person who lets a program act, of scope `<service>.user`; refuses every other in the bearer's realm. */
+export async function readUser(
+  request: FastifyRequest,
+  bearer: string,
+  { reader, service }: { reader: TokenReader; service: Service },
+): Promise<VerifiedToken> {
+  const scope = service.scope('user')
+  try {
+    const token = await reader.read(request.zone, bearer)
+    if (!token.user) throw withoutUser()
+    if (!token.scopes.includes(scope)) throw insufficientScope([scope])
+    return token
+  } catch (error) {
+    throw inRealm(error, service)
   }
 }
 

@@ -10,6 +10,8 @@ export interface AssetUrls {
   readonly stylesheet: string
   /** An SVG. */
   readonly icon: string
+  /** What posts a form by itself. */
+  readonly formPostScript: string
   /** What makes a button copy a text. */
   readonly copyScript: string
   /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */

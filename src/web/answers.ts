@@ -6,7 +6,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { bearerChallenge } from './bearer.ts'
+import { bearerChallenge, bearerHeader } from './bearer.ts'
 import { MalformedInput } from './form.ts'
 import { TooManyRequests } from './limits.ts'
 import type { PageWriter } from './pages.ts'
@@ -105,7 +105,7 @@ export const wantsJson = (request: FastifyRequest): boolean =>
 export function prefersPage(request: FastifyRequest): boolean {
   const { audience } = request.routeOptions.config
   if (audience === 'api') return false
-  if (audience === 'page') return !wantsJson(request)
+  if (audience === 'page') return !wantsJson(request) && bearerHeader(request) === undefined // whoever sends a token is a program
   return (request.headers.accept ?? '').includes('text/html')
 }
 

@@ -31,6 +31,9 @@ export interface Assets {
   readonly stylesheet: string
   readonly icon: string
   readonly copyScript: string
+  readonly formPostScript: string
+  /** What the frames of session management run. */
+  readonly sessionFrameScript: string
 }
 
 const TITLES: Readonly<Record<number, string>> = {

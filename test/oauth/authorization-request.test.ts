@@ -377,9 +377,21 @@ const cases: readonly Case[] = [
       acr_values: '1',
       claims: '{}',
       response_mode: 'query',
-      id_token_hint: 'x',
     },
     want: 'code',
+  },
+  {
+    name: 'refuses a hint that is no ID token of ours',
+    query: { id_token_hint: 'x' },
+    want: { standard: invalidRequest('The id_token_hint was not issued by this server.'), uaa: 'code' },
+  },
+  {
+    name: 'refuses a response mode that nobody knows',
+    query: { response_mode: 'web_message' },
+    want: {
+      standard: invalidRequest('The response_mode is unknown, or does not suit the response_type'),
+      uaa: 'code',
+    },
   },
   { name: 'ignores what it does not know', query: { magic: '1', constructor: '2', __proto__: '3' }, want: 'code' },
 

@@ -8,6 +8,8 @@ import { OAuthError } from '../../src/model/oauth-error.ts'
 import { storedScopes } from '../../src/model/scopes.ts'
 import type { SignedIn, Step } from '../../src/oauth/next-step.ts'
 import { nextStep } from '../../src/oauth/next-step.ts'
+import type { Demands } from '../../src/oauth/request-demands.ts'
+import { parseResponseType } from '../../src/oauth/response-type.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')
 const secondsAgo = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000)
@@ -41,7 +43,7 @@ const decided = (status: Approval['status'], ...scopes: readonly string[]): read
 interface Case {
   readonly name: string
   /** Differences from a plain request of a client without autoapproval. */
-  readonly request?: { silent?: boolean; forceLogin?: boolean; forceConsent?: boolean; maxAge?: number }
+  readonly request?: Partial<Demands> & { responseType?: string }
   readonly client?: Partial<Client>
   /** Differences from somebody who signed in just now and decided nothing yet; null when nobody is there. */
   readonly person?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
@@ -61,7 +63,15 @@ function stepOf({ request = {}, client = {}, person = {}, mode = 'standard' }: C
     scopes: scopes instanceof OAuthError ? scopes : storedScopes(scopes),
   }
   return nextStep(
-    { client: { ...CLIENT, ...client }, silent: false, forceLogin: false, forceConsent: false, ...request },
+    {
+      client: { ...CLIENT, ...client },
+      silent: false,
+      forceLogin: false,
+      forceConsent: false,
+      chooseAccount: false,
+      ...request,
+      responseType: parseResponseType(request.responseType ?? 'code') ?? new Set(),
+    },
     person === null ? undefined : signedIn,
     { now: NOW, behaviour: behaviourOf(mode) },
   )
@@ -70,6 +80,7 @@ function stepOf({ request = {}, client = {}, person = {}, mode = 'standard' }: C
 function summary(step: Step): string {
   switch (step.kind) {
     case 'sign-in':
+    case 'choose-account':
     case 'switch-provider':
       return step.kind
     case 'refuse':
@@ -93,6 +104,53 @@ table('nextStep, who is there', [
   { name: 'asks a stranger to sign in', person: null, want: 'sign-in' },
   { name: 'refuses a stranger in silence', person: null, request: { silent: true }, want: 'refuse login_required' },
   { name: 'asks a stranger to sign in before it asks for approval', person: null, client: ALL, want: 'sign-in' },
+  {
+    name: 'asks a stranger to sign in rather than to choose',
+    person: null,
+    request: { chooseAccount: true },
+    want: 'sign-in',
+  },
+  { name: 'asks which account is meant', request: { chooseAccount: true }, client: ALL, want: 'choose-account' },
+  {
+    name: 'asks for a new sign-in rather than for a choice',
+    request: { chooseAccount: true, forceLogin: true },
+    client: ALL,
+    want: 'sign-in',
+  },
+  {
+    name: 'asks another than the hinted one to sign in',
+    person: { isAnother: { wasAsked: false } },
+    client: ALL,
+    want: 'sign-in',
+  },
+  {
+    name: 'refuses another than the hinted one in silence',
+    person: { isAnother: { wasAsked: false } },
+    request: { silent: true },
+    client: ALL,
+    want: 'refuse login_required',
+  },
+  {
+    name: 'refuses another than the hinted one who was asked already',
+    person: { isAnother: { wasAsked: true } },
+    client: ALL,
+    want: 'refuse login_required',
+  },
+  {
+    name: 'refuses an ID token when openid is not granted',
+    person: { scopes: ['cloud.read'] },
+    request: { responseType: 'code id_token' },
+    client: ALL,
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'leaves out an ID token when openid is not granted, in UAA',
+    person: { scopes: ['cloud.read'] },
+    request: { responseType: 'code id_token' },
+    client: ALL,
+    mode: 'uaa',
+    want: 'respond cloud.read',
+  },
   { name: 'lets a new sign-in be demanded', request: { forceLogin: true }, client: ALL, want: 'sign-in' },
   {
     name: 'refuses the demand for a new sign-in in silence',

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { ResponseMode } from '../../src/oauth/respond.ts'
-import { bareLocation, locationFor } from '../../src/oauth/respond.ts'
+import { bareLocation, errorMode, locationFor } from '../../src/oauth/respond.ts'
+import type { ResponseTarget } from '../../src/oauth/respond.ts'
+import { defaultMode, parseResponseType } from '../../src/oauth/response-type.ts'
 
-const at = (redirectUri: string, mode: ResponseMode = 'query') => ({ clientId: 'app', redirectUri, mode })
+const behaviours = { standard: { errorsLikeSuccess: true }, uaa: { errorsLikeSuccess: false } }
 
 describe('locationFor', () => {
   const cases: readonly {
     name: string
     uri: string
-    mode?: ResponseMode
+    mode?: 'query' | 'fragment'
     values: Record<string, string | undefined>
     want: string
   }[] = [
@@ -66,14 +67,14 @@ describe('locationFor', () => {
     },
   ]
   for (const { name, uri, mode, values, want } of cases) {
-    it(name, () => assert.equal(locationFor(at(uri, mode), values), want))
+    it(name, () => assert.equal(locationFor(uri, mode ?? 'query', values), want))
   }
 
   it('brings any value back unchanged and stays within what a header may hold', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), state => {
         fc.pre(state.isWellFormed())
-        const location = locationFor(at('https://a.example/cb?x=1'), { state })
+        const location = locationFor('https://a.example/cb?x=1', 'query', { state })
         assert.match(location, /^[\x21-\x7e]+$/)
         assert.equal(new URL(location).searchParams.get('state'), state)
         assert.equal(new URL(location).origin, 'https://a.example')
@@ -83,17 +84,51 @@ describe('locationFor', () => {
 })
 
 describe('bareLocation', () => {
-  const cases: readonly { error: string; want: string | undefined }[] = [
+  const cases: readonly { error: string; type?: string; want: string | undefined }[] = [
     { error: 'login_required', want: 'https://a.example/cb?error=login_required&session_state=h.s' },
+    { error: 'login_required', type: 'token', want: 'https://a.example/cb#error=login_required&session_state=h.s' },
+    { error: 'login_required', type: 'id_token', want: 'https://a.example/cb#error=login_required&session_state=h.s' },
+    {
+      error: 'login_required',
+      type: 'id_token code',
+      want: 'https://a.example/cb?error=login_required&session_state=h.s',
+    },
     { error: 'interaction_required', want: 'https://a.example/cb#error=interaction_required' },
     { error: 'server_error', want: 'https://a.example/cb#error=internal_server_error' },
     { error: 'temporarily_unavailable', want: 'https://a.example/cb#error=internal_server_error' },
     { error: 'invalid_scope', want: undefined },
   ]
-  for (const { error, want } of cases) {
-    it(`${want === undefined ? 'leaves alone' : 'tells without state and description'} ${error}`, () => {
-      const target = { ...at('https://a.example/cb'), state: 's' }
-      assert.equal(bareLocation(target, error, { session_state: 'h.s' }), want)
+  for (const { error, type = 'code', want } of cases) {
+    it(`${want === undefined ? 'leaves alone' : 'tells without state and description'} ${error} of ${type}`, () => {
+      assert.equal(bareLocation(targetOf(type), error, { session_state: 'h.s' }), want)
     })
   }
 })
+
+describe('errorMode', () => {
+  const cases: readonly { type: string; standard: string; uaa: string }[] = [
+    { type: 'code', standard: 'query', uaa: 'query' },
+    { type: 'token', standard: 'fragment', uaa: 'fragment' },
+    { type: 'id_token', standard: 'fragment', uaa: 'query' },
+    { type: 'token id_token', standard: 'fragment', uaa: 'fragment' },
+    { type: 'code id_token', standard: 'fragment', uaa: 'query' },
+    { type: 'code token', standard: 'fragment', uaa: 'fragment' },
+    { type: 'code id_token token', standard: 'fragment', uaa: 'fragment' },
+    { type: 'nonsense', standard: 'query', uaa: 'query' },
+  ]
+  for (const { type, standard, uaa } of cases) {
+    it(`is ${standard} for ${type}, and in UAA ${uaa}`, () => {
+      assert.equal(errorMode(targetOf(type), behaviours.standard), standard)
+      assert.equal(errorMode(targetOf(type), behaviours.uaa), uaa)
+    })
+  }
+
+  it('is the form that was asked for', () => {
+    assert.equal(errorMode({ ...targetOf('code'), mode: 'form_post' }, behaviours.standard), 'form_post')
+  })
+})
+
+function targetOf(text: string): ResponseTarget {
+  const type = parseResponseType(text)
+  return { clientId: 'app', redirectUri: 'https://a.example/cb', mode: defaultMode(type), type, state: 's' }
+}

@@ -119,7 +119,7 @@ function chrome(text: string): Chrome {
       banner: { text, logo: `*${text}`, link: link(text), textColor: text, backgroundColor: text },
     },
     basePath: text,
-    assets: { stylesheet: text, icon: text, copyScript: text, zoneStylesheet: text },
+    assets: { stylesheet: text, icon: text, copyScript: text, formPostScript: text, zoneStylesheet: text },
     csrf: { name: `c${text}`, value: text },
     year: 2026,
   }

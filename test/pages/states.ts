@@ -47,6 +47,7 @@ export const anonymous: Chrome = {
     stylesheet: '/assets/latchkey.css',
     icon: '/assets/icon.svg',
     copyScript: '/assets/copy-to-clipboard.js',
+    formPostScript: '/assets/form-post.js',
   },
   csrf: { name: 'X-Svc-Csrf', value: 'q1w2e3r4t5y6u7i8o9p0aA' },
   year: 2026,

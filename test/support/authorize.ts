@@ -53,6 +53,19 @@ export const authorizeBootstrap = {
     codeClient('many', { redirect_uri: ['https://many.example/cb', 'https://many.example/other'] }),
     codeClient('password', { authorized_grant_types: ['password'] }),
     codeClient('implicit', { authorized_grant_types: ['implicit'], client_secret: undefined }),
+    codeClient('hybrid', {
+      authorized_grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+      scope: ['openid', 'profile', 'email', 'cloud.read'],
+    }),
+    codeClient('portal', {
+      authorized_grant_types: ['password', 'refresh_token'],
+      scope: ['openid', 'svc.user', 'cloud.read'],
+    }),
+    codeClient('bound', {
+      authorized_grant_types: ['authorization_code', 'implicit'],
+      scope: ['openid'],
+      require_nonce: true,
+    }),
     codeClient('native', { client_secret: undefined, allowpublic: true }),
   ],
   users: [

@@ -33,12 +33,15 @@ for (const mode of MODES) {
 
     it('opens to anyone only what is known to be open', async () => {
       const known = [
+        '/check_session',
         '/healthz',
         '/info',
         '/login',
         '/login.do',
         '/logout.do',
         '/oauth/authorize',
+        '/session',
+        '/session_management',
         '/token_key',
         '/token_keys',
         '/zone.css',

@@ -1,0 +1,38 @@
+// The frames by which a client notices that the person changed: the reference system's two, and the one of OpenID
+// Connect Session Management §3.2. All recompute the same `session_state` (session-state.ts) in their script.
+import type { FastifyInstance } from 'fastify'
+import type { SessionFrameProps } from '../pages/session-frame.ts'
+import { sessionFrame } from '../pages/session-frame.ts'
+import { PageError } from '../web/answers.ts'
+import type { Assets } from '../web/pages.ts'
+import { queryForm } from '../web/query.ts'
+
+/** Where the frame of OpenID Connect is; `check_session_iframe` of discovery. */
+export const CHECK_SESSION_PATH = '/check_session'
+
+const FRAMES: readonly { readonly path: string; readonly frame: SessionFrameProps['frame'] }[] = [
+  { path: '/session', frame: 'session' },
+  { path: '/session_management', frame: 'session_management' },
+  { path: CHECK_SESSION_PATH, frame: 'check_session' },
+]
+
+/** `GET /session`, `/session_management` and `/check_session`. */
+export function sessionFrames(app: FastifyInstance, { assets }: { assets: Assets }): void {
+  for (const { path, frame } of FRAMES) {
+    app.get(
+      path,
+      { config: { access: { by: 'anyone', because: 'it tells nothing but "changed" or not' }, audience: 'open' } },
+      (request, reply) => {
+        const query = queryForm(request)
+        const clientId = query.get('clientId')
+        const messageOrigin = query.get('messageOrigin')
+        const parent = clientId && messageOrigin ? { clientId, messageOrigin } : undefined
+        if (frame !== 'check_session' && !parent) {
+          throw new PageError(400, 'The parameters clientId and messageOrigin are needed.', { code: 'invalid_request' })
+        }
+        const page = sessionFrame({ frame, script: assets.sessionFrameScript, ...(parent && { parent }) })
+        return reply.type('text/html; charset=utf-8').send(page.toString())
+      },
+    )
+  }
+}

@@ -1,0 +1,23 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, layout } from './layout.ts'
+
+/** What the question for an account needs. */
+export interface AccountChoiceProps {
+  readonly userName: string
+  /** Goes on with the account at hand. */
+  readonly goOnUrl: string
+  /** Signs in with another one, and then goes on. */
+  readonly signInUrl: string
+}
+
+/** Asks with which account an application is to be used (`prompt=select_account`, OpenID Connect Core §3.1.2.1). */
+export function accountChoicePage(chrome: Chrome, { userName, goOnUrl, signInUrl }: AccountChoiceProps): Html {
+  const body = html`<p class="lead">You are signed in as <strong>${isolated(userName)}</strong>.</p>
+<div class="buttons">
+<a class="button plain" id="other_account" href="${signInUrl}">Use another account</a>
+<a class="button" id="this_account" href="${goOnUrl}">Continue as ${isolated(userName, 40)}</a>
+</div>
+`
+  return layout(chrome, { title: 'Choose an account', heading: 'Choose an account', body })
+}

@@ -1,0 +1,26 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, hiddenField, layout } from './layout.ts'
+
+/** What the page that hands an answer to an application needs. */
+export interface FormPostProps {
+  readonly clientName: string
+  /** The redirect URI, which was verified before. */
+  readonly action: string
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
+export function formPostPage(chrome: Chrome, props: FormPostProps): Html {
+  const body = html`<p class="lead">Your browser takes you back to <strong>${isolated(props.clientName, 80)}</strong>.</p>
+<form id="form_post" action="${props.action}" method="post" accept-charset="UTF-8">
+${Object.entries(props.fields).map(([name, value]) => hiddenField(name, value))}
+<div class="buttons">
+<button class="button" type="submit">Continue</button>
+</div>
+</form>
+<script src="${chrome.assets.formPostScript}"></script>
+`
+  // Nothing else to do here, and no value of ours beside a form that leaves for somebody else.
+  return layout({ ...chrome, person: undefined, csrf: undefined }, { title: 'One moment', heading: 'One moment', body })
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, Z1_HOST } from '../support/authorize.ts'
+import { AUTO, exchange, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const PORTAL = ['portal', 'portal-secret'] as const
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+
+  describe(`an authorization request with the token of a person, ${mode}`, () => {
+    let server: TestServer
+    let bearer: string
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      bearer = (await passwordTokens(server, {}, PORTAL)).access_token
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const call = (
+      query: Readonly<Record<string, string | undefined>> = AUTO_REQUEST,
+      request: TestRequest = {},
+    ): Promise<TestAnswer> => authorize(server, query, { bearer, ...request })
+
+    it('is answered with a code and the state, without session, cookie or session_state', async () => {
+      const answer = await call()
+      assert.equal(answer.status, 302, answer.text)
+      const { query } = responseOf(answer)
+      assert.deepEqual(Object.keys(query), isStandard ? ['code', 'state', 'iss'] : ['code', 'state'])
+      assert.equal(query['state'], 's1')
+      assert.deepEqual(answer.cookies, {})
+      assert.equal(answer.headers['cache-control'], 'no-store')
+    })
+
+    it('may be posted', async () => {
+      const answer = await server.send('/oauth/authorize', { form: AUTO_REQUEST, bearer })
+      assert.equal(answer.status, 302, answer.text)
+      assert.ok(responseOf(answer).query['code'])
+    })
+
+    it('gives a code for the person of the token', async () => {
+      const { query } = responseOf(await call())
+      const tokens = tokensOf(
+        await exchange(server, query['code'] ?? '', { redirect_uri: AUTO_REQUEST.redirect_uri }, AUTO),
+      )
+      const claims = decodeJwt(tokens.access_token)
+      assert.deepEqual([claims['user_name'], claims['client_id']], ['marissa', 'auto'])
+      assert.equal(claims['auth_time'], decodeJwt(bearer)['auth_time'])
+    })
+
+    it('needs a state in standard (A17)', async () => {
+      for (const state of [undefined, '']) {
+        const answer = await call({ ...AUTO_REQUEST, state })
+        if (isStandard) {
+          assert.equal(answer.status, 400)
+          assert.equal(answer.json()['error'], 'invalid_request')
+        } else assert.ok(responseOf(answer).query['code'])
+      }
+    })
+
+    it('that somebody must approve is answered with the question, as JSON', async () => {
+      const answer = await call({ ...requestOf('asks'), scope: 'openid cloud.read' })
+      assert.equal(answer.status, 200)
+      const model = answer.json()
+      assert.deepEqual(model['undecided_scopes'], [
+        { code: 'scope.openid', text: 'Know who you are' },
+        { code: 'scope.cloud.read', text: 'Read the cloud' },
+      ])
+      assert.deepEqual([model['approved_scopes'], model['denied_scopes']], [[], []])
+      assert.equal(model['client_id'], 'asks')
+      assert.equal(model['redirect_uri'], 'https://asks.example/cb')
+      assert.deepEqual(model['options'], {
+        confirm: {
+          location: 'http://localhost:8080/oauth/authorize',
+          path: '/oauth/authorize',
+          key: 'user_oauth_approval',
+          value: 'true',
+        },
+        deny: {
+          location: 'http://localhost:8080/oauth/authorize',
+          path: '/oauth/authorize',
+          key: 'user_oauth_approval',
+          value: 'false',
+        },
+      })
+      assert.deepEqual(answer.cookies, {})
+    })
+
+    it('is told by a redirect what is wrong with it once the redirect URI is verified', async () => {
+      const { query } = responseOf(await call({ ...AUTO_REQUEST, scope: 'magic' }))
+      assert.deepEqual([query['error'], query['state'], query['session_state']], ['invalid_scope', 's1', undefined])
+    })
+
+    it('cannot sign anybody in', async () => {
+      const { query } = responseOf(await call({ ...AUTO_REQUEST, prompt: 'login' }))
+      assert.equal(query['error'], 'login_required')
+    })
+
+    it('is not asked which account is meant', async () => {
+      assert.ok(responseOf(await call({ ...AUTO_REQUEST, prompt: 'select_account' })).query['code'])
+    })
+
+    const refusals: readonly {
+      name: string
+      query?: Readonly<Record<string, string | undefined>>
+      request: () => Promise<TestRequest> | TestRequest
+      want: string | { standard: string; uaa: string }
+    }[] = [
+      { name: 'nonsense for a token', request: () => ({ bearer: 'x' }), want: '401 invalid_token' },
+      {
+        name: 'a token without the scope for it',
+        request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
+        want: '403 insufficient_scope',
+      },
+      {
+        name: "a client's own token",
+        request: async () => {
+          const answer = await server.token(
+            { grant_type: 'client_credentials' },
+            { basic: ['service', 'service-secret'] },
+          )
+          return { bearer: tokensOf(answer).access_token }
+        },
+        want: '401 unauthorized',
+      },
+      {
+        name: 'a refresh token',
+        request: async () => ({ bearer: (await passwordTokens(server, {}, PORTAL)).refresh_token }),
+        want: '401 invalid_token',
+      },
+      { name: 'a token of another zone', request: () => ({ host: Z1_HOST }), want: '401 invalid_token' },
+      {
+        name: 'an unknown client',
+        query: { ...AUTO_REQUEST, client_id: 'nemo' },
+        request: () => ({}),
+        want: { standard: '400 invalid_client', uaa: '401 invalid_client' },
+      },
+      {
+        name: 'a redirect URI of somebody else',
+        query: { ...AUTO_REQUEST, redirect_uri: 'https://evil.example/' },
+        request: () => ({}),
+        want: { standard: '400 invalid_request', uaa: '400 invalid_grant' },
+      },
+    ]
+    for (const { name, query, request, want } of refusals) {
+      it(`refuses ${name}, in JSON`, async () => {
+        const answer = await call(query, await request())
+        assert.match(String(answer.headers['content-type']), /^application\/json/)
+        assert.equal(`${answer.status} ${String(answer.json()['error'])}`, typeof want === 'string' ? want : want[mode])
+        assert.deepEqual(answer.cookies, {})
+      })
+    }
+
+    it('is no such request without a client_id, or for tokens', async () => {
+      for (const query of [
+        { ...AUTO_REQUEST, client_id: undefined },
+        { ...AUTO_REQUEST, response_type: 'token' },
+      ]) {
+        const answer = await call(query, { headers: { accept: 'text/html' } })
+        assert.equal(answer.status === 302 && answer.location().searchParams.has('code'), false)
+      }
+    })
+  })
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../support/authorize.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Browser, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+for (const mode of MODES) {
+  describe(`oauth.id_token.disable, ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    before(async () => {
+      const config = { bootstrap: authorizeBootstrap, oauth: { id_token: { disable: true } } }
+      server = await startServer({ mode, config })
+      browser = await signedIn(server)
+    })
+    after(() => server.stop())
+    const ask = async (type: string) =>
+      responseOf(await authorize(browser, { ...requestOf('hybrid'), response_type: type }))
+
+    it('leaves the ID token out of a response that holds something else', async () => {
+      const { fragment } = await ask('token id_token')
+      assert.deepEqual([fragment['id_token'], typeof fragment['access_token']], [undefined, 'string'])
+      assert.ok((await ask('code id_token')).query['code'], 'what is left is a plain code')
+    })
+
+    it('refuses a response that would hold nothing else', async () => {
+      assert.equal((await ask('id_token')).query['error'], 'unsupported_response_type')
+    })
+  })
+}
