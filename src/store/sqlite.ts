@@ -63,6 +63,8 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
   const reader = inMemory
     ? writer
     : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
+  // The inner pages of an index over a million random digests: each look-up then reads little more than its row.
+  if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
   const queue = createWriteQueue({
     begin: () => patiently(() => writer.database.exec('begin immediate')),
     commit: () => translated(() => writer.database.exec('commit')),
