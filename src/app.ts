@@ -45,7 +45,7 @@ import { createBearerGate } from './web/bearer.ts'
 import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
-import { MalformedInput, parseForm } from './web/form.ts'
+import { BadEncoding, MalformedInput, parseForm } from './web/form.ts'
 import { parseJsonObject } from './web/json.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
@@ -261,7 +261,7 @@ function acceptBodies(http: FastifyInstance): void {
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
         if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
           throw new MalformedInput('The charset must be UTF-8')
-        if (!isUtf8(body as Buffer)) throw new MalformedInput('The request body is not UTF-8')
+        if (!isUtf8(body as Buffer)) throw new BadEncoding('The request body is not UTF-8')
         done(null, parse(body.toString()))
       } catch (error) {
         done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))

@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts'
 import { told } from '../token/claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/bearer.ts'
+import { BadEncoding } from '../web/form.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
@@ -99,6 +100,12 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   app.route({
     method: settings.queryString ? ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] : ['POST'],
     url: '/check_token',
+    errorHandler(error) {
+      // UAA: a code of its own, which only this endpoint has.
+      if (!(error instanceof BadEncoding)) throw error
+      const description = 'One of the parameters was incorrectly encoded'
+      throw new OAuthError('parameter_parsing_error', description, { cause: error })
+    },
     exposeHeadRoute: false,
     config: inspector,
     handler: checkToken,

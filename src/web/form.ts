@@ -21,6 +21,9 @@ export class MalformedInput extends Error {
   }
 }
 
+/** Thrown for text that is not what its encoding says. */
+export class BadEncoding extends MalformedInput {}
+
 const MOST_PARAMETERS = 1000
 
 /** Parses text that is already known to be UTF-8. Throws `MalformedInput`. */
@@ -66,6 +69,6 @@ function percentDecode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw new MalformedInput('A parameter is not properly percent-encoded UTF-8', { cause })
+    throw new BadEncoding('A parameter is not properly percent-encoded UTF-8', { cause })
   }
 }

@@ -208,6 +208,32 @@ for (const mode of MODES) {
       assert.equal((await send(token)).status, 200)
     })
 
+    const badlyEncoded = {
+      'a half code': 'token=%z',
+      'no UTF-8, encoded': 'token=%ff',
+      'no UTF-8': Buffer.from([0x74, 0xff]),
+    }
+    for (const [name, body] of Object.entries(badlyEncoded)) {
+      it(`refuses what is no proper encoding: ${name}`, async () => {
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        await refused(
+          server,
+          mode,
+          () => server.send('/check_token', { method: 'POST', body, headers, basic: RESOURCE }),
+          {
+            want: '400 parameter_parsing_error',
+            description: 'One of the parameters was incorrectly encoded',
+          },
+        )
+      })
+    }
+
+    it('tells other faults of the body as every endpoint does', async () => {
+      const request = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, basic: RESOURCE }
+      const { want, description } = { want: '400 invalid_request', description: /^The content type must be/ }
+      await refused(server, mode, () => server.send('/check_token', request), { want, description })
+    })
+
     const callers: readonly (Refusal & { readonly name: string; readonly request: TestRequest })[] = [
       {
         name: 'nobody',
