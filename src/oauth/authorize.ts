@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { displayName } from '../model/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { userScopes } from '../model/scopes.ts'
+import { isAutoApproved, userScopes } from '../model/scopes.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
@@ -208,11 +208,15 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
     if (answer && !(scopes instanceof OAuthError))
       await approvals.record(user, authorization, { asked: scopes, answer })
+    // Where the client approves everything by itself nobody decided anything, and nothing is looked up.
+    const isAutomatic =
+      !authorization.forceConsent &&
+      (scopes instanceof OAuthError || scopes.every(scope => isAutoApproved(client, scope)))
     return {
       origin: user.origin,
       authenticatedAt,
       scopes,
-      approvals: await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
+      approvals: isAutomatic ? [] : await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
       justApproved: answer !== undefined,
       ...(hinted !== undefined && hinted !== user.id && { isAnother: { wasAsked: wasAskedForHint(form) } }),
     }
