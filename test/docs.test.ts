@@ -42,10 +42,15 @@ const repeated = (values: readonly string[]): readonly string[] =>
   values.filter((value, index) => values.indexOf(value) !== index)
 
 const COVERAGE = ['Endpoint', 'Parameter or field', 'State', 'Test']
+const CONFORMANCE = ['Plan', 'Requirement', 'State', 'Test']
 
 /** What is wrong with the rows of the coverage page, line by line; `read` answers a test's text, or undefined. */
-function coverageProblems(markdown: string, read: (path: string) => string | undefined): readonly string[] {
-  const rows = tableRows(markdown, COVERAGE)
+function coverageProblems(
+  markdown: string,
+  read: (path: string) => string | undefined,
+  titles: readonly string[] = COVERAGE,
+): readonly string[] {
+  const rows = tableRows(markdown, titles)
   const seen = new Set<string>()
   return rows.flatMap(({ line, cells }) => {
     const [endpoint = '', field = '', state = '', test = ''] = cells
@@ -116,6 +121,14 @@ describe('docs/coverage.md', () => {
     const heads = body.match(/^\| Endpoint \|.*$/gm) ?? []
     assert.equal(heads.length, body.match(/^## /gm)?.length)
     assert.deepEqual([...new Set(heads)], [`| ${COVERAGE.join(' | ')} |`])
+  })
+})
+
+describe('docs/conformance.md', () => {
+  it('names for every requirement a test that exists', () => {
+    const markdown = textOf('docs/conformance.md')
+    assert.ok(tableRows(markdown, CONFORMANCE).length > 40)
+    assert.deepEqual(coverageProblems(markdown, readInRepository, CONFORMANCE), [])
   })
 })
 
