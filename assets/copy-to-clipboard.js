@@ -1,5 +1,5 @@
 // Copies the text of an element. A button that names one is hidden in the page and shown here: without script there is
-// nothing to press, and the text is selected by a click on it.
+// nothing to press, and the text is selected by a click on it. What is said then is in the page, in its language.
 
 /** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
 async function CopyToClipboard(id) {
@@ -17,13 +17,14 @@ async function CopyToClipboard(id) {
 
 for (const button of document.querySelectorAll('button[data-copies]')) {
   const label = button.textContent
+  const { copied, copiedAloud, selected, selectedAloud } = button.dataset
   const status = document.getElementById('copystatus')
   let back
 
   const press = async () => {
-    const copied = await CopyToClipboard(button.dataset.copies)
-    button.textContent = copied ? 'Copied' : 'Selected, now copy it'
-    status.textContent = copied ? 'The code is copied.' : 'The code is selected. Copy it by hand.'
+    const isCopied = await CopyToClipboard(button.dataset.copies)
+    button.textContent = isCopied ? copied : selected
+    status.textContent = isCopied ? copiedAloud : selectedAloud
     clearTimeout(back)
     back = setTimeout(() => {
       button.textContent = label

@@ -15,9 +15,17 @@ import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
+import { errorPages } from './login/errors.ts'
+import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
+import { createAttempts } from './login/attempts.ts'
+import { discoveryEndpoints } from './login/discovery.ts'
+import { createExternalSignIn, externalEndpoints } from './login/external.ts'
 import { homeEndpoints } from './login/home.ts'
+import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
+import { profileEndpoints } from './login/profile.ts'
+import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
@@ -51,11 +59,13 @@ import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
 import { createLimits } from './web/limits.ts'
 import { createPageWriter } from './web/pages.ts'
+import { createPasswordDemand } from './web/password-change.ts'
 import { takePlainBasic } from './web/plain-basic.ts'
 import { parseQuery } from './web/query.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
+import { createSuspicion } from './web/suspicion.ts'
 import { createZoneResolver } from './web/zone.ts'
 
 /** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
@@ -115,7 +125,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     allowLoopback: isLoopbackHost(config.listen.host),
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
-  const identity = createIdentity({ ...shared, outbound, foreignKeys, serviceName: service.name })
+  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, serviceName: service.name })
   const authenticator = createClientAuthenticator({
     ...shared,
     passwords: deps.clientSecrets,
@@ -140,14 +150,23 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   acceptBodies(http)
 
   const csrf = createCsrf(shared)
-  const sessions = createSessions({ ...shared, csrf, sameSite: config.sessionSameSite })
+  const savedAccounts = createSavedAccounts({ urls })
+  const sessions = createSessions({
+    ...shared,
+    csrf,
+    sameSite: config.sessionSameSite,
+    onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
+  })
   const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls })
   http.addHook('onRequest', cors.onRequest)
+  http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
   const bearerGate = createBearerGate({ reader, service, behaviour, settings })
   const denial = createDenial({ sessions, urls })
-  const routes = watchRoutes(http, createGates({ resolveZone, bearerGate, sessions, denial, urls }))
+  const passwordDemand = createPasswordDemand({ ...shared, sessions })
+  const gates = createGates({ resolveZone, bearerGate, sessions, denial, passwordDemand, urls })
+  const routes = watchRoutes(http, gates)
 
   let assetUrls: ReadonlyMap<string, string> = new Map()
   const assets = {
@@ -202,7 +221,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     takesPasswords: async zone => (await identity.passwordProviders(zone)).length > 0,
   })
   const limits = createLimits(clock)
-  const web = { ...shared, sessions, denial, csrf, pages, limits }
+  const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
+  const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, passwordDemand }
+  const journeys = createJourneys({ store, sessions, urls })
+  const elsewhere = { ...web, identity, journeys, attempts: createAttempts({ ...shared, sessions, vault }), log }
+  const external = createExternalSignIn(elsewhere)
   const register = (app: FastifyInstance): void => {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
     healthEndpoint(app)
@@ -215,12 +238,18 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
     clientJwtEndpoint(app, shared)
-    authorizeEndpoint(app, { ...web, groupsOf, reader, issuer, log })
+    authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })
-    loginEndpoints(app, { ...web, identity, serverInfo })
+    loginEndpoints(app, { ...web, identity, serverInfo, journeys, external })
+    discoveryEndpoints(app, { ...web, identity, journeys, external })
+    externalEndpoints(app, { ...elsewhere, external })
+    forcePasswordChangeEndpoints(app, web)
+    errorPages(app, web)
     homeEndpoints(app, web)
     passcodeEndpoint(app, web)
+    profileEndpoints(app, web)
+    savedAccountEndpoint(app, { savedAccounts, urls })
   }
   if (urls.basePath === '') register(http)
   else {

@@ -72,7 +72,11 @@ const MOST_AT_ONCE = 32
 /** One slow host must not take all the places. */
 const MOST_PER_HOST = 4
 
-const systemResolver: Resolver = async hostname => (await lookup(hostname, { all: true })).map(({ address }) => address)
+/** RFC 6761 §6.3: names of this machine are not asked for, since not every system knows those below `localhost`. */
+const systemResolver: Resolver = async hostname =>
+  isLoopbackHost(hostname)
+    ? ['127.0.0.1', '::1']
+    : (await lookup(hostname, { all: true })).map(({ address }) => address)
 
 /** Requests through it share one bound on how many are under way. */
 export function createOutbound(options: OutboundOptions): Outbound {

@@ -5,16 +5,24 @@ import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Audit } from '../model/event.ts'
+import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { createAccounts } from './accounts.ts'
+import type { Candidate } from './login-policy.ts'
 import type {
   AssertionReader,
+  ExternalPerson,
   ExternalRefusal,
   IdentitySource,
   IdentitySourceType,
   PasswordAttempt,
+  RedirectAnswer,
+  RedirectAttempt,
+  RedirectRefusal,
+  RedirectSignIn,
+  RedirectStart,
   SignInResult,
   SourceDeps,
 } from './source.ts'
@@ -55,6 +63,27 @@ export type AssertionResult =
   | { readonly outcome: 'provider-barred' }
   | ExternalRefusal
 
+/** A provider that signs people in on a page, with what the choice between several depends on. */
+export interface LoginProvider extends Candidate {
+  readonly provider: IdentityProvider
+}
+
+/** The end of a sign-in elsewhere. */
+export interface RedirectReturn {
+  readonly origin: string
+  readonly answer: RedirectAnswer
+  readonly attempt: RedirectAttempt
+  /** The client that the person is on the way to, which must allow the provider. */
+  readonly client?: Client | undefined
+  readonly remoteAddress?: string | undefined
+}
+
+/** Who came back from a provider, or why nobody did; `no-provider` is one that is gone or barred. */
+export type RedirectResult =
+  | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
+  | { readonly outcome: 'no-provider' }
+  | RedirectRefusal
+
 /** Signs people in. */
 export interface Identity {
   /** Tries the providers that take passwords, in the zone's order; a `NoProvider` answer means that none was asked. */
@@ -66,6 +95,14 @@ export interface Identity {
   signInWithAssertion(zone: Zone, signIn: AssertionSignIn): Promise<AssertionResult>
   /** The active providers of the zone that take passwords and that the client allows. */
   passwordProviders(zone: Zone, client?: Client): Promise<readonly IdentityProvider[]>
+  /** The active providers of the zone that sign people in on a page, whatever clients allow. */
+  loginProviders(zone: Zone): Promise<readonly LoginProvider[]>
+  /** Whether people can be sent to the provider at this moment. */
+  isReady(zone: Zone, provider: IdentityProvider): Promise<boolean>
+  /** The address at the provider to send the browser to; undefined when it is none that can be used now. */
+  startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
+  /** Takes back who was sent to a provider, into its accounts. */
+  finishRedirect(zone: Zone, end: RedirectReturn): Promise<RedirectResult>
 }
 
 /** What signing people in needs. */
@@ -153,8 +190,15 @@ export function createIdentity(deps: IdentityDeps): Identity {
     { source, assertion }: { source: AssertionReader; assertion: string },
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
     const reading = await source.read(assertion)
-    if (reading.outcome === 'refused') return reading
-    const { person } = reading
+    return reading.outcome === 'refused' ? reading : enter(zone, provider, reading.person)
+  }
+
+  /** Lets somebody in whom the provider named. */
+  async function enter(
+    zone: Zone,
+    provider: IdentityProvider,
+    person: ExternalPerson,
+  ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
     const entry = await accounts.enter(zone, provider, person)
     if (entry.outcome === 'refused') return entry
     const { amr, authenticatedAt } = person
@@ -162,8 +206,45 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
   }
 
+  async function redirectOf(
+    zone: Zone,
+    origin: string,
+  ): Promise<{ readonly provider: IdentityProvider; readonly redirect: RedirectSignIn } | undefined> {
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    const redirect = provider?.active === true ? open(zone, provider).redirect : undefined
+    return provider && redirect && { provider, redirect }
+  }
+
   return {
     passwordProviders,
+    async loginProviders(zone) {
+      return (await store.providers.listActive(zone.id)).flatMap((provider): LoginProvider[] => {
+        const { redirect, password } = open(zone, provider)
+        if (!redirect && !password) return []
+        const by = redirect ? 'redirect' : 'form'
+        const { originKey: origin } = provider
+        return [{ provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }]
+      })
+    },
+    isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
+    startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
+    async finishRedirect(zone, { origin, answer, attempt, client, remoteAddress }) {
+      const found = await redirectOf(zone, origin)
+      // Before the code is redeemed: whoever may not use the client gets no account by trying.
+      if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
+      const { provider, redirect } = found
+      const ended = await redirect.finish(answer, attempt)
+      const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person) : ended
+      const facts = { zoneId: zone.id, origin, remoteAddress }
+      if (result.outcome === 'signed-in') {
+        audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
+        audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
+        return result
+      }
+      const principal = hashedName(ended.outcome === 'genuine' ? ended.person.userName : attempt.nonce)
+      audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
+      return result
+    },
     async signInWithAssertion(zone, { assertion, type, client, remoteAddress }) {
       const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
       const opened = active.map(provider => ({ provider, source: open(zone, provider).assertion }))

@@ -22,6 +22,8 @@ export type SignInResult =
 export interface PasswordAttempt {
   readonly userName: string
   readonly password: string
+  /** Whether whoever must choose a new password can be asked for one afterwards; they are refused otherwise. */
+  readonly canChangePassword?: boolean
 }
 
 /** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */
@@ -59,10 +61,60 @@ export interface AssertionReader {
   read(assertion: string): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
 }
 
+/** One try to sign somebody in at a provider; only this server and the provider know its values. */
+export interface RedirectAttempt {
+  /** Where the provider sends the browser back to. */
+  readonly redirectUri: string
+  /** Comes back in the ID token. */
+  readonly nonce: string
+  /** Proves that whoever redeems the code is who asked for it (RFC 7636 §4.1). */
+  readonly codeVerifier: string
+}
+
+/** A try that begins. */
+export interface RedirectStart extends RedirectAttempt {
+  readonly state: string
+  /** The name that the person gave already, for providers that want to know it. */
+  readonly userName?: string | undefined
+  /** Whether a new sign-in was demanded, which one that the provider remembers would not be. */
+  readonly reauthenticate: boolean
+}
+
+/** The parameters with which the browser came back. */
+export interface RedirectAnswer {
+  readonly code?: string | undefined
+  readonly error?: string | undefined
+  /** RFC 9207. */
+  readonly issuer?: string | undefined
+}
+
+/** Why nobody came back from a provider. */
+export type RedirectRefusal =
+  | ExternalRefusal
+  /** It says so itself, by a code of RFC 6749 §4.1.2.1 or OpenID Connect Core §3.1.2.6; any text may stand there. */
+  | { readonly outcome: 'declined'; readonly error: string }
+  /** It could not be asked, or gave no answer that can be read. */
+  | { readonly outcome: 'unavailable'; readonly detail: string }
+
+/** Sends people to the provider, and takes back who it says they are. */
+export interface RedirectSignIn {
+  /** The provider's address for the try; undefined while it is not known. */
+  start(attempt: RedirectStart): Promise<string | undefined>
+  /** Whether `start` would give an address. */
+  isReady(): Promise<boolean>
+  /** Redeems the answer and verifies what comes of it. */
+  finish(
+    answer: RedirectAnswer,
+    attempt: RedirectAttempt,
+  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
+}
+
 /** A provider, opened: it has the abilities of its protocol and lacks the others. */
 export interface IdentitySource {
   /** Takes a user name and a password. */
   readonly password?: { check(attempt: PasswordAttempt): Promise<SignInResult> }
+  /** Takes people who were sent to the provider. */
+  readonly redirect?: RedirectSignIn
   /** Takes what the provider signed. */
   readonly assertion?: AssertionReader
 }

@@ -3,29 +3,40 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import type { SignInRefusal } from '../identity/source.ts'
-import type { Client } from '../model/client.ts'
-import { displayName } from '../model/client.ts'
+import { chooseLogin } from '../identity/login-policy.ts'
+import type { LoginForm, LoginView } from '../identity/login-policy.ts'
+import { allowsProvider, displayName } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { linkTextOf, promptsOfProvider } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
-import { savedRequestOf } from '../model/session.ts'
+import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
+import type { Prompt } from '../model/zone.ts'
 import { promptsOf, selfServiceLinks } from '../model/zone.ts'
+import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
 import { messageFor } from '../pages/messages.ts'
+import type { Texts } from '../pages/texts/texts.ts'
 import type { Store } from '../store/store.ts'
-import { wantsJson } from '../web/answers.ts'
+import { PageError, wantsJson } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
-import { EMPTY_FORM, parseForm } from '../web/form.ts'
+import { EMPTY_FORM } from '../web/form.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
-import { ownPath } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
+import type { PasswordDemand } from '../web/password-change.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
+import type { ExternalSignIn } from './external.ts'
+import { LONGEST_PATH } from './attempts.ts'
+import { externalPath } from './external.ts'
+import type { Journey, Journeys } from './journey.ts'
+import type { ChooseAccountPage } from './saved-accounts.ts'
 
 /** What signing in needs. */
 export interface LoginDeps {
@@ -37,25 +48,30 @@ export interface LoginDeps {
   readonly pages: PageWriter
   readonly limits: Limits
   readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly journeys: Journeys
+  readonly external: ExternalSignIn
+  readonly chooseAccountPage: ChooseAccountPage
+  readonly passwordDemand: PasswordDemand
   /** What `/login` answers to a program, the same as `/info`. */
   readonly serverInfo: (zone: Zone) => Promise<object>
 }
 
 /** `GET /login` and `POST /login.do`. */
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
-  const { store, identity, sessions, denial, csrf, pages, urls } = deps
+  const { store, identity, sessions, denial, csrf, pages, urls, journeys } = deps
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
   app.get('/login', { config }, async (request, reply) => {
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone))
     const query = queryForm(request)
-    const session = await sessions.of(request)
-    const saved = savedRequestOf(session)
-    if (session?.signIn && !saved?.reauthenticate && query.get('error') === undefined) {
+    const journey = await journeys.of(request, query)
+    const isSignedIn = (await sessions.visitor(request)) !== undefined
+    if (isSignedIn && !journey.saved?.reauthenticate && query.get('error') === undefined) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
-    const destination = ownPath(urls.ofZone(request.zone), query.get('form_redirect_uri')) ?? saved?.path
-    return showForm(request, reply, { query, destination })
+    return show(request, reply, { query, journey })
   })
 
   app.post('/login.do', { config }, async (request, reply) => {
@@ -64,20 +80,13 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       if (!(await sessions.visitor(request))) sessions.setCurrentUser(reply, undefined)
       return denial.refuseForgery(request, reply)
     }
-    const saved = savedRequestOf(await sessions.of(request))
-    const destination = ownPath(urls.ofZone(request.zone), form.get('form_redirect_uri')) ?? saved?.path
+    const journey = await journeys.of(request, form)
+    const { path: destination, client } = journey
     const refuse = async (code: string): Promise<FastifyReply> => {
       sessions.setCurrentUser(reply, undefined)
-      // The form that is shown next must lead where this one did, whatever became of the session or another tab.
-      if (destination !== undefined && destination !== saved?.path) {
-        await sessions.saveRequest(request, reply, {
-          path: destination,
-          reauthenticate: saved?.reauthenticate ?? false,
-        })
-      }
+      await journeys.keep(request, reply, journey)
       return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
     }
-    const client = await clientOf(request.zone, destination)
     const userName = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     if (userName === '' || password === '') return refuse('login_failure')
@@ -90,69 +99,166 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       client,
       origin,
       remoteAddress: request.ip,
+      canChangePassword: true,
     })
     if (result.outcome !== 'signed-in') {
       if (result.outcome === 'refused') deps.limits.wrongPasswords.count(caller)
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result.amr)
+    if (await deps.passwordDemand.isOpen(request.zone, result.user)) {
+      return deps.passwordDemand.raise(request, reply, destination)
+    }
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
 
-  async function showForm(
+  /** The choice of a provider, done or shown. */
+  async function show(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply> {
+    const { query, journey } = given
+    const { config } = request.zone
+    const view = chooseLogin({
+      discovery: config['idpDiscoveryEnabled'] === true,
+      accountChooser: config['accountChooserEnabled'] === true,
+      defaultOrigin: config.defaultIdentityProvider,
+      providers: await identity.loginProviders(request.zone),
+      allowed: journey.client?.allowedProviders,
+      hint: journey.hint ?? query.get('login_hint'),
+      hintMayBeName: deps.behaviour.hintMayBeName,
+      discoveryPerformed: query.get('discoveryPerformed') === 'true',
+      failed: query.get('error') !== undefined,
+    })
+    switch (view.kind) {
+      case 'misconfigured':
+        throw new PageError(
+          500,
+          'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
+        )
+      case 'redirect': {
+        const userName = query.get('username') ?? view.userName
+        const started = await deps.external.start(request, reply, { origin: view.origin, journey, userName })
+        return started ?? reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+      }
+      case 'email':
+      case 'origin':
+        return (await offerAccounts(request, reply, given)) ?? ask(request, reply, { ...given, view })
+      case 'form':
+        return showForm(request, reply, { ...given, view })
+    }
+  }
+
+  async function offerAccounts(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, destination }: { query: Form; destination: string | undefined },
+    { query, journey: { client, path } }: Given,
+  ): Promise<FastifyReply | undefined> {
+    const page = await deps.chooseAccountPage(request, reply, {
+      query,
+      ...(path !== undefined && { formRedirectUri: urls.ofZone(request.zone) + path }),
+      clientName: client && displayName(client),
+      message: messageOf(pages.texts(request), query),
+    })
+    return page && pages.send(reply, page)
+  }
+
+  /** Asks for what decides about the provider. */
+  async function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { query, journey, view }: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
   ): Promise<FastifyReply> {
     const { zone } = request
-    const client = await clientOf(zone, destination)
-    const hintText = hintOf(destination) ?? query.get('login_hint')
-    const hint = parseLoginHint(hintText)
-    const providers = await identity.passwordProviders(zone, client)
-    const takesPasswords = providers.length > 0
-    const hintFails = hint.origin !== undefined && !providers.some(provider => provider.originKey === hint.origin)
-    const userName = query.get('username') ?? hint.text
-    const { signup, passwd } = selfServiceLinks(zone)
-    const page = loginPage(await pages.chrome(request, reply, { form: true }), {
-      prompts: takesPasswords ? promptsOf(zone) : [],
-      message: messageOf(query) ?? (hintFails ? messageFor('error', 'invalid_login_hint') : undefined),
-      ...(userName !== undefined && { userName }),
-      ...(destination !== undefined && { formRedirectUri: urls.ofZone(zone) + destination }),
-      ...(hint.origin !== undefined && !hintFails && hintText !== undefined && { loginHint: hintText }),
-      ...(client && { clientName: displayName(client) }),
-      links: {
-        ...(signup !== undefined && { createAccount: signup }),
-        ...(passwd !== undefined && { resetPassword: passwd }),
-      },
-      providers: [],
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const { path, client } = journey
+    const shared = {
+      message: messageOf(chrome.texts, query),
+      clientName: client && displayName(client),
+      formRedirectUri: path === undefined ? undefined : urls.ofZone(zone) + path,
+    }
+    if (view.kind === 'origin') {
+      return pages.send(
+        reply,
+        originPage(chrome, { ...shared, hasDefault: zone.config.defaultIdentityProvider !== undefined }),
+      )
+    }
+    const email = query.get('email') ?? query.get('username') ?? view.userName
+    const page = discoveryEmailPage(chrome, {
+      ...shared,
+      email,
+      loginHint: query.get('login_hint'),
+      createAccount: maySignUp(client) ? selfServiceLinks(zone).signup : undefined,
     })
     return pages.send(reply, page)
   }
 
-  /** The client on whose behalf the person signs in, when the destination is an authorization request. */
-  async function clientOf(zone: Zone, destination: string | undefined): Promise<Client | undefined> {
-    const clientId = authorizationQuery(destination)?.get('client_id')
-    return clientId ? store.clients.find(zone.id, clientId) : undefined
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { query, journey, view }: Given & { view: LoginForm },
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const { path, client } = journey
+    const userName = query.get('username') ?? query.get('email') ?? view.userName
+    const { signup, passwd } = selfServiceLinks(zone)
+    const hintText = journey.hint ?? query.get('login_hint')
+    const hint = parseLoginHint(hintText).origin === view.origin ? hintText : JSON.stringify({ origin: view.origin })
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const page = loginPage(chrome, {
+      prompts: view.takesPasswords ? await promptsFor(zone, query.get('origin')) : [],
+      message: messageOf(chrome.texts, query) ?? (view.error && messageFor(chrome.texts, 'error', view.error)),
+      ...(userName !== undefined && { userName }),
+      ...(path !== undefined && { formRedirectUri: urls.ofZone(zone) + path }),
+      ...(view.origin !== undefined && hint !== undefined && { loginHint: hint }),
+      ...(client && { clientName: displayName(client) }),
+      links: {
+        ...(signup !== undefined && maySignUp(client) && { createAccount: signup }),
+        ...(passwd !== undefined && { resetPassword: passwd }),
+      },
+      providers: await linksTo(zone, view.links, { path, userName: query.get('username') }),
+    })
+    return pages.send(reply, page)
+  }
+
+  /** Only for accounts of ours does one sign up. */
+  const maySignUp = (client: Journey['client']): boolean => !client || allowsProvider(client, deps.service.name)
+
+  async function promptsFor(zone: Zone, origin: string | undefined): Promise<readonly Prompt[]> {
+    const provider = origin === undefined ? undefined : await store.providers.findByOrigin(zone.id, origin)
+    return (provider?.active && promptsOfProvider(provider)) || promptsOf(zone)
+  }
+
+  /** A provider whose own addresses cannot be found out has no link. */
+  async function linksTo(
+    zone: Zone,
+    origins: readonly string[],
+    { path, userName }: { path: string | undefined; userName: string | undefined },
+  ): Promise<readonly { name: string; url: string }[]> {
+    const query = new URLSearchParams({
+      ...(path !== undefined && path.length <= LONGEST_PATH && { form_redirect_uri: urls.ofZone(zone) + path }),
+      ...(userName !== undefined && { username: userName }),
+    }).toString()
+    const links = await Promise.all(
+      origins.map(async origin => {
+        const provider = await store.providers.findByOrigin(zone.id, origin)
+        const name = provider && linkTextOf(provider)
+        if (!provider || name === undefined || !(await identity.isReady(zone, provider))) return []
+        return [{ name, url: `${urls.basePath}${externalPath(origin)}${query === '' ? '' : `?${query}`}` }]
+      }),
+    )
+    return links.flat()
   }
 }
 
-const hintOf = (destination: string | undefined): string | undefined =>
-  authorizationQuery(destination)?.get('login_hint')
-
-function authorizationQuery(destination: string | undefined): Form | undefined {
-  if (!destination?.startsWith('/oauth/authorize?')) return undefined
-  try {
-    return parseForm(destination.slice(destination.indexOf('?') + 1).replace(/#.*$/s, ''))
-  } catch {
-    return undefined // the authorization endpoint will say what is wrong with it
-  }
+/** What a page of the sign-in knows of its request. */
+interface Given {
+  readonly query: Form
+  readonly journey: Journey
 }
 
-function messageOf(query: Form): Message | undefined {
+function messageOf(texts: Texts, query: Form): Message | undefined {
   const error = query.get('error')
   const success = query.get('success')
-  if (error !== undefined) return messageFor('error', error)
-  return success === undefined ? undefined : messageFor('success', success)
+  if (error !== undefined) return messageFor(texts, 'error', error)
+  return success === undefined ? undefined : messageFor(texts, 'success', success)
 }
 
 function messageCode(reason: SignInRefusal): string {

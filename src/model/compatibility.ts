@@ -51,6 +51,8 @@ const rows = {
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
   /** A12: whether `id_token_hint` is verified and the person it names is wanted; otherwise it is ignored. */
   honourIdTokenHint: { id: 'A12', standard: true, uaa: false },
+  /** A13: whether text in `login_hint` that leads to no provider is a user name; otherwise it is a domain and nothing else. */
+  hintMayBeName: { id: 'A13', standard: true, uaa: false },
   /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */
   refuseRequestObjects: { id: 'A14', standard: true, uaa: false },
   /** A15: whether a redirect URI must be equal to a registered one; otherwise the lenient rules hold. */
@@ -175,6 +177,16 @@ const rows = {
   csrfCookieAtRoot: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
+  /** P4: whether error pages have our own words only; otherwise also those that clients look for. */
+  ownErrorWords: { id: 'P4', standard: true, uaa: false },
+  /** P4: whether a `;` in a path is a character like any other (RFC 3986 §3.3); otherwise it is refused as malicious. */
+  plainSemicolons: { id: 'P4', standard: true, uaa: false },
+  /** P4: the status of a direct visit to /rejected. */
+  rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
+  /** P5: how many characters a password needs where the policy is silent. */
+  shortestPassword: { id: 'P5', standard: 8, uaa: 0 },
+  /** P4: whether pages speak the language that the application or the browser asks for; otherwise English. */
+  translatedPages: { id: 'P4', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows

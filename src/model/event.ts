@@ -22,6 +22,8 @@ export type AuditEventType =
   | 'PrincipalAuthenticationFailure'
   | 'ClientAuthenticationSuccess'
   | 'ClientAuthenticationFailure'
+  | 'PasswordChangeSuccess'
+  | 'PasswordChangeFailure'
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
   | 'TokenRevocationEvent'

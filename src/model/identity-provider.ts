@@ -1,3 +1,5 @@
+import type { Prompt } from './zone.ts'
+
 /** A source of identities as it is configured: the internal accounts, or an LDAP, SAML or OpenID Connect provider. */
 export interface IdentityProvider {
   readonly zoneId: string
@@ -11,6 +13,47 @@ export interface IdentityProvider {
   readonly version: number
   readonly createdAt: Date
   readonly updatedAt: Date
+}
+
+/** The domains of a provider's people (`config.emailDomain`); undefined when it has none of its own. */
+export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {
+  const domains = config['emailDomain']
+  return Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : undefined
+}
+
+/** The part behind the last `@`; undefined for what has none. */
+export function emailDomainOf(text: string): string | undefined {
+  const at = text.lastIndexOf('@')
+  return at < 0 ? undefined : text.slice(at + 1)
+}
+
+/** Whether one of the patterns is the domain, without case; a `*` in a pattern stands for one whole label. */
+export function matchesEmailDomain(patterns: readonly string[] | undefined, domain: string): boolean {
+  const labels = domain.toLowerCase().split('.')
+  if (labels.includes('')) return false
+  return (patterns ?? []).some(pattern => {
+    const wanted = pattern.toLowerCase().split('.')
+    return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
+  })
+}
+
+/** The text of the provider's link on the sign-in page; undefined when its record hides it (`showLinkText`). */
+export function linkTextOf({ config, name }: IdentityProvider): string | undefined {
+  if (config['showLinkText'] === false) return undefined
+  const text = config['linkText']
+  return typeof text === 'string' && text.trim() !== '' ? text : name
+}
+
+/** The form fields of a provider that takes passwords itself (`config.prompts`); undefined when it has none of its own. */
+export function promptsOfProvider({ config }: IdentityProvider): readonly Prompt[] | undefined {
+  const prompts = config['prompts']
+  if (config['passwordGrantEnabled'] !== true || !Array.isArray(prompts)) return undefined
+  return prompts.flatMap((prompt: unknown) => {
+    const [name, type, text] = ['name', 'type', 'text'].map((member): unknown => Reflect.get(Object(prompt), member))
+    return typeof name === 'string' && typeof type === 'string' && typeof text === 'string'
+      ? [{ name, type, text }]
+      : []
+  })
 }
 
 /** When failed sign-ins lock an account (`config.lockoutPolicy`). */

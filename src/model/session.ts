@@ -8,6 +8,8 @@ export interface Session {
   readonly savedRequest?: string
   /** The authorization request that waits for approval: its query, to be compared with what is posted. */
   readonly pendingApproval?: string
+  /** Ids of the clients that were answered for the person who is signed in; absent while there is none. */
+  readonly clients?: readonly string[]
   readonly createdAt: Date
   readonly lastSeenAt: Date
   readonly expiresAt: Date
@@ -22,7 +24,12 @@ export interface SignIn {
   readonly amr: readonly string[]
   /** Random; the root of the `sid` of each client, so that no client can recognise another's. */
   readonly sessionSalt: string
+  /** The browser as it called itself then, in the form of `keptUserAgent`. */
+  readonly userAgent?: string
 }
+
+/** More clients than this are not recorded: whoever logs them all out one day must come to an end. */
+export const MOST_CLIENTS = 100
 
 /** Idle 30 minutes, twelve hours at most; an anonymous session has no need of more than the idle time. */
 export const SESSION_IDLE_SECONDS = 1800

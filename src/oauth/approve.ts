@@ -10,11 +10,12 @@ import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAutoApproved } from '../model/scopes.ts'
 import type { GrantedScopes } from '../model/scopes.ts'
-import { scopeText } from '../model/scope-texts.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import { approvalPage } from '../pages/approval.ts'
+import { scopeText, textsIn } from '../pages/texts/texts.ts'
+import type { Texts } from '../pages/texts/texts.ts'
 import type { Store } from '../store/store.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import type { Denial } from '../web/denial.ts'
@@ -79,9 +80,14 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
         scopes.map(each => each.scope),
       )
       const sentences = new Map(groups.map(group => [group.displayName.toLowerCase(), group.description]))
-      const textOf = (scope: string): string => sentences.get(scope.toLowerCase()) ?? scopeText(scope, service)
-      if (!prefersPage(request)) return reply.send(approvalModel(authorization, scopes, { originalUri, textOf }))
-      const page = approvalPage(await pages.chrome(request, reply, { form: true }), {
+      const textIn = (texts: Texts, scope: string): string =>
+        sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service)
+      if (!prefersPage(request)) {
+        const textOf = (scope: string): string => textIn(textsIn('en'), scope) // a program has no language
+        return reply.send(approvalModel(authorization, scopes, { originalUri, textOf }))
+      }
+      const chrome = await pages.chrome(request, reply, { form: true })
+      const page = approvalPage(chrome, {
         clientName: displayName(client),
         redirectUri: target.redirectUri,
         userName: request.person?.userName ?? '',
@@ -90,7 +96,7 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
         scopes: scopes.map(({ scope, state }, index) => ({
           name: `scope.${index}`,
           value: `scope.${scope}`,
-          text: textOf(scope),
+          text: textIn(chrome.texts, scope),
           state,
         })),
       })

@@ -59,6 +59,8 @@ export interface Passage {
   readonly silent: boolean
   /** What the person answered on the approval page a moment ago. */
   readonly answer?: Form
+  /** Whether the request itself proved who is there: then there is no browser either. */
+  readonly isDirect?: true
   /** The token that stands for the person; then there is no browser: no session, no cookie, nobody to see a page. */
   readonly bearer?: VerifiedToken
 }
@@ -176,8 +178,12 @@ export function createResponses(deps: ResponseDeps): Responses {
   }
 
   /** What every response carries in `standard`: `session_state` (row R6) and `iss` (row R5, RFC 9207 §2). */
-  function common({ request, bearer }: Passage, target: ResponseTarget, uaaHasState: boolean): ResponseParameters {
-    const withState = !bearer && (behaviour.sessionState || uaaHasState)
+  function common(
+    { request, bearer, isDirect }: Passage,
+    target: ResponseTarget,
+    uaaHasState: boolean,
+  ): ResponseParameters {
+    const withState = !bearer && !isDirect && (behaviour.sessionState || uaaHasState)
     return {
       session_state: withState ? sessionState({ ...target, userId: request.person?.id }, random) : undefined,
       iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
@@ -186,12 +192,14 @@ export function createResponses(deps: ResponseDeps): Responses {
 
   return {
     async grant(passage, authorization, to) {
-      const { request, reply, silent, bearer } = passage
+      const { request, reply, silent, bearer, isDirect } = passage
       const { client, target, responseType } = authorization
       if (!behaviour.checkGrantFirst && !grantsAllowInUaa(client, responseType)) {
         const refusal = new OAuthError('invalid_client', 'Unauthorized grant type')
         throw new RedirectRefusal(target, refusal, 'fragment')
       }
+      // First, so that no client has an answer that the session does not know of.
+      if (!bearer && !isDirect) await sessions.recordClient(request, client.clientId)
       const issued = await issue(request.zone, authorization, to)
       if (silent && !bearer) sessions.setCurrentUser(reply, to.person.user.id)
       const shared = common(passage, target, silent && target.mode === 'fragment')
@@ -202,7 +210,11 @@ export function createResponses(deps: ResponseDeps): Responses {
       const { request, reply, silent, bearer } = passage
       const isNobody = request.person === undefined && !bearer
       if (silent && refusal.error === 'login_required' && isNobody) sessions.setCurrentUser(reply, undefined)
-      const shared = common(passage, target, silent && refusal.error === 'login_required')
+      // A new password is due: told as a missing sign-in is, unlike the approval that has the same code (row R7).
+      const isLikeSignIn = refusal.error === 'interaction_required' && mode !== undefined
+      const shared = common(passage, target, silent && (refusal.error === 'login_required' || isLikeSignIn))
+      if (isLikeSignIn)
+        return reply.redirect(locationFor(target.redirectUri, mode, { error: refusal.error, ...shared }), 302)
       const bare = silent && !behaviour.usualSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
       if (bare !== undefined) return reply.redirect(bare, 302)
       const parameters = {

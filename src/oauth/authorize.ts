@@ -1,9 +1,10 @@
 // The authorization endpoint: reads the request, asks `nextStep`, and does what it says. Every page of the flow returns
 // here, and everything is decided anew each time.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Identity } from '../identity/identity.ts'
 import { displayName } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAutoApproved, userScopes } from '../model/scopes.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
@@ -17,15 +18,18 @@ import type { Csrf } from '../web/csrf.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../web/headers.ts'
+import type { Limits } from '../web/limits.ts'
+import type { PasswordDemand } from '../web/password-change.ts'
 import { encodeForm, queryForm, rawQuery } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import { AUTHORIZE_PATH, createApprovals } from './approve.ts'
 import type { ApprovalDeps } from './approve.ts'
+import { createDirectCredentials } from './authorize-credentials.ts'
+import { createPeople } from './authorize-person.ts'
 import type { Asker, AuthorizationRequest } from './authorization-request.ts'
 import { findAsker, readAuthorizationRequest } from './authorization-request.ts'
 import { createResponses } from './authorization-response.ts'
-import type { Passage, Resolved, ResponseDeps } from './authorization-response.ts'
-import type { SignedIn } from './next-step.ts'
+import type { Passage, ResponseDeps } from './authorization-response.ts'
 import { nextStep } from './next-step.ts'
 import { readParams } from './params.ts'
 import {
@@ -36,13 +40,15 @@ import {
   withoutAccountChoice,
   withoutSignInDemand,
 } from './request-demands.ts'
-import { RedirectRefusal } from './respond.ts'
+import { RedirectRefusal, signInErrorMode } from './respond.ts'
 import type { ResponseTarget } from './respond.ts'
-import { sessionIdFor } from './session-state.ts'
 import { readUser } from './token-caller.ts'
 
 /** What the authorization endpoint needs. */
 export interface AuthorizeDeps extends ApprovalDeps, ResponseDeps {
+  readonly identity: Identity
+  readonly limits: Limits
+  readonly passwordDemand: PasswordDemand
   readonly csrf: Csrf
   readonly reader: TokenReader
   readonly settings: TokenSettings
@@ -55,22 +61,26 @@ const LONGEST_QUERY = 8000
 
 /** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
 export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
-  const { store, sessions, denial, csrf, pages, clock, urls, behaviour, reader, service } = deps
+  const { sessions, denial, csrf, pages, clock, urls, behaviour, reader, service, passwordDemand: demand } = deps
   const approvals = createApprovals(deps)
   const responses = createResponses(deps)
+  const people = createPeople({ ...deps, approvals })
+  const credentials = createDirectCredentials({ ...deps, approvals, responses })
   const config = {
     access: { by: 'anyone', because: 'the flow itself asks who is there, and sends the browser to sign in' },
     audience: 'page',
   } as const
 
   // No HEAD, which would issue a code.
-  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, (request, reply) =>
-    isCall(request, queryForm(request))
+  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, (request, reply) => {
+    if (credentials.areIn(request)) return credentials.answer(request, reply)
+    return isCall(request, queryForm(request))
       ? answerCall(request, reply, queryForm(request))
-      : guide(passageOf(request, reply, { form: queryForm(request), query: rawQuery(request) })),
-  )
+      : guide(passageOf(request, reply, { form: queryForm(request), query: rawQuery(request) }))
+  })
 
   app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
+    if (credentials.areIn(request)) return credentials.answer(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
@@ -109,17 +119,21 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const { request, reply, form, silent } = passage
     let asker: Asker | undefined
     try {
-      const person = await personOf(passage)
+      const person = await people.find(passage)
       setHeaders(passage)
       // UAA: nothing is checked before the person signs in (row A1).
       if (!behaviour.validateBeforeLogin && !person && !silent) return await signIn(passage)
+      const isDemanded = person !== undefined && !passage.bearer && (await demand.isOpen(request.zone, person.user))
+      if (!behaviour.validateBeforeLogin && isDemanded && !silent) return await demandPassword(passage)
       const params = readParams(form)
       asker = await findAsker(request.zone, params, deps)
       if (!behaviour.validateBeforeLogin && !person) throw loginRequired(asker.target)
       const asked = readAuthorizationRequest(asker, params, { zone: request.zone, behaviour })
+      if (isDemanded && silent) throw passwordChangeRequired(asker.target, behaviour)
+      if (isDemanded) return await demandPassword(passage)
       const authorization = passage.bearer ? { ...asked, chooseAccount: false } : asked // the token chose it
-      const hinted = await hintedUser(authorization, passage)
-      const signedIn = person && (await describe(authorization, { person, hinted }, passage))
+      const hinted = await people.hinted(authorization, passage)
+      const signedIn = person && (await people.describe(authorization, { person, hinted }, passage))
       const step = nextStep(authorization, signedIn, { now: clock.now(), behaviour })
       switch (step.kind) {
         case 'sign-in':
@@ -162,65 +176,8 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     csrf.issue(request, reply)
   }
 
-  /** Who is there: whoever signed in with this browser, or the person that the token stands for. */
-  async function personOf({ request, form, bearer }: Passage): Promise<Resolved | undefined> {
-    if (bearer) {
-      if (!bearer.user) throw new Error('the token stands for nobody')
-      // A token of a passcode tells no sign-in; then its own age is all that is known.
-      const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
-      return { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
-    }
-    const visitor = await sessions.visitor(request)
-    if (!visitor) return undefined
-    const { signIn } = visitor.session
-    return {
-      user: visitor.user,
-      authenticatedAt: signIn.authenticatedAt,
-      amr: signIn.amr,
-      sessionId: sessionIdFor(signIn, form.get('client_id') ?? ''),
-    }
-  }
-
-  /** The id of the person that the request means (row A12); throws `invalid_request` for a hint that is not ours. */
-  async function hintedUser({ target }: AuthorizationRequest, { request, form }: Passage): Promise<string | undefined> {
-    const hint = form.get('id_token_hint')
-    if (!hint || !behaviour.honourIdTokenHint) return undefined
-    try {
-      const { sub } = await reader.readHint(request.zone, hint)
-      if (typeof sub === 'string') return sub
-    } catch (cause) {
-      if (!(cause instanceof OAuthError)) throw cause
-    }
-    const description = 'The id_token_hint was not issued by this server.'
-    throw new RedirectRefusal(target, new OAuthError('invalid_request', description))
-  }
-
-  /** What is known of the person, once their answer is stored. */
-  async function describe(
-    authorization: AuthorizationRequest,
-    { person, hinted }: { person: Resolved; hinted: string | undefined },
-    { request, form, answer }: Passage,
-  ): Promise<SignedIn> {
-    const { client, requestedScopes } = authorization
-    const { user, authenticatedAt } = person
-    const { zone } = request
-    const groups = await deps.groupsOf(zone, user)
-    const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
-    if (answer && !(scopes instanceof OAuthError))
-      await approvals.record(user, authorization, { asked: scopes, answer })
-    // Where the client approves everything by itself nobody decided anything, and nothing is looked up.
-    const isAutomatic =
-      !authorization.forceConsent &&
-      (scopes instanceof OAuthError || scopes.every(scope => isAutoApproved(client, scope)))
-    return {
-      origin: user.origin,
-      authenticatedAt,
-      scopes,
-      approvals: isAutomatic ? [] : await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
-      justApproved: answer !== undefined,
-      ...(hinted !== undefined && hinted !== user.id && { isAnother: { wasAsked: wasAskedForHint(form) } }),
-    }
-  }
+  const demandPassword = ({ request, reply, query }: Passage): Promise<FastifyReply> =>
+    demand.raise(request, reply, `${AUTHORIZE_PATH}?${query}`)
 
   /** The new sign-in answers the demands for one, so the request that is kept goes on without them (rows A10, A12). */
   async function signIn({ request, reply, form, query }: Passage): Promise<FastifyReply> {
@@ -252,12 +209,14 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     { client }: AuthorizationRequest,
   ): Promise<FastifyReply> {
     const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
-    const page = errorPage(await pages.chrome(request, reply, { form: true }), {
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const texts = chrome.texts.error
+    const page = errorPage(chrome, {
       status: 401,
-      title: 'Another account is needed',
-      description: `The application ${displayName(client)} is not authorized for your account.`,
+      title: texts.switchTitle,
+      description: texts.switchDescription(displayName(client)),
       back: {
-        text: 'Sign in with another account',
+        text: texts.switchAccount,
         url: `${urls.basePath}/logout.do?redirect=${encodeURIComponent(target)}`,
       },
     })
@@ -274,11 +233,8 @@ const isCall = (request: FastifyRequest, form: Form): boolean =>
 const loginRequired = (target: ResponseTarget): RedirectRefusal =>
   new RedirectRefusal(target, new OAuthError('login_required', 'The user must sign in'))
 
-function refusable<T>(decide: () => T): T | OAuthError {
-  try {
-    return decide()
-  } catch (error) {
-    if (error instanceof OAuthError) return error
-    throw error
-  }
+/** In UAA it travels as a missing sign-in does (row R7). */
+function passwordChangeRequired(target: ResponseTarget, behaviour: Behaviour): RedirectRefusal {
+  const mode = behaviour.usualSilentErrors ? undefined : signInErrorMode(target)
+  return new RedirectRefusal(target, new OAuthError('interaction_required', 'password change required'), mode)
 }

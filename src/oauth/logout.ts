@@ -38,7 +38,7 @@ export interface LogoutDeps {
 
 const PATH = '/logout.do'
 /** The parameters that the question hands on. */
-const HANDED_ON = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint']
+const HANDED_ON = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
 
 /** A hint that was verified: who and which client it was made for. */

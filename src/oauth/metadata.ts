@@ -1,6 +1,7 @@
 // What clients may know of this server: discovery. Every list is taken from where it is used.
 import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
+import { LANGUAGES } from '../model/language.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
@@ -117,7 +118,8 @@ export function metadata(
     claims_supported: behaviour.fullMetadata ? [...CLAIMS, ...FULL_CLAIMS] : CLAIMS,
     claims_parameter_supported: false,
     service_documentation: `${base}/`,
-    ui_locales_supported: ['en-US'],
+    // As specified first; the others are what the pages are written in.
+    ui_locales_supported: behaviour.translatedPages ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }
   if (!behaviour.fullMetadata) return specified

@@ -16,13 +16,16 @@ export interface ResponseTarget {
 /** Parameters in their order; those without a value are left out. */
 export type ResponseParameters = Readonly<Record<string, string | undefined>>
 
+/** A mode in which the answer is a Location. */
+export type LocationMode = Exclude<ResponseMode, 'form_post'>
+
 /** A refusal that is told to the client by a redirect (RFC 6749 §4.1.2.1). */
 export class RedirectRefusal extends Error {
   readonly target: ResponseTarget
   readonly refusal: OAuthError
   /** How it travels, where that is not as errors of the target usually do. */
-  readonly mode: ResponseMode | undefined
-  constructor(target: ResponseTarget, refusal: OAuthError, mode?: ResponseMode) {
+  readonly mode: LocationMode | undefined
+  constructor(target: ResponseTarget, refusal: OAuthError, mode?: LocationMode) {
     super(refusal.message, { cause: refusal })
     this.name = 'RedirectRefusal'
     this.target = target
@@ -40,6 +43,10 @@ export function errorMode(
   return type?.has('token') === true ? 'fragment' : 'query'
 }
 
+/** UAA: how it travels that the person would have to sign in, or to choose a new password (row R7). */
+export const signInErrorMode = ({ type }: Pick<ResponseTarget, 'type'>): LocationMode =>
+  type?.has('code') === false ? 'fragment' : 'query'
+
 /**
  * UAA: the Location of an error of a silent request: no description, no state, and all but a missing sign-in in the
  * fragment. Undefined for errors that are told as without silence. See docs/compatibility.md, R7.
@@ -51,7 +58,7 @@ export function bareLocation(
 ): string | undefined {
   switch (error) {
     case 'login_required':
-      return locationFor(redirectUri, type?.has('code') === false ? 'fragment' : 'query', { error, ...others })
+      return locationFor(redirectUri, signInErrorMode({ type }), { error, ...others })
     case 'interaction_required':
       return locationFor(redirectUri, 'fragment', { error })
     case 'server_error':
@@ -63,11 +70,7 @@ export function bareLocation(
 }
 
 /** The Location of a response in the query or the fragment. */
-export function locationFor(
-  redirectUri: string,
-  mode: Exclude<ResponseMode, 'form_post'>,
-  parameters: ResponseParameters,
-): string {
+export function locationFor(redirectUri: string, mode: LocationMode, parameters: ResponseParameters): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],
   )

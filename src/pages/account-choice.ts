@@ -13,11 +13,12 @@ export interface AccountChoiceProps {
 
 /** Asks with which account an application is to be used (`prompt=select_account`, OpenID Connect Core §3.1.2.1). */
 export function accountChoicePage(chrome: Chrome, { userName, goOnUrl, signInUrl }: AccountChoiceProps): Html {
-  const body = html`<p class="lead">You are signed in as <strong>${isolated(userName)}</strong>.</p>
+  const { title, heading, signedInAs, another, goOnAs } = chrome.texts.accountChoice
+  const body = html`<p class="lead">${signedInAs(html`<strong>${isolated(userName)}</strong>`)}</p>
 <div class="buttons">
-<a class="button plain" id="other_account" href="${signInUrl}">Use another account</a>
-<a class="button" id="this_account" href="${goOnUrl}">Continue as ${isolated(userName, 40)}</a>
+<a class="button plain" id="other_account" href="${signInUrl}">${another}</a>
+<a class="button" id="this_account" href="${goOnUrl}">${goOnAs(isolated(userName, 40))}</a>
 </div>
 `
-  return layout(chrome, { title: 'Choose an account', heading: 'Choose an account', body })
+  return layout(chrome, { title, heading, body })
 }

@@ -1,6 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import type { Texts } from './texts/texts.ts'
 
 /** One thing that the application asks for. */
 export interface ScopeChoice {
@@ -28,32 +29,28 @@ export interface ApprovalProps {
 
 /** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
 export function approvalPage(chrome: Chrome, props: ApprovalProps): Html {
+  const texts = chrome.texts.approval
   const body = html`<form id="application_authorization" action="${props.action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 <fieldset>
-<legend>Choose what it may do with your account <strong>${isolated(props.userName)}</strong>.</legend>
+<legend>${texts.choose(html`<strong>${isolated(props.userName)}</strong>`)}</legend>
 <ul class="choices">
-${props.scopes.map(choice)}</ul>
+${props.scopes.map(scope => choice(texts, scope))}</ul>
 </fieldset>
-<p class="note">You then return to <strong>${isolated(destination(props.redirectUri), 1000)}</strong></p>
+<p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
 <div class="buttons">
-<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">Deny</button>
-<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">Allow</button>
+<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
+<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${texts.allow}</button>
 </div>
 </form>
 `
-  return layout(chrome, {
-    title: 'Allow access',
-    heading: html`${isolated(props.clientName, 80)} asks for access`,
-    body,
-  })
+  return layout(chrome, { title: texts.title, heading: texts.heading(isolated(props.clientName, 80)), body })
 }
 
-const DECIDED = { undecided: undefined, approved: 'allowed before', denied: 'declined before' }
-
-function choice({ name, value, text, state }: ScopeChoice): Html {
+function choice(texts: Texts['approval'], { name, value, text, state }: ScopeChoice): Html {
+  const decided = { undecided: undefined, approved: texts.allowedBefore, denied: texts.declinedBefore }
   const scope = value.replace(/^scope\./, '')
-  const details = [text !== scope && html`<code>${isolated(scope)}</code>`, DECIDED[state]].filter(Boolean)
+  const details = [text !== scope && html`<code>${isolated(scope)}</code>`, decided[state]].filter(Boolean)
   return html`<li class="${state}"><input type="checkbox" id="${name}" name="${name}" value="${value}"${
     state !== 'denied' && html` checked`
   }><label for="${name}">${isolated(text, 500)}${

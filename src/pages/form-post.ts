@@ -12,15 +12,16 @@ export interface FormPostProps {
 
 /** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
 export function formPostPage(chrome: Chrome, props: FormPostProps): Html {
-  const body = html`<p class="lead">Your browser takes you back to <strong>${isolated(props.clientName, 80)}</strong>.</p>
+  const { title, heading, lead, submit } = chrome.texts.formPost
+  const body = html`<p class="lead">${lead(html`<strong>${isolated(props.clientName, 80)}</strong>`)}</p>
 <form id="form_post" action="${props.action}" method="post" accept-charset="UTF-8">
 ${Object.entries(props.fields).map(([name, value]) => hiddenField(name, value))}
 <div class="buttons">
-<button class="button" type="submit">Continue</button>
+<button class="button" type="submit">${submit}</button>
 </div>
 </form>
 <script src="${chrome.assets.formPostScript}"></script>
 `
   // Nothing else to do here, and no value of ours beside a form that leaves for somebody else.
-  return layout({ ...chrome, person: undefined, csrf: undefined }, { title: 'One moment', heading: 'One moment', body })
+  return layout({ ...chrome, person: undefined, csrf: undefined }, { title, heading, body })
 }

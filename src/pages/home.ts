@@ -22,17 +22,21 @@ export function homePage(chrome: Chrome, { userName, tiles }: HomeProps): Html {
     const link = safeLink(item.url)
     return link === undefined ? [] : [tile(item, link)]
   })
-  const heading = html`Hello, ${isolated(userName, 80)}`
-  if (shown.length === 0) {
-    const body = html`<p class="lead">You are signed in. No application is listed here yet: open the one you need, and it will know you.</p>
+  const texts = chrome.texts.home
+  const { title } = texts
+  const heading = texts.heading(isolated(userName, 80))
+  const settings = html`<p class="below"><a href="${chrome.basePath}/profile">${texts.settings}</a></p>
 `
-    return layout(chrome, { title: 'Home', heading, body })
+  if (shown.length === 0) {
+    const body = html`<p class="lead">${texts.empty}</p>
+${settings}`
+    return layout(chrome, { title, heading, body })
   }
-  const body = html`<p class="lead">Choose an application to open.</p>
+  const body = html`<p class="lead">${texts.choose}</p>
 <ul class="tiles">
 ${shown}</ul>
-`
-  return layout(chrome, { title: 'Home', heading, body, shape: 'wide' })
+${settings}`
+  return layout(chrome, { title, heading, body, shape: 'wide' })
 }
 
 const letters = new Intl.Segmenter('en', { granularity: 'grapheme' })

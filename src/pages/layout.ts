@@ -4,6 +4,7 @@
 import { type Html, html } from '../base/html.ts'
 import type { Branding } from '../model/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+import type { Texts } from './texts/texts.ts'
 
 /** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached for ever. */
 export interface AssetUrls {
@@ -20,6 +21,8 @@ export interface AssetUrls {
 
 /** What surrounds the content of a page: the same for all pages of one answer. */
 export interface Chrome {
+  /** The words of the page, its content included, in the person's language. */
+  readonly texts: Texts
   readonly zoneName: string
   readonly isDefaultZone: boolean
   /** With the default zone's values already filled in where this zone has none. */
@@ -57,7 +60,7 @@ export const siteName = (chrome: Chrome): string =>
 export function layout(chrome: Chrome, page: Page): Html {
   const content = html`${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
   return html`<!doctype html>
-<html lang="en" dir="ltr">
+<html lang="${chrome.texts.tag}" dir="ltr">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -67,9 +70,9 @@ ${page.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="
 ${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 </head>
 <body class="${chrome.person ? 'signed-in' : 'signed-out'}">
-<a class="skip" href="#main">Skip to content</a>
+<a class="skip" href="#main">${chrome.texts.layout.skip}</a>
 <header>
-${bannerStrip(chrome.branding)}<div class="top">
+${bannerStrip(chrome)}<div class="top">
 ${brand(chrome)}${chrome.person && person(chrome, chrome.person)}
 </div>
 </header>
@@ -89,11 +92,12 @@ function iconLink({ assets, branding }: Chrome): Html {
 }
 
 /** The strip on top that an operator may set; its logo wins over its text. */
-function bannerStrip({ banner }: Branding): Html | undefined {
+function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined {
   const logo = pngDataUri(banner?.logo)
   const text = banner?.text ? plain(banner.text, 1000) : ''
   if (logo === undefined && text === '') return undefined
-  const content = logo === undefined ? html`<bdi>${text}</bdi>` : html`<img src="${logo}" alt="${text || 'Banner'}">`
+  const content =
+    logo === undefined ? html`<bdi>${text}</bdi>` : html`<img src="${logo}" alt="${text || texts.layout.banner}">`
   const link = safeLink(banner?.link)
   return html`<div class="banner">${link === undefined ? content : html`<a href="${link}">${content}</a>`}</div>\n`
 }
@@ -115,7 +119,7 @@ function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome[
   return html`
 <form class="person" action="${signOutAction}" method="post">${csrfField(chrome)}
 <span class="name">${isolated(userName)}</span>
-<button class="quiet" type="submit">Sign out</button>
+<button class="quiet" type="submit">${chrome.texts.layout.signOut}</button>
 </form>`
 }
 

@@ -1,8 +1,11 @@
 import { type Html, html } from '../base/html.ts'
 import type { Prompt } from '../model/zone.ts'
-import { isolated, plain, safeLink } from './foreign.ts'
+import { alert, MESSAGE_ID } from './alert.ts'
+import { isolated, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Message } from './messages.ts'
+import { textsIn } from './texts/texts.ts'
+import type { Texts } from './texts/texts.ts'
 
 /** What the sign-in page shows. */
 export interface LoginProps {
@@ -22,7 +25,6 @@ export interface LoginProps {
 
 // The form carries an anti-forgery value that expires with its cookie after a day: the page is then loaded afresh.
 const REFRESH_SECONDS = 86_400
-const MESSAGE_ID = 'message'
 
 /** The page of `/login`: a form for the zone's prompts, links to other providers, or both. */
 export function loginPage(chrome: Chrome, props: LoginProps): Html {
@@ -33,31 +35,23 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
       ? []
       : [html`<a class="saml-login-link button plain" href="${link}">${isolated(name)}</a>\n`]
   })
-  const body = html`${props.clientName !== undefined && html`<p class="lead">to continue to <strong>${isolated(props.clientName)}</strong></p>\n`}${
+  const texts = chrome.texts.login
+  const client = props.clientName !== undefined && html`<strong>${isolated(props.clientName)}</strong>`
+  const body = html`${client && html`<p class="lead">${texts.continueTo(client)}</p>\n`}${
     props.message && alert(props.message)
   }${prompts.length > 0 && signInForm(chrome, props, prompts)}${
-    prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>or</span></p>\n`
+    prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>${texts.or}</span></p>\n`
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
-    prompts.length + providers.length === 0 &&
-    html`<p>No way to sign in is set up here. Please ask your administrator.</p>\n`
-  }${createAccount(props)}`
-  return layout(chrome, { title: 'Sign in', heading: 'Sign in', body, refreshSeconds: REFRESH_SECONDS })
-}
-
-function alert({ kind, text }: Message): Html {
-  const sign = kind === 'error' ? html`<path d="M10 5.5v5.5M10 14v.5"/>` : html`<path d="m6 10.5 2.8 2.8L14.2 7.5"/>`
-  return html`<div id="${MESSAGE_ID}" class="alert alert-${kind}" role="${kind === 'error' ? 'alert' : 'status'}">
-<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="9"/>${sign}</svg>
-<p>${plain(text, 1000)}</p>
-</div>
-`
+    prompts.length + providers.length === 0 && html`<p>${texts.noWay}</p>\n`
+  }${createAccount(chrome, props)}`
+  return layout(chrome, { title: texts.title, heading: texts.title, body, refreshSeconds: REFRESH_SECONDS })
 }
 
 function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[]): Html {
   const focused = prompts.findIndex(prompt => valueOf(prompt, props) === undefined)
   const reset = prompts.findIndex(prompt => prompt.type === 'password')
   const fields = prompts.map((prompt, index) =>
-    field(prompt, {
+    field(chrome, prompt, {
       index,
       value: valueOf(prompt, props),
       focus: index === focused,
@@ -70,7 +64,7 @@ function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[
 ${csrfField(chrome)}${props.formRedirectUri !== undefined && hiddenField('form_redirect_uri', props.formRedirectUri)}${
   props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)
 }
-${fields}<input class="button" type="submit" value="Sign in">
+${fields}<input class="button" type="submit" value="${chrome.texts.login.submit}">
 </form>
 `
 }
@@ -95,21 +89,30 @@ const AUTOCOMPLETE = new Map([
   ['password', 'current-password'],
 ])
 
-function field(prompt: Prompt, { index, value, focus, described, resetPassword }: FieldProps): Html {
+function field(chrome: Chrome, prompt: Prompt, { index, value, focus, described, resetPassword }: FieldProps): Html {
   const autocomplete = AUTOCOMPLETE.get(prompt.name)
   const id = autocomplete === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
   return html`<div class="field">
-<label for="${id}">${isolated(prompt.text)}</label>
+<label for="${id}">${isolated(labelOf(chrome.texts, prompt))}</label>
 <input id="${id}" type="${FIELD_TYPES.has(prompt.type) ? prompt.type : 'text'}" name="${prompt.name}"${
     value !== undefined && html` value="${value}"`
   } autocomplete="${autocomplete ?? 'off'}" autocapitalize="none" autocorrect="off" spellcheck="false"${
     described && html` aria-describedby="${MESSAGE_ID}"`
   }${focus && html` autofocus`}>
-${resetPassword !== undefined && html`<a class="aside" href="${resetPassword}">Reset password</a>\n`}</div>
+${resetPassword !== undefined && html`<a class="aside" href="${resetPassword}">${chrome.texts.login.resetPassword}</a>\n`}</div>
 `
 }
 
-function createAccount({ links }: LoginProps): Html | undefined {
+/** The zone's own words stay as they are; those that every zone begins with are known in every language. */
+function labelOf({ login }: Texts, { name, text }: Prompt): string {
+  const english = textsIn('en').login
+  if (name === 'username' && text === english.username) return login.username
+  return name === 'password' && text === english.password ? login.password : text
+}
+
+function createAccount({ texts }: Chrome, { links }: LoginProps): Html | undefined {
   const link = safeLink(links.createAccount)
-  return link === undefined ? undefined : html`<p class="below">New here? <a href="${link}">Create account</a></p>`
+  if (link === undefined) return undefined
+  const { newHere, createAccount: words } = texts.login
+  return html`<p class="below">${newHere(html`<a href="${link}">${words}</a>`)}</p>`
 }

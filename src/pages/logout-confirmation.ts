@@ -15,14 +15,19 @@ export interface LogoutConfirmationProps {
 export function logoutConfirmationPage(chrome: Chrome, props: LogoutConfirmationProps): Html {
   // The page's own anti-forgery value stands first and alone, whatever the request called its parameters.
   const fields = Object.entries(props.fields).filter(([name]) => name !== chrome.csrf?.name)
-  const body = html`<p class="lead">You are signed in to <bdi>${siteName(chrome)}</bdi> as <strong>${isolated(props.userName)}</strong>.</p>
+  const texts = chrome.texts.signOut
+  const who = {
+    site: html`<bdi>${siteName(chrome)}</bdi>`,
+    userName: html`<strong>${isolated(props.userName)}</strong>`,
+  }
+  const body = html`<p class="lead">${texts.signedInAs(who)}</p>
 <form id="logout_confirmation" action="${props.action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
 <div class="buttons">
-<a class="button plain" href="${chrome.basePath}/">Cancel</a>
-<button class="button" type="submit">Sign out</button>
+<a class="button plain" href="${chrome.basePath}/">${texts.cancel}</a>
+<button class="button" type="submit">${texts.submit}</button>
 </div>
 </form>
 `
-  return layout(chrome, { title: 'Sign out', heading: 'Sign out?', body })
+  return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }

@@ -10,7 +10,8 @@ export interface SignedOutProps {
 /** The page where a logout ends that leads nowhere else (OpenID Connect RP-Initiated Logout §2). */
 export function signedOutPage(chrome: Chrome, { signInUrl }: SignedOutProps): Html {
   const link = safeLink(signInUrl)
-  const body = html`<p class="lead">Your session with <bdi>${siteName(chrome)}</bdi> has ended. On a shared computer, close the browser too.</p>
-${link !== undefined && html`<a class="button plain" href="${link}">Sign in again</a>\n`}`
-  return layout(chrome, { title: 'Signed out', heading: 'You are signed out', body })
+  const { title, heading, lead, again } = chrome.texts.signedOut
+  const body = html`<p class="lead">${lead(html`<bdi>${siteName(chrome)}</bdi>`)}</p>
+${link !== undefined && html`<a class="button plain" href="${link}">${again}</a>\n`}`
+  return layout(chrome, { title, heading, body })
 }

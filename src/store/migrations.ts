@@ -142,6 +142,15 @@ const MIGRATIONS: readonly Migration[] = [
       `create index used_assertions_by_expiry on used_assertions (expires_at)`,
     ],
   },
+  {
+    id: '0003-own-sessions',
+    statements: ({ text }) => [
+      // A person sees the sessions of the account; most rows are of visitors who never signed in, and are left out.
+      `alter table sessions add column user_agent ${text}`,
+      `alter table sessions add column clients ${text}`,
+      `create index sessions_by_user on sessions (zone_id, user_id) where user_id is not null`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

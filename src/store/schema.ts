@@ -330,7 +330,10 @@ export const TOKEN_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof TokenRow)[]
 
-/** A browser session; `user_id` is null while nobody is signed in, and then so are the four columns after it. */
+/**
+ * A browser session; `user_id` is null while nobody is signed in, and then so are the four columns after it, `user_agent`
+ * and `clients`. The latter is one JSON text a line, so that a client is added without reading the others.
+ */
 export interface SessionRow {
   zone_id: string
   id_digest: string
@@ -339,6 +342,8 @@ export interface SessionRow {
   authenticated_at: number | null
   amr: string | null
   session_salt: string | null
+  user_agent: string | null
+  clients: string | null
   saved_request: string | null
   pending_approval: string | null
   created_at: number
@@ -354,6 +359,8 @@ export const SESSION_COLUMNS = [
   'authenticated_at',
   'amr',
   'session_salt',
+  'user_agent',
+  'clients',
   'saved_request',
   'pending_approval',
   'created_at',

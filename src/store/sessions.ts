@@ -14,6 +14,25 @@ const FIND = statement<Key, SessionRow>(
 )
 const INSERT = statement<SessionRow>(insertInto('sessions', SESSION_COLUMNS))
 const DELETE = statement<Key>(`delete from sessions where zone_id = :zone_id and id_digest = :id_digest`)
+// One statement, so that two clients that are answered at the same instant are both there afterwards.
+const ADD_CLIENT = statement<Key & { added: string }>(
+  `update sessions set clients = coalesce(clients, '') || :added
+   where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
+)
+const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, SessionRow>(
+  `select ${list(SESSION_COLUMNS)} from sessions
+   where zone_id = :zone_id and user_id = :user_id and expires_at > :now order by last_seen_at desc limit 100`,
+)
+interface Others {
+  zone_id: string
+  user_id: string
+  kept: string
+}
+const OTHERS = `from sessions where zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`
+const DELETE_SOME_OTHERS = statement<Others>(
+  `delete from sessions where (zone_id, id_digest) in (select zone_id, id_digest ${OTHERS} limit 500)`,
+)
+const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest ${OTHERS} limit 1`)
 
 /** The columns that `update` may change, in the order in which a statement names them. */
 const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
@@ -52,6 +71,21 @@ export function createSessions(db: Database): SessionStore {
       if (columns.length === 0) return
       await db.write(updateOf(columns), { ...given, zone_id: zoneId, id_digest: idDigest })
     },
+    async addClient(zoneId, idDigest, clientId) {
+      await db.write(ADD_CLIENT, { zone_id: zoneId, id_digest: idDigest, added: lineOf(clientId) })
+    },
+    async listOfUser(zoneId, userId, now) {
+      const rows = await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })
+      return rows.map(toSession)
+    },
+    async deleteSomeOthers(zoneId, { userId, kept }) {
+      const others = { zone_id: zoneId, user_id: userId, kept }
+      // Two at once may choose the same rows; the one that comes late deletes none, and looks whether others are left.
+      for (;;) {
+        const { changes } = await db.write(DELETE_SOME_OTHERS, others)
+        if (changes > 0 || (await db.read(OTHERS_LEFT, others)).length === 0) return changes
+      }
+    },
     async replace(zoneId, oldDigest, session) {
       await db.transaction(async within => {
         if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
@@ -64,6 +98,19 @@ export function createSessions(db: Database): SessionStore {
   }
 }
 
+/** JSON has no line break inside, whatever the id is made of. */
+const lineOf = (clientId: string): string => `${toJson(clientId)}\n`
+
+/** A client that was answered twice at the same instant may be there twice. */
+const clientsIn = (text: string): readonly string[] => [
+  ...new Set(
+    text
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => fromJson<string>(line)),
+  ),
+]
+
 const toRow = (zoneId: string, session: Session): SessionRow => ({
   zone_id: zoneId,
   id_digest: session.idDigest,
@@ -72,6 +119,8 @@ const toRow = (zoneId: string, session: Session): SessionRow => ({
   authenticated_at: timeOrNull(session.signIn?.authenticatedAt),
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
   session_salt: session.signIn?.sessionSalt ?? null,
+  user_agent: session.signIn?.userAgent ?? null,
+  clients: session.clients?.map(lineOf).join('') ?? null,
   saved_request: session.savedRequest ?? null,
   pending_approval: session.pendingApproval ?? null,
   created_at: session.createdAt.getTime(),
@@ -86,6 +135,7 @@ const toSession = (row: SessionRow): Session =>
     signIn: toSignIn(row),
     savedRequest: row.saved_request,
     pendingApproval: row.pending_approval,
+    clients: row.clients === null ? null : clientsIn(row.clients),
     createdAt: new Date(row.created_at),
     lastSeenAt: new Date(row.last_seen_at),
     expiresAt: new Date(row.expires_at),
@@ -96,5 +146,12 @@ function toSignIn(row: SessionRow): SignIn | null {
   if (userId === null || origin === null || authenticatedAt === null || amr === null || sessionSalt === null) {
     return null
   }
-  return { userId, origin, authenticatedAt: new Date(authenticatedAt), amr: fromJson<string[]>(amr), sessionSalt }
+  return withoutNulls<SignIn>({
+    userId,
+    origin,
+    authenticatedAt: new Date(authenticatedAt),
+    amr: fromJson<string[]>(amr),
+    sessionSalt,
+    userAgent: row.user_agent,
+  })
 }

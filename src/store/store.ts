@@ -95,10 +95,25 @@ export interface UserStore {
   updateProfile(zoneId: string, user: User): Promise<void>
   /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
   renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
+  /**
+   * Sets a new password and forgets failed sign-ins, in one transaction. False when `passwordRevision` is not the
+   * account's any more: of two changes at once only one is made.
+   */
+  setPassword(zoneId: string, id: string, passwordRevision: string, change: PasswordChange): Promise<boolean>
   /** Sets the salt of the user's revocation signature: no token issued before is good any more. */
   setSalt(zoneId: string, id: string, salt: string): Promise<void>
   /** Moves the last logon to previous and sets the new one, and clears failed sign-ins, in one transaction. */
   recordLogon(zoneId: string, id: string, at: Date): Promise<void>
+}
+
+/** A new password as it is written. */
+export interface PasswordChange {
+  readonly passwordHash: string
+  /** Another than before, so that no token issued before is good any more. */
+  readonly passwordRevision: string
+  readonly passwordChangedAt: Date
+  /** Whether this is the change that was demanded; otherwise a demand stays as it is. */
+  readonly meetsDemand: boolean
 }
 
 /** Groups and memberships. */
@@ -152,8 +167,14 @@ export interface SigningKeyStore {
 export interface ApprovalStore {
   /** Unexpired decisions of the user for the client. */
   list(zoneId: string, userId: string, clientId: string, now: Date): Promise<readonly Approval[]>
+  /** Unexpired decisions of the user for every client, ordered by client and scope, a thousand at most. */
+  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Approval[]>
   /** Stores or replaces each decision, all or none. */
   save(zoneId: string, approvals: readonly Approval[]): Promise<void>
+  /** Changes the status of decisions that are still there, and nothing else of them; all or none. */
+  decideAgain(zoneId: string, approvals: readonly Approval[]): Promise<void>
+  /** Deletes the user's decisions for the client, expired ones too; whether there were any. */
+  deleteOfClient(zoneId: string, userId: string, clientId: string): Promise<boolean>
 }
 
 /** Authorization codes. */
@@ -228,6 +249,12 @@ export interface SessionStore {
     idDigest: string,
     change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
   ): Promise<void>
+  /** Adds one to the clients of a signed-in session: of several at once none is lost. Nothing happens when it is gone. */
+  addClient(zoneId: string, idDigest: string, clientId: string): Promise<void>
+  /** Unexpired sessions of the user, those seen last first, a hundred at most. */
+  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
+  /** Deletes some sessions of the user, never the one with the digest `kept`; answers how many, 0 when none is left. */
+  deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
   /** Replaces the session `oldDigest` (when given) by a signed-in one, in one transaction. */
   replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
   delete(zoneId: string, idDigest: string): Promise<void>

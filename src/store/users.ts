@@ -23,6 +23,20 @@ const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: s
   `update users set password_hash = :password_hash
    where zone_id = :zone_id and id = :id and password_revision = :password_revision`,
 )
+const SET_PASSWORD = statement<{
+  zone_id: string
+  id: string
+  known_revision: string
+  password_hash: string
+  password_revision: string
+  password_changed_at: number
+  demand_left: number
+}>(
+  `update users set password_hash = :password_hash, password_revision = :password_revision,
+   password_changed_at = :password_changed_at, updated_at = :password_changed_at,
+   password_change_required = password_change_required * :demand_left
+   where zone_id = :zone_id and id = :id and password_revision = :known_revision`,
+)
 const PROFILE = [
   'user_name',
   'user_name_lower',
@@ -66,6 +80,21 @@ export function createUsers(db: Database): UserStore {
     },
     async renewPasswordHash(zoneId, id, passwordRevision, hash) {
       await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
+    },
+    async setPassword(zoneId, id, known, { passwordHash, passwordRevision, passwordChangedAt, meetsDemand }) {
+      return db.transaction(async within => {
+        const { changes } = await within.run(SET_PASSWORD, {
+          zone_id: zoneId,
+          id,
+          known_revision: known,
+          password_hash: passwordHash,
+          password_revision: passwordRevision,
+          password_changed_at: passwordChangedAt.getTime(),
+          demand_left: flag(!meetsDemand),
+        })
+        if (changes > 0) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
+        return changes > 0
+      })
     },
     async updateProfile(zoneId, user) {
       await db.write(UPDATE_PROFILE, toRow(zoneId, user))

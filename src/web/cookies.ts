@@ -14,6 +14,18 @@ export function cookieOf(request: FastifyRequest, name: string): string | undefi
   return Object.hasOwn(cookies, name) ? cookies[name] : undefined
 }
 
+/** The cookies whose names begin with the text, decoded, by the rest of their names, in the order sent. */
+export function cookiesNamed(
+  request: FastifyRequest,
+  prefix: string,
+): readonly (readonly [rest: string, value: string])[] {
+  const { cookie } = request.headers
+  if (cookie === undefined || !cookie.includes(prefix)) return []
+  return Object.entries(parseCookie(cookie)).flatMap(([name, value]) =>
+    name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
+  )
+}
+
 const written = new WeakMap<FastifyReply, Map<string, string>>()
 
 /** Sets a cookie; of several values for one name the last one counts. */

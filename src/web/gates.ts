@@ -5,6 +5,7 @@ import type { Urls } from '../model/urls.ts'
 import type { BearerGate } from './bearer.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
+import type { PasswordDemand } from './password-change.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
 
@@ -16,14 +17,23 @@ export function createGates(deps: {
   bearerGate: BearerGate
   sessions: Sessions
   denial: Denial
+  passwordDemand: PasswordDemand
   urls: Urls
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, urls } = deps
+  const { resolveZone, bearerGate, sessions, denial, passwordDemand, urls } = deps
 
-  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    if (await sessions.visitor(request)) return undefined
-    const path = request.url.slice(urls.basePath.length)
-    return denial.askToSignIn(request, reply, request.method === 'GET' ? { path, reauthenticate: false } : undefined)
+  async function requireSession(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { whileDemanded = false }: { whileDemanded?: boolean },
+  ): Promise<unknown> {
+    const visitor = await sessions.visitor(request)
+    const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : undefined
+    if (!visitor) {
+      return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
+    }
+    if (whileDemanded || !(await passwordDemand.isOpen(request.zone, visitor.user))) return undefined
+    return passwordDemand.raise(request, reply, path)
   }
 
   function gateFor(access: Access): Hook | undefined {
@@ -34,7 +44,7 @@ export function createGates(deps: {
       case 'bearer':
         return request => bearerGate.check(request, access)
       case 'session':
-        return requireSession
+        return (request, reply) => requireSession(request, reply, access)
     }
   }
 

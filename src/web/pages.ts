@@ -5,17 +5,25 @@ import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Branding, Zone } from '../model/zone.ts'
-import { errorPage } from '../pages/error.ts'
+import { describedIn, errorPage } from '../pages/error.ts'
 import type { Chrome } from '../pages/layout.ts'
+import { textsIn } from '../pages/texts/texts.ts'
+import type { Texts } from '../pages/texts/texts.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './csrf.ts'
 import { pageHeaders, securityHeaders } from './headers.ts'
+import { languageOf } from './language.ts'
 
 /** Sends pages in the frame of the request's zone. */
 export interface PageWriter {
-  /** The frame of a page; with `form: true` it carries the anti-forgery value and sets its cookie. */
+  /**
+   * The frame of a page, in the person's language, which is told in the answer's headers; with `form: true` it carries the
+   * anti-forgery value and sets its cookie.
+   */
   chrome(request: FastifyRequest, reply: FastifyReply, options?: { form?: boolean }): Promise<Chrome>
+  /** The words for whoever asks; those of the frame, for what is put into the page. */
+  texts(request: FastifyRequest): Texts
   /** Sends a page with the reply's status. */
   send(reply: FastifyReply, page: Html): FastifyReply
   /** Sends the page for what cannot go on. */
@@ -36,12 +44,22 @@ export interface Assets {
   readonly sessionFrameScript: string
 }
 
-const TITLES: Readonly<Record<number, string>> = {
-  401: 'This did not work',
-  403: 'This is not allowed',
-  404: 'There is nothing here',
-  429: 'Too many requests',
-  503: 'Please try again',
+/** What happened, as the page of an error is headed. */
+function errorTitle({ error: { titles } }: Texts, status: number): string {
+  switch (status) {
+    case 401:
+      return titles.unauthorized
+    case 403:
+      return titles.forbidden
+    case 404:
+      return titles.notFound
+    case 429:
+      return titles.tooMany
+    case 503:
+      return titles.unavailable
+    default:
+      return status >= 500 ? titles.fault : titles.other
+  }
 }
 
 /** One instance serves every zone. */
@@ -64,12 +82,18 @@ export function createPageWriter(deps: {
     return { ...inherited, ...zone.config.branding }
   }
 
+  const textsFor = (request: FastifyRequest): Texts => textsIn(languageOf(request, { urls, behaviour }))
+
   return {
+    texts: textsFor,
     async chrome(request, reply, { form = false } = {}) {
       const { zone, person } = request
       const branding = await brandingOf(zone)
+      const texts = textsFor(request)
+      reply.header('content-language', texts.tag)
       const needsField = form || person !== undefined // the sign-out button in the header is a form too
       return {
+        texts,
         zoneName: zone.name,
         isDefaultZone: zone.id === defaultZoneId,
         branding,
@@ -84,14 +108,9 @@ export function createPageWriter(deps: {
       }
     },
     send(reply, page) {
-      return reply
-        .headers(headers)
-        .header('content-language', 'en')
-        .type('text/html; charset=utf-8')
-        .send(page.toString())
+      return reply.headers(headers).type('text/html; charset=utf-8').send(page.toString())
     },
     async error(request, reply, { status, description, code }) {
-      const title = TITLES[status] ?? (status >= 500 ? 'Something broke on our side' : 'This request cannot go on')
       // A host that belongs to no zone is answered in the default zone's frame.
       const zone = (request.zone as Zone | undefined) ?? (await store.zones.find(defaultZoneId))
       if (!zone) return reply.type('text/plain; charset=utf-8').send(description)
@@ -99,8 +118,20 @@ export function createPageWriter(deps: {
       // A route that may be framed and cached answers a page only when something is wrong with it.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const chrome = await this.chrome(request, reply)
-      const back = status === 404 ? { text: 'Go to the start page', url: `${urls.basePath}/` } : undefined
-      return this.send(reply, errorPage(chrome, { status, title, description, code, back }))
+      const { texts } = chrome
+      const title = errorTitle(texts, status)
+      const back = status === 404 ? { text: texts.error.start, url: `${urls.basePath}/` } : undefined
+      return this.send(
+        reply,
+        errorPage(chrome, {
+          ...describedIn(texts, description),
+          status,
+          title,
+          code,
+          back,
+          knownWords: !behaviour.ownErrorWords,
+        }),
+      )
     },
   }
 }

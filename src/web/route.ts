@@ -16,7 +16,11 @@ export type Access =
   /** The holder of an access token that fits the demand; checked before the handler runs. */
   | ({ readonly by: 'bearer' } & BearerDemand)
   /** A person who is signed in in this browser; everybody else is sent to sign in. */
-  | { readonly by: 'session' }
+  | {
+      readonly by: 'session'
+      /** Whether somebody may come who must choose a new password; they are sent to do so everywhere else. */
+      readonly whileDemanded?: true
+    }
 
 /** What the token of a bearer must have; every part that is named. */
 export interface BearerDemand {

@@ -7,9 +7,16 @@ import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
-import { SESSION_ABSOLUTE_SECONDS, SESSION_IDLE_SECONDS, formatSavedRequest, isLive } from '../model/session.ts'
+import {
+  MOST_CLIENTS,
+  SESSION_ABSOLUTE_SECONDS,
+  SESSION_IDLE_SECONDS,
+  formatSavedRequest,
+  isLive,
+} from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
+import { keptUserAgent } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
@@ -30,6 +37,14 @@ export interface Sessions {
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
   /** Signs the person in under a new id, so that an id planted before is worth nothing after. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, amr: readonly string[]): Promise<void>
+  /** Remembers that the client was answered for the person; whoever ends the session then knows whom to tell. */
+  recordClient(request: FastifyRequest, clientId: string): Promise<void>
+  /** The live sessions of the person who is signed in, in this zone, those seen last first. */
+  ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]>
+  /** Ends another session of the same person; false when none of theirs has the handle, or it is the one at hand. */
+  endOther(request: FastifyRequest, handle: string): Promise<boolean>
+  /** Ends every session of the person in this zone but the one at hand. */
+  endOthers(request: FastifyRequest): Promise<void>
   /** Ends the session and expires its cookies. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** The readable cookie that lets frames notice a change of user; undefined expires it. */
@@ -40,6 +55,15 @@ export interface Sessions {
 export interface Visitor {
   readonly session: Session & { readonly signIn: SignIn }
   readonly user: User
+}
+
+/** A session as its owner may see it. */
+export interface OwnSession {
+  readonly session: Session & { readonly signIn: SignIn }
+  /** What a page calls the session: it finds it again, and is worth nothing as a cookie. */
+  readonly handle: string
+  /** Whether the request came with it. */
+  readonly isCurrent: boolean
 }
 
 const ID_LENGTH = 43
@@ -63,6 +87,8 @@ export function createSessions(deps: {
   behaviour: Behaviour
   sameSite: 'lax' | 'none'
   csrf: Csrf
+  /** Told of every sign-in, before it is answered. */
+  onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
   const { store, clock, random, urls, behaviour, csrf } = deps
   const cookieName = sessionCookieName(deps.service, urls, behaviour)
@@ -122,14 +148,30 @@ export function createSessions(deps: {
     request.visitLoaded = true
   }
 
+  async function visitor(request: FastifyRequest): Promise<Visitor | undefined> {
+    const session = await of(request)
+    if (!session?.signIn || !request.person) return undefined
+    return { session: { ...session, signIn: session.signIn }, user: request.person }
+  }
+
+  async function ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]> {
+    const here = await visitor(request)
+    if (!here) return []
+    const now = clock.now()
+    const all = await store.sessions.listOfUser(request.zone.id, here.user.id, now)
+    return all.flatMap(session => {
+      const { signIn, idDigest } = session
+      if (!signIn || !isLive(session, now) || !mayContinue(here.user, signIn)) return []
+      const isCurrent = idDigest === here.session.idDigest
+      return [{ session: { ...session, signIn }, handle: digest(`handle of ${idDigest}`), isCurrent }]
+    })
+  }
+
   return {
     of,
+    visitor,
+    ownSessions,
     wasSent: request => cookieOf(request, cookieName) !== undefined,
-    async visitor(request) {
-      const session = await of(request)
-      if (!session?.signIn || !request.person) return undefined
-      return { session: { ...session, signIn: session.signIn }, user: request.person }
-    },
     async saveRequest(request, reply, saved) {
       const savedRequest = formatSavedRequest(saved)
       const session = await of(request)
@@ -148,20 +190,45 @@ export function createSessions(deps: {
     },
     async signIn(request, reply, user, amr) {
       const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
+      const old = await of(request)
+      // Who signs in once more goes on with what clients know as one session; anybody else begins another one.
+      const before = old?.signIn?.userId === user.id ? old : undefined
+      const userAgent = keptUserAgent(request.headers['user-agent'])
       const signIn = {
         userId: user.id,
         origin: user.origin,
         authenticatedAt: session.createdAt,
         amr,
-        sessionSalt: random.urlSafe(22),
+        sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
+        ...(userAgent !== undefined && { userAgent }),
       }
-      const old = await of(request)
-      await store.sessions.replace(request.zone.id, old?.idDigest, { ...session, signIn })
+      const begun = { ...session, signIn, ...(before?.clients && { clients: before.clients }) }
+      await store.sessions.replace(request.zone.id, old?.idDigest, begun)
       setId(reply, id)
       csrf.renew(reply)
       this.setCurrentUser(reply, user.id)
-      remember(request, { ...session, signIn })
+      deps.onSignIn(request, reply, user)
+      remember(request, begun)
       request.person = user
+    },
+    async recordClient(request, clientId) {
+      const session = await of(request)
+      const clients = session?.clients ?? []
+      if (!session?.signIn || clients.includes(clientId) || clients.length >= MOST_CLIENTS) return
+      await store.sessions.addClient(request.zone.id, session.idDigest, clientId)
+      remember(request, { ...session, clients: [...clients, clientId] })
+    },
+    async endOther(request, handle) {
+      const other = (await ownSessions(request)).find(each => each.handle === handle)
+      if (!other || other.isCurrent) return false
+      await store.sessions.delete(request.zone.id, other.session.idDigest)
+      return true
+    },
+    async endOthers(request) {
+      const here = await visitor(request)
+      if (!here) return
+      const of = { userId: here.user.id, kept: here.session.idDigest }
+      while ((await store.sessions.deleteSomeOthers(request.zone.id, of)) > 0);
     },
     async end(request, reply) {
       const session = await of(request)

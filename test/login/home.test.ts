@@ -26,6 +26,7 @@ describe('GET / and /home', () => {
         assert.equal(answer.status, 200)
         assert.match(answer.text, /Hello, <bdi>marissa<\/bdi>/)
         assert.match(answer.text, /<form class="person" action="\/logout\.do" method="post">/)
+        assert.match(answer.text, /<a href="\/profile">/)
       }))
 
     it(`asks everybody else to sign in at ${path}, and a program gets 403`, () =>

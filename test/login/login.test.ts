@@ -122,6 +122,51 @@ for (const mode of MODES) {
         }
       })
 
+      it('takes the fields of the form from the provider that origin names, where that has its own', async () => {
+        const corp = await server.store.providers.findByOrigin('svc', 'svc')
+        assert.ok(corp)
+        const prompts = [
+          { name: 'username', type: 'text', text: 'Staff number' },
+          { name: 'token', type: 'password', text: 'Token' },
+          { name: 'broken' },
+          null,
+        ]
+        const own = (originKey: string, config: Readonly<Record<string, unknown>>, active = true) =>
+          server.store.providers.insert('svc', {
+            ...corp,
+            id: originKey,
+            originKey,
+            type: 'oidc1.0',
+            config: { showLinkText: false, ...config },
+            active,
+          })
+        await own('corp', { passwordGrantEnabled: true, prompts })
+        await own('pages', { prompts })
+        await own('off', { passwordGrantEnabled: true, prompts }, false)
+        const labels = async (origin: string) =>
+          [
+            ...(await server.send('/login', { query: { origin } })).text.matchAll(/<label for="[^"]*"><bdi>([^<]*)</g),
+          ].map(([, text]) => text)
+        assert.deepEqual(await labels('corp'), ['Staff number', 'Token'])
+        const usual = await labels('svc')
+        assert.equal(usual.length, 2)
+        for (const origin of ['pages', 'off', 'nowhere', '']) assert.deepEqual(await labels(origin), usual)
+      })
+
+      it('has no link to sign up for clients that do not allow accounts of ours', async () => {
+        const zone = await server.store.zones.find('svc')
+        assert.ok(zone)
+        await server.store.zones.update({
+          ...zone,
+          config: { ...zone.config, links: { selfService: { signup: '/join' } } },
+        })
+        const browser = server.browser()
+        await authorize(browser, requestOf('ldaponly'))
+        assert.doesNotMatch((await browser.send('/login')).text, /href="\/join"/)
+        assert.match((await server.send('/login')).text, /href="\/join"/)
+        await server.store.zones.update(zone)
+      })
+
       it('offers no form to clients that allow no provider with passwords', async () => {
         const browser = server.browser()
         await authorize(browser, requestOf('ldaponly'))
@@ -142,7 +187,9 @@ for (const mode of MODES) {
           assert.doesNotMatch(text, /class="alert/)
         }
         assert.match(await hinted('{"origin":"nowhere"}'), /asked for a way to sign in that does not exist here/)
-        assert.match(await hinted('joel@example.org'), /name="username" value="joel@example\.org"/)
+        const other = await hinted('joel@example.org')
+        if (isStandard) assert.match(other, /name="username" value="joel@example\.org"/)
+        else assert.doesNotMatch(other, /joel@/, 'it can only be a domain')
       })
     })
 
@@ -259,12 +306,14 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses who has to change the password first', async () => {
+      it('sends who has to change the password there, signed in', async () => {
         await changeUser(server, 'joel', { passwordChangeRequired: true })
+        const browser = server.browser()
         assert.equal(
-          (await post(server.browser(), { username: 'joel', password: 'wombat' })).headers['location'],
-          'http://localhost:8080/login?error=password_expired',
+          (await post(browser, { username: 'joel', password: 'wombat' })).headers['location'],
+          'http://localhost:8080/force_password_change',
         )
+        assert.equal((await browser.send('/force_password_change')).status, 200)
         await changeUser(server, 'joel', { passwordChangeRequired: false })
       })
 

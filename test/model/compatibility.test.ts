@@ -30,6 +30,8 @@ describe('behaviourOf', () => {
   // Both columns as the interface pages have them: a table of lifetimes, texts and refusals is easily mistyped.
   const cases = [
     { name: 'the path of the issuer (M1)', row: 'issuerPath', want: ['', '/oauth/token'] },
+    { name: 'a direct visit to /rejected (P4)', row: 'rejectedStatus', want: [400, 200] },
+    { name: 'the shortest password (P5)', row: 'shortestPassword', want: [8, 0] },
     { name: 'the life of a code (R10)', row: 'codeSeconds', want: [60, 300] },
     { name: 'the life of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },
     {

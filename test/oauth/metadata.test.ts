@@ -73,6 +73,7 @@ describe(`GET ${CONFIGURATION}`, () => {
           'code token',
           'code id_token token',
         ],
+        ui_locales_supported: ['en-US', 'de', 'fr', 'es', 'ja', 'zh'],
         response_modes_supported: ['query', 'fragment', 'form_post'],
         introspection_endpoint: `${base}/introspect`,
         introspection_endpoint_auth_methods_supported: PROVEN,

@@ -5,9 +5,11 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { LANGUAGES } from '../../src/model/language.ts'
+import type { Language } from '../../src/model/language.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
-import { states } from './states.ts'
+import { states, statesIn } from './states.ts'
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'"
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
@@ -21,8 +23,11 @@ const files = new Map<string, { readonly type: string; readonly content: Buffer 
     '/axe.js',
     { type: 'text/javascript', content: readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js')) },
   ],
-  ...Object.entries(states).map(
-    ([name, page]) => [`/${name}`, { type: 'text/html; charset=utf-8', content: page.toString() }] as const,
+  ...LANGUAGES.flatMap(language =>
+    Object.entries(statesIn(language)).map(
+      ([name, page]) =>
+        [`/${language}/${name}`, { type: 'text/html; charset=utf-8', content: page.toString() }] as const,
+    ),
   ),
 ])
 
@@ -70,11 +75,19 @@ async function open(options: BrowserContextOptions): Promise<{ page: Page; compl
 
 const phone = { width: 320, height: 640 }
 const desktop = { width: 1280, height: 800 }
-const looks: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
+interface Look {
+  readonly name: string
+  readonly options: BrowserContextOptions
+  readonly language?: Language
+}
+const looks: readonly Look[] = [
   { name: 'on a phone, light', options: { viewport: phone, colorScheme: 'light' } },
   { name: 'on a phone, dark', options: { viewport: phone, colorScheme: 'dark' } },
   { name: 'on a desktop, light', options: { viewport: desktop, colorScheme: 'light' } },
   { name: 'on a desktop, dark', options: { viewport: desktop, colorScheme: 'dark' } },
+  // The one with the longest words, and one without blanks between them.
+  { name: 'on a phone, in German', options: { viewport: phone, locale: 'de' }, language: 'de' },
+  { name: 'on a phone, in Japanese', options: { viewport: phone, locale: 'ja' }, language: 'ja' },
 ]
 
 // The expressions below run in the browser, where this program's types know nothing.
@@ -84,15 +97,16 @@ const VIOLATIONS = `axe.run(document, {
   nodes.map(node => id + ': ' + node.target.join(' ') + ': ' + node.failureSummary)))`
 const SCRIPTS = '[...document.scripts].map(script => script.src)'
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-/** Whatever can be pressed, a box together with its label, that is less than 44 pixels high or wide. */
-const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, input:not([type=hidden])')]
+/** Whatever is there to be pressed, a box together with its label, that is less than 44 pixels high or wide. */
+const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, input:not([type=hidden], [hidden])')]
+  .filter(element => element.checkVisibility())
   .map(element => element.type === 'checkbox' ? element.labels[0] : element)
   .map(element => ({ text: element.outerHTML, box: element.getBoundingClientRect() }))
   .filter(({ box }) => box.height < 44 || box.width < 44)
   .map(({ text, box }) => box.width + ' x ' + box.height + ': ' + text)`
 
 describe('a drawn page', () => {
-  for (const { name: look, options } of looks) {
+  for (const { name: look, options, language = 'en' } of looks) {
     describe(look, () => {
       let page: Page
       let complaints: string[]
@@ -104,7 +118,8 @@ describe('a drawn page', () => {
       for (const name of Object.keys(states)) {
         it(`meets WCAG 2.2 AA, fits the width and needs nothing that the policy forbids: ${name}`, async () => {
           complaints.length = 0
-          await page.goto(`${base}/${name}`)
+          await page.goto('about:blank') // else another fragment of the same page would not load it afresh
+          await page.goto(`${base}/${language}/${name}`)
           assert.deepEqual(complaints, [])
           assert.deepEqual(
             await page.evaluate(SCRIPTS),
@@ -121,7 +136,7 @@ describe('a drawn page', () => {
 
   it('fails the same checks when it is spoilt', async () => {
     const { page, complaints } = await open({ viewport: phone })
-    await page.goto(`${base}/login-failed`)
+    await page.goto(`${base}/en/login-failed`)
     await page.addScriptTag({ url: '/axe.js' })
     await page.evaluate(`{
       document.querySelector('label[for=username]').remove()
@@ -142,7 +157,7 @@ describe('a drawn page', () => {
 
   it('is walked through by keyboard in the order of its tasks', async () => {
     const { page } = await open({ viewport: desktop })
-    await page.goto(`${base}/login-providers`)
+    await page.goto(`${base}/en/login-providers`)
     const visited: unknown[] = []
     for (let step = 0; step < 7; step++) {
       visited.push(
@@ -166,7 +181,7 @@ describe('a drawn page', () => {
 
   it('shows where the keyboard is', async () => {
     const { page } = await open({ viewport: desktop })
-    await page.goto(`${base}/approval`)
+    await page.goto(`${base}/en/approval`)
     for (let step = 0; step < 9; step++) {
       await page.keyboard.press('Tab')
       assert.match(
@@ -180,7 +195,7 @@ describe('a drawn page', () => {
 
   it('skips to its content', async () => {
     const { page } = await open({ viewport: desktop })
-    await page.goto(`${base}/approval`)
+    await page.goto(`${base}/en/approval`)
     await page.keyboard.press('Tab')
     assert.equal(await page.evaluate('document.activeElement.className'), 'skip')
     assert.equal((await page.locator('.skip').boundingBox())?.height, 44)
@@ -196,7 +211,7 @@ describe('a drawn page', () => {
   for (const { name, reducedMotion } of motions) {
     it(name, async () => {
       const { page } = await open({ viewport: desktop, reducedMotion })
-      await page.goto(`${base}/login`)
+      await page.goto(`${base}/en/login`)
       const duration = await page.evaluate<string>(
         `getComputedStyle(document.querySelector('.button')).transitionDuration`,
       )

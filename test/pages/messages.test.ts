@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { messageCodes, messageFor } from '../../src/pages/messages.ts'
+import { LANGUAGES } from '../../src/model/language.ts'
+import { messageFor } from '../../src/pages/messages.ts'
+import { profileMessage } from '../../src/pages/profile.ts'
+import { textsIn } from '../../src/pages/texts/texts.ts'
+
+const english = textsIn('en')
 
 describe('the message for a code', () => {
   const errors = [
@@ -16,23 +21,33 @@ describe('the message for a code', () => {
   ]
   const successes = ['verify_success', 'password_reset', 'invite_accepted', 'change_email_success']
 
-  it('exists for every error of the login page', () => assert.deepEqual(messageCodes('error'), errors))
-  it('exists for every success of the login page', () => assert.deepEqual(messageCodes('success'), successes))
-  it('is a sentence of its own for each', () => {
-    const texts = [
-      ...errors.map(code => messageFor('error', code).text),
-      ...successes.map(code => messageFor('success', code).text),
-    ]
-    assert.equal(new Set(texts).size, texts.length)
-    for (const text of texts) assert.match(text, /^[A-Z].{20,}\.$/)
+  it('exists for every error of the login page', () => {
+    assert.deepEqual(Object.keys(english.errors), [...errors, 'unknown'])
   })
+  it('exists for every success of the login page', () => {
+    assert.deepEqual(Object.keys(english.successes), [...successes, 'unknown'])
+  })
+  for (const language of LANGUAGES) {
+    it(`is a sentence of its own for each, in ${language}`, () => {
+      const texts = textsIn(language)
+      const sentences = [
+        ...errors.map(code => messageFor(texts, 'error', code).text),
+        ...successes.map(code => messageFor(texts, 'success', code).text),
+      ]
+      assert.equal(new Set(sentences).size, sentences.length)
+      for (const sentence of sentences) assert.match(sentence, /^\p{L}.{7,}[.。]$/u)
+    })
+  }
 
-  for (const code of ['', 'constructor', '__proto__', 'LOGIN_FAILURE', 'verify_success', '<b>You won</b>']) {
+  for (const code of ['', 'constructor', '__proto__', 'LOGIN_FAILURE', 'verify_success', '<b>You won</b>', 'unknown']) {
     it(`never repeats an unknown code: ${JSON.stringify(code)}`, () => {
-      assert.deepEqual(messageFor('error', code), { kind: 'error', text: 'Error!' })
+      assert.deepEqual(messageFor(english, 'error', code), { kind: 'error', text: 'Error!' })
+      assert.deepEqual(messageFor(textsIn('de'), 'error', code), { kind: 'error', text: 'Fehler!' })
+      assert.deepEqual(profileMessage(english, 'error', code), { kind: 'error', text: 'Error!' })
+      assert.deepEqual(profileMessage(english, 'success', code), { kind: 'success', text: 'Success!' })
     })
   }
   it('says no more than Success! for an unknown success', () => {
-    assert.deepEqual(messageFor('success', 'login_failure'), { kind: 'success', text: 'Success!' })
+    assert.deepEqual(messageFor(english, 'success', 'login_failure'), { kind: 'success', text: 'Success!' })
   })
 })

@@ -1,15 +1,22 @@
 // Every page in every state that looks different, for the tests that draw them.
 import { crc32, deflateSync } from 'node:zlib'
 import type { Html } from '../../src/base/html.ts'
+import type { Language } from '../../src/model/language.ts'
+import { accountChoicePage } from '../../src/pages/account-choice.ts'
+import { accountChooserPage } from '../../src/pages/account-chooser.ts'
 import { approvalPage, type ScopeChoice } from '../../src/pages/approval.ts'
-import { errorPage } from '../../src/pages/error.ts'
+import { describedIn, errorPage } from '../../src/pages/error.ts'
+import { forcePasswordChangePage } from '../../src/pages/force-password-change.ts'
 import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
+import { discoveryEmailPage, discoveryPasswordPage, originPage } from '../../src/pages/idp-discovery.ts'
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { messageFor } from '../../src/pages/messages.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
+import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
+import { textsIn } from '../../src/pages/texts/texts.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type), data])
@@ -39,6 +46,7 @@ export function png(width: number, height: number, [red, green, blue]: readonly 
 
 /** What surrounds a page for someone who is not signed in. */
 export const anonymous: Chrome = {
+  texts: textsIn('en'),
   zoneName: 'svc',
   isDefaultZone: true,
   branding: {},
@@ -121,6 +129,17 @@ const crowded: Chrome = {
 }
 const { person: _, ...crowdedAnonymous } = crowded
 
+const newPassword = {
+  action: '/force_password_change',
+  userName: 'marissa',
+  email: 'marissa@example.org',
+  demands: [
+    'Password must be at least 8 characters in length.',
+    'Password must contain at least 1 uppercase characters.',
+    'Password must contain at least 2 digit characters.',
+  ],
+}
+
 const tiles = [
   { name: 'Cloud Console', url: 'https://console.example.org/' },
   { name: 'Ledger', url: 'https://ledger.example.org/', icon: png(44, 44, [120, 54, 27]) },
@@ -128,76 +147,221 @@ const tiles = [
   { name: 'Wiki', url: 'https://wiki.example.org/' },
 ]
 
-/** By name, which is a file name too. */
-export const states: Readonly<Record<string, Html>> = {
-  login: loginPage(anonymous, login),
-  'login-client': loginPage(anonymous, { ...login, clientName: 'Cloud Console', formRedirectUri: 'http://localhost/' }),
-  'login-failed': loginPage(anonymous, {
-    ...login,
-    userName: 'marissa@example.org',
-    message: messageFor('error', 'login_failure'),
-  }),
-  'login-success': loginPage(anonymous, { ...login, links: {}, message: messageFor('success', 'password_reset') }),
-  'login-providers': loginPage(branded, { ...login, clientName: 'Berth planning', providers }),
-  'login-providers-only': loginPage(anonymous, {
-    ...login,
-    prompts: [],
-    links: {},
-    providers,
-    message: messageFor('error', 'invalid_idp'),
-  }),
-  'login-nothing': loginPage(anonymous, { prompts: [], links: {}, providers: [] }),
-  'login-long': loginPage(crowdedAnonymous, {
-    prompts: [...prompts, { name: hostile, type: 'number', text: hostile }],
-    userName: hostile,
-    message: { kind: 'error', text: hostile },
-    clientName: hostile,
-    links,
-    providers: [{ name: hostile, url: 'https://example.org/' }],
-  }),
-  approval: approvalPage(signedIn, approval),
-  'approval-long': approvalPage(crowded, {
-    ...approval,
-    clientName: hostile,
-    userName: hostile,
-    redirectUri: `https://${'sub.'.repeat(50)}example.org/`,
-    scopes: [
-      { name: 'scope.0', value: `scope.${long}`, text: hostile, state: 'undecided' },
-      { name: 'scope.1', value: 'scope.openid', text: hostile, state: 'denied' },
-    ],
-  }),
-  error: errorPage(anonymous, {
-    status: 400,
-    code: 'invalid_request',
-    title: 'That link does not work',
-    description:
-      'The address to return to is not one that this application registered. Start again from the application.',
-    back: { text: 'Go to the start page', url: '/' },
-  }),
-  'error-signed-in': errorPage(signedIn, {
-    status: 404,
-    title: 'Page not found',
-    description: 'There is nothing at this address.',
-    back: { text: 'Go to the start page', url: '/' },
-  }),
-  'error-long': errorPage(crowded, { status: 500, code: long, title: hostile, description: hostile.repeat(3) }),
-  'signed-out': signedOutPage(anonymous, { signInUrl: '/login' }),
-  'logout-confirmation': logoutConfirmationPage(signedIn, {
-    action: '/logout.do',
-    fields: { client_id: 'app', state: 'abc' },
-    userName: 'marissa',
-  }),
-  'logout-confirmation-long': logoutConfirmationPage(crowded, { action: '/logout.do', fields: {}, userName: hostile }),
-  passcode: passcodePage(signedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
-  'passcode-offer': passcodeOfferPage(signedIn),
-  'passcode-offer-long': passcodeOfferPage(crowded),
-  home: homePage(signedIn, { userName: 'marissa', tiles }),
-  'home-empty': homePage(signedIn, { userName: 'marissa', tiles: [] }),
-  'home-long': homePage(crowded, {
-    userName: hostile,
-    tiles: [
-      { name: hostile, url: 'https://example.org/' },
-      { name: long, url: 'https://example.org/' },
-    ],
-  }),
+const now = new Date('2026-03-02T12:00:00Z')
+const before = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000)
+const session = { handle: 'h1', name: 'Firefox on Windows', signedInAt: before(140), lastSeenAt: now, isCurrent: true }
+const profile: ProfileProps = {
+  userName: 'marissa',
+  email: 'marissa@example.org',
+  clients: [
+    {
+      clientId: 'console',
+      name: 'Cloud Console',
+      scopes: [
+        { scope: 'cloud.read', text: 'Read the cloud', approved: true },
+        { scope: 'cloud.write', text: 'cloud.write', approved: false },
+      ],
+    },
+    { clientId: 'wiki', name: 'Wiki', scopes: [{ scope: 'openid', text: 'Know who you are', approved: true }] },
+  ],
+  sessions: [
+    session,
+    { handle: 'h2', name: 'Safari on iPhone', signedInAt: before(61), lastSeenAt: before(1), isCurrent: false },
+    { handle: 'h3', name: 'Unknown browser', signedInAt: before(25), lastSeenAt: before(24), isCurrent: false },
+  ],
+  now,
 }
+const hostileProfile: ProfileProps = {
+  ...profile,
+  userName: hostile,
+  email: `${long}@example.org`,
+  message: { kind: 'error', text: hostile },
+  clients: [{ clientId: long, name: hostile, scopes: [{ scope: long, text: hostile, approved: true }] }],
+  sessions: [session, { ...session, handle: hostile, name: hostile, isCurrent: false }],
+}
+const account = {
+  userId: 'u1',
+  userName: 'marissa',
+  origin: 'svc',
+  email: 'marissa',
+  loginHint: '%7B%22origin%22:%22svc%22%7D',
+}
+
+/**
+ * Every page in a language; by name, which is a file name too; what follows `#` is a part of the page that only its address
+ * shows.
+ */
+export function statesIn(language: Language): Readonly<Record<string, Html>> {
+  const texts = textsIn(language)
+  const spoken = (chrome: Chrome): Chrome => ({ ...chrome, texts })
+  return {
+    'discovery-email': discoveryEmailPage(spoken(anonymous), {
+      clientName: 'Cloud Console',
+      email: 'marissa@example.org',
+      createAccount: '/create_account',
+    }),
+    'discovery-email-long': discoveryEmailPage(spoken(crowdedAnonymous), {
+      clientName: hostile,
+      email: hostile,
+      loginHint: hostile,
+      createAccount: '/create_account',
+      message: { kind: 'error', text: hostile },
+    }),
+    'discovery-password': discoveryPasswordPage(spoken(anonymous), {
+      userName: 'marissa@example.org',
+      loginHint: '{"origin":"svc"}',
+      resetPassword: '/forgot_password',
+    }),
+    'discovery-password-long': discoveryPasswordPage(spoken(crowdedAnonymous), {
+      clientName: hostile,
+      userName: hostile,
+      loginHint: hostile,
+    }),
+    origin: originPage(spoken(anonymous), { hasDefault: false }),
+    'origin-default': originPage(spoken(branded), { hasDefault: true, clientName: 'Berth planning' }),
+    'origin-long': originPage(spoken(crowdedAnonymous), {
+      hasDefault: true,
+      clientName: hostile,
+      message: { kind: 'error', text: hostile },
+    }),
+    login: loginPage(spoken(anonymous), login),
+    'login-client': loginPage(spoken(anonymous), {
+      ...login,
+      clientName: 'Cloud Console',
+      formRedirectUri: 'http://localhost/',
+    }),
+    'login-failed': loginPage(spoken(anonymous), {
+      ...login,
+      userName: 'marissa@example.org',
+      message: messageFor(texts, 'error', 'login_failure'),
+    }),
+    'login-success': loginPage(spoken(anonymous), {
+      ...login,
+      links: {},
+      message: messageFor(texts, 'success', 'password_reset'),
+    }),
+    'login-providers': loginPage(spoken(branded), { ...login, clientName: 'Berth planning', providers }),
+    'login-providers-only': loginPage(spoken(anonymous), {
+      ...login,
+      prompts: [],
+      links: {},
+      providers,
+      message: messageFor(texts, 'error', 'invalid_idp'),
+    }),
+    'login-nothing': loginPage(spoken(anonymous), { prompts: [], links: {}, providers: [] }),
+    'login-long': loginPage(spoken(crowdedAnonymous), {
+      prompts: [...prompts, { name: hostile, type: 'number', text: hostile }],
+      userName: hostile,
+      message: { kind: 'error', text: hostile },
+      clientName: hostile,
+      links,
+      providers: [{ name: hostile, url: 'https://example.org/' }],
+    }),
+    approval: approvalPage(spoken(signedIn), approval),
+    'approval-long': approvalPage(spoken(crowded), {
+      ...approval,
+      clientName: hostile,
+      userName: hostile,
+      redirectUri: `https://${'sub.'.repeat(50)}example.org/`,
+      scopes: [
+        { name: 'scope.0', value: `scope.${long}`, text: hostile, state: 'undecided' },
+        { name: 'scope.1', value: 'scope.openid', text: hostile, state: 'denied' },
+      ],
+    }),
+    error: errorPage(spoken(anonymous), {
+      status: 400,
+      code: 'invalid_request',
+      title: texts.error.titles.other,
+      ...describedIn(texts, 'Invalid redirect https://app.example/ did not match one of the registered values'),
+      back: { text: texts.error.start, url: '/' },
+    }),
+    'error-signed-in': errorPage(spoken(signedIn), {
+      status: 404,
+      title: texts.error.titles.notFound,
+      ...describedIn(texts, 'The address may be mistyped, or what was here has moved.'),
+      back: { text: texts.error.start, url: '/' },
+    }),
+    'error-long': errorPage(spoken(crowded), {
+      status: 500,
+      code: long,
+      title: hostile,
+      description: hostile.repeat(3),
+    }),
+    'error-foreign': errorPage(spoken(anonymous), {
+      status: 400,
+      code: 'invalid_request',
+      title: texts.error.titles.other,
+      ...describedIn(texts, 'Words that only programs are told.'),
+    }),
+    'account-choice': accountChoicePage(spoken(signedIn), {
+      userName: 'marissa',
+      goOnUrl: '/oauth/authorize?client_id=app',
+      signInUrl: '/login',
+    }),
+    'error-known-words': errorPage(anonymous, {
+      title: 'There is nothing here',
+      description: 'The address may be mistyped, or what was here has moved.',
+      knownWords: true,
+    }),
+    'force-password-change': forcePasswordChangePage(spoken(signedIn), newPassword),
+    'force-password-change-refused': forcePasswordChangePage(spoken(signedIn), {
+      ...newPassword,
+      problem: 'Your new password cannot be the same as the old password.',
+    }),
+    'force-password-change-no-demands': forcePasswordChangePage(spoken(signedIn), { ...newPassword, demands: [] }),
+    'force-password-change-long': forcePasswordChangePage(spoken(crowded), {
+      ...newPassword,
+      userName: hostile,
+      email: hostile,
+      problem: hostile,
+    }),
+    'signed-out': signedOutPage(spoken(anonymous), { signInUrl: '/login' }),
+    'logout-confirmation': logoutConfirmationPage(spoken(signedIn), {
+      action: '/logout.do',
+      fields: { client_id: 'app', state: 'abc' },
+      userName: 'marissa',
+    }),
+    'logout-confirmation-long': logoutConfirmationPage(spoken(crowded), {
+      action: '/logout.do',
+      fields: {},
+      userName: hostile,
+    }),
+    passcode: passcodePage(spoken(signedIn), { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
+    'passcode-offer': passcodeOfferPage(spoken(signedIn)),
+    'passcode-offer-long': passcodeOfferPage(spoken(crowded)),
+    profile: profilePage(spoken(signedIn), profile),
+    'profile#revoke-0': profilePage(spoken(signedIn), profile),
+    'profile-empty': profilePage(spoken(signedIn), {
+      ...profile,
+      clients: [],
+      sessions: [session],
+      message: profileMessage(texts, 'success', 'session.others_signed_out'),
+    }),
+    'profile-long': profilePage(spoken(crowded), hostileProfile),
+    'profile-long#revoke-0': profilePage(spoken(crowded), hostileProfile),
+    'account-chooser': accountChooserPage(spoken(anonymous), {
+      accounts: [account, { ...account, userId: 'u2', userName: 'joel@harbour.example', origin: 'directory' }],
+      clientName: 'Cloud Console',
+    }),
+    'account-chooser-failed': accountChooserPage(spoken(branded), {
+      accounts: [account],
+      message: messageFor(texts, 'error', 'login_failure'),
+    }),
+    'account-chooser-long': accountChooserPage(spoken(crowdedAnonymous), {
+      accounts: [{ ...account, userName: hostile, origin: long, email: hostile, loginHint: hostile }],
+      clientName: hostile,
+    }),
+    home: homePage(spoken(signedIn), { userName: 'marissa', tiles }),
+    'home-empty': homePage(spoken(signedIn), { userName: 'marissa', tiles: [] }),
+    'home-long': homePage(spoken(crowded), {
+      userName: hostile,
+      tiles: [
+        { name: hostile, url: 'https://example.org/' },
+        { name: long, url: 'https://example.org/' },
+      ],
+    }),
+  }
+}
+
+/** The states in English. */
+export const states = statesIn('en')

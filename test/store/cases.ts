@@ -11,6 +11,7 @@ import { AlreadyExists, type Store, StoreUnavailable } from '../../src/store/sto
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
+import { ownSessionCases } from './session-cases.ts'
 import {
   approval,
   at,
@@ -539,6 +540,44 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(found, { ...read, userName: 'Anna', email: 'a@b.c', verified: true, version: 7, salt: 'new' })
     })
 
+    it('set a new password once, forget failures, and meet the demand only when they are told to', async () => {
+      const z = newZone()
+      const change = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), meetsDemand: true }
+      const written = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), updatedAt: at(7) }
+      for (const meetsDemand of [true, false]) {
+        const id = `u-${meetsDemand}`
+        const before = user({
+          zoneId: z,
+          id,
+          userName: id,
+          passwordHash: 'old',
+          passwordChangeRequired: true,
+          salt: 's',
+        })
+        await store.users.insert(z, before)
+        await store.events.recordFailure(z, id, at(1))
+        assert.equal(await store.users.setPassword(z, id, 'another', { ...change, meetsDemand }), false)
+        assert.deepEqual(await store.users.find(z, id), before)
+        assert.equal((await store.events.failures(z, id, at(0))).length, 1)
+        assert.equal(await store.users.setPassword(newZone(), id, 'p1', { ...change, meetsDemand }), false)
+        const outcomes = await Promise.all(
+          ['new', 'late'].map(passwordHash =>
+            store.users.setPassword(z, id, 'p1', { ...change, meetsDemand, passwordHash }),
+          ),
+        )
+        assert.deepEqual(new Set(outcomes), new Set([false, true]))
+        const passwordHash = outcomes[0] ? 'new' : 'late'
+        assert.deepEqual(await store.users.find(z, id), {
+          ...before,
+          ...written,
+          passwordHash,
+          passwordChangeRequired: !meetsDemand,
+        })
+        assert.deepEqual(await store.events.failures(z, id, at(0)), [])
+      }
+      assert.equal(await store.users.setPassword(z, 'nobody', 'p1', change), false)
+    })
+
     it('leave a password that was changed meanwhile', async () => {
       const z = newZone()
       await store.users.insert(z, user({ zoneId: z, passwordHash: 'old' }))
@@ -683,6 +722,7 @@ export function storeCases(kind: DatabaseKind): void {
   }
   tokenCases(lent)
   onceCases(lent)
+  ownSessionCases(lent)
 
   describe('sessions', () => {
     it('change only in the members given, and undefined clears one', async () => {

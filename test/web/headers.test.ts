@@ -146,7 +146,7 @@ for (const mode of MODES) {
               status: 404,
               send: () => server.send('/nowhere', { form: {}, headers: HTML }),
             },
-            { name: 'TRACE', status: 404, json: true, send: () => server.send('/login', { method: 'TRACE' }) },
+            { name: 'TRACE', status: 405, json: true, send: () => server.send('/login', { method: 'TRACE' }) },
             {
               name: 'an unknown method',
               status: 404,

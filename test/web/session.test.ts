@@ -6,11 +6,13 @@ import { behaviourOf } from '../../src/model/compatibility.ts'
 import { serviceNamed } from '../../src/model/service.ts'
 import { createUrls } from '../../src/model/urls.ts'
 import { sessionCookieName } from '../../src/web/session.ts'
-import { AUTO_REQUEST, authorize, signedIn } from '../support/authorize.ts'
-import { hiddenFields, setCookies } from '../support/forms.ts'
+import { APP_REQUEST, AUTO_REQUEST, authorize, signedIn } from '../support/authorize.ts'
+import { checkboxes, hiddenFields, setCookies } from '../support/forms.ts'
 import { MODES, changeUser } from '../support/oauth.ts'
 import type { Browser, ServerOptions, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+
+const S256 = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
 
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
@@ -91,6 +93,97 @@ for (const mode of MODES) {
       const id = browser.cookies.get(session) ?? ''
       for (const value of ['', 'x', `${id}x`, id.slice(1), id.toLowerCase(), digest(id), `${id.slice(0, -1)}!`]) {
         assert.equal((await server.send('/home', { cookies: { [session]: value } })).status, 302, value)
+      }
+    })
+
+    describe('with clients', () => {
+      const clientsOf = async (server: TestServer, browser: Browser): Promise<readonly string[] | undefined> =>
+        (await server.store.sessions.find('svc', digest(browser.cookies.get(session) ?? '')))?.clients
+
+      /** Counts the writes of clients from now on. */
+      function countWrites(server: TestServer): () => number {
+        let count = 0
+        const add = server.store.sessions.addClient.bind(server.store.sessions)
+        server.store.sessions.addClient = (...given) => {
+          count += 1
+          return add(...given)
+        }
+        return () => count
+      }
+
+      inServer('remembers each one that was answered, by one write', async server => {
+        const browser = await signedIn(server)
+        const writes = countWrites(server)
+        assert.equal(await clientsOf(server, browser), undefined)
+        for (const prompt of [undefined, 'none', undefined]) await authorize(browser, { ...AUTO_REQUEST, prompt })
+        assert.deepEqual(await clientsOf(server, browser), ['auto'])
+        assert.equal(writes(), 1)
+        await authorize(browser, { ...AUTO_REQUEST, client_id: 'spa', redirect_uri: 'https://spa.example/cb', ...S256 })
+        assert.deepEqual(await clientsOf(server, browser), ['auto', 'spa'])
+        assert.equal(writes(), 2)
+      })
+
+      inServer('remembers none that only asked, was refused, or came with a token', async server => {
+        const browser = await signedIn(server)
+        await authorize(browser, APP_REQUEST)
+        await authorize(browser, { ...APP_REQUEST, prompt: 'none' })
+        await authorize(browser, { ...AUTO_REQUEST, scope: 'nonsense' })
+        await authorize(browser, { ...AUTO_REQUEST, client_id: 'nemo' })
+        await authorize(server.browser(), { ...AUTO_REQUEST, prompt: 'none' })
+        assert.equal(await clientsOf(server, browser), undefined)
+      })
+
+      inServer('remembers a client once the person approved', async server => {
+        const browser = await signedIn(server)
+        const page = await authorize(browser, APP_REQUEST)
+        const ticked = Object.fromEntries(checkboxes(page.text).map(({ name, value }) => [name, value]))
+        const form = { ...hiddenFields(page.text), ...ticked, user_oauth_approval: 'true' }
+        assert.ok((await browser.send('/oauth/authorize', { form })).location().searchParams.has('code'))
+        assert.deepEqual(await clientsOf(server, browser), ['app'])
+      })
+
+      inServer('remembers a hundred at most, and answers the others all the same', async server => {
+        const browser = await signedIn(server)
+        const id = digest(browser.cookies.get(session) ?? '')
+        for (let count = 0; count < 100; count += 1) await server.store.sessions.addClient('svc', id, `c${count}`)
+        assert.ok((await authorize(browser, AUTO_REQUEST)).location().searchParams.has('code'))
+        assert.equal((await clientsOf(server, browser))?.length, 100)
+      })
+
+      inServer('goes on as the same session for them when the same person signs in once more', async server => {
+        const browser = await signedIn(server)
+        await authorize(browser, AUTO_REQUEST)
+        const salt = async () =>
+          (await server.store.sessions.find('svc', digest(browser.cookies.get(session) ?? '')))?.signIn?.sessionSalt
+        const before = await salt()
+        const cookie = browser.cookies.get(session)
+        const again = (username: string, password: string) =>
+          browser.send('/login.do', { form: { username, password, 'X-Svc-Csrf': browser.csrf } })
+        await again('marissa', 'koala')
+        assert.notEqual(browser.cookies.get(session), cookie)
+        assert.deepEqual(await clientsOf(server, browser), ['auto'])
+        assert.equal(await salt(), before)
+        await again('joel', 'wombat')
+        assert.equal(await clientsOf(server, browser), undefined)
+        assert.notEqual(await salt(), before)
+        await again('marissa', 'koala')
+        assert.equal(await clientsOf(server, browser), undefined)
+        assert.notEqual(await salt(), before)
+      })
+    })
+
+    inServer('knows what the browser called itself, in a short and harmless form', async server => {
+      for (const [header, want] of [
+        ['Mozilla/5.0 (X11; Linux) Firefox/140.0', 'Mozilla/5.0 (X11; Linux) Firefox/140.0'],
+        ['x'.repeat(300), 'x'.repeat(256)],
+        ['', undefined],
+      ] as const) {
+        const browser = server.browser()
+        const fields = hiddenFields((await browser.send('/login')).text)
+        const form = { username: 'marissa', password: 'koala', ...fields }
+        await browser.send('/login.do', { form, headers: { 'user-agent': header } })
+        const kept = await server.store.sessions.find('svc', digest(browser.cookies.get(session) ?? ''))
+        assert.equal(kept?.signIn?.userAgent, want)
       }
     })
 

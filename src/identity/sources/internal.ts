@@ -1,6 +1,7 @@
 import { addSeconds } from '../../base/clock.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
@@ -54,7 +55,9 @@ async function checkKnownUser(deps: SourceDeps, { zone, provider, user, attempt 
     return refused('bad-credentials', user)
   }
   if (!user.verified) return refused('account-not-verified', user)
-  if (user.passwordChangeRequired) return refused('password-change-required', user)
+  if (attempt.canChangePassword !== true && mustChangePassword(user, passwordPolicy(provider), now)) {
+    return refused('password-change-required', user)
+  }
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
     await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, await passwords.hash(attempt.password))
   }

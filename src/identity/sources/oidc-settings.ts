@@ -13,7 +13,18 @@ export interface OidcSettings {
   readonly tokenKeyUrl?: string
   /** What this server is called there. */
   readonly relyingPartyId?: string
+  /** Where people are sent; told with `endpoints` only, like all that follows. */
+  readonly authUrl?: string
+  readonly tokenUrl?: string
+  /** Set when the provider says that it names itself in every answer (RFC 9207 §3). */
+  readonly namesItself?: true
 }
+
+/** What is wanted of a provider: `keys` to verify what it signed, `endpoints` to send people there as well. */
+export type Wanted = 'keys' | 'endpoints'
+
+/** Reads the settings that hold for a provider; of what is not wanted nothing is fetched or told. */
+export type OidcSettingsReader = (provider: IdentityProvider, wanted?: Wanted) => Promise<OidcSettings>
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -24,10 +35,7 @@ const BAD_SECONDS = 30
 const MOST_DOCUMENTS = 1000
 
 /** Reads settings; a discovery document is remembered for ten minutes, and one that cannot be had counts as empty. */
-export function createOidcSettings(deps: {
-  outbound: Outbound
-  clock: Clock
-}): (provider: IdentityProvider) => Promise<OidcSettings> {
+export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): OidcSettingsReader {
   const { outbound, clock } = deps
   const known = new Map<string, { readonly document: Document; readonly until: Date }>()
   const fetching = new Map<string, Promise<Document>>()
@@ -57,20 +65,29 @@ export function createOidcSettings(deps: {
     return pending
   }
 
-  return async ({ config }) => {
+  return async ({ config }, wanted = 'keys') => {
     const own = {
+      authUrl: text(config['authUrl']),
       issuer: text(config['issuer']),
       tokenUrl: text(config['tokenUrl']),
       tokenKey: text(config['tokenKey']),
       tokenKeyUrl: text(config['tokenKeyUrl']),
     }
     const discoveryUrl = text(config['discoveryUrl'])
-    const isComplete = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
+    const hasKeys = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
+    const isComplete = hasKeys && (wanted === 'keys' || (own.authUrl !== undefined && own.tokenUrl !== undefined))
     const found = isComplete || discoveryUrl === undefined ? NOTHING : await discover(discoveryUrl)
     const relyingPartyId = text(config['relyingPartyId'])
     const issuer = own.issuer ?? text(found['issuer']) ?? own.tokenUrl ?? text(found['token_endpoint'])
     const tokenKeyUrl = own.tokenKeyUrl ?? text(found['jwks_uri'])
+    const authUrl = own.authUrl ?? text(found['authorization_endpoint'])
+    const tokenUrl = own.tokenUrl ?? text(found['token_endpoint'])
     return {
+      ...(wanted === 'endpoints' && {
+        ...(authUrl !== undefined && { authUrl }),
+        ...(tokenUrl !== undefined && { tokenUrl }),
+        ...(found['authorization_response_iss_parameter_supported'] === true && { namesItself: true as const }),
+      }),
       ...(issuer !== undefined && { issuer }),
       ...(own.tokenKey !== undefined && { tokenKey: own.tokenKey }),
       ...(tokenKeyUrl !== undefined && { tokenKeyUrl }),

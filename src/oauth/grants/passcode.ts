@@ -5,6 +5,7 @@ import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
 import { PASSCODE_SECONDS } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
 import { callerKey } from '../../web/limits.ts'
@@ -21,8 +22,8 @@ export function bringsPasscode({ params, accept }: GrantRequest, { behaviour }: 
   return params.raw('passcode') !== undefined && params.get('username') === undefined
 }
 
-/** UAA: what is accepted first decides, and nothing else does. */
-function acceptsTokens(accept: string | undefined): boolean {
+/** Whether JSON, a form or nothing in particular is accepted first. UAA: that decides, and nothing else does. */
+export function acceptsTokens(accept: string | undefined): boolean {
   if (accept === undefined || accept.trim() === '') return true
   const first = accept.split(/[,;]/, 1)[0]?.trim().toLowerCase() ?? ''
   return first === 'application/json' || first === 'application/x-www-form-urlencoded'
@@ -53,7 +54,8 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused('account-not-verified', deps)
   }
-  if (owner.passwordChangeRequired) throw refused('password-change-required', deps)
+  const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, owner.origin))
+  if (mustChangePassword(owner, policy, deps.clock.now())) throw refused('password-change-required', deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
   // The sign-in was the browser's, at a time and by means that a passcode does not tell: no `auth_time`, no `amr`.

@@ -37,7 +37,8 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 
-const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
+/** What a client is told when no provider could be asked. */
+export const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
   'unusable-hint':
     'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',
   'provider-barred': PROVIDER_BARRED,

@@ -51,7 +51,10 @@ export function refusal(to: Refusal, description: string, service: Service): OAu
 }
 
 /** What a client is told of a person who may not sign in. */
-export function refused(reason: SignInRefusal, { behaviour, service }: GrantDeps): OAuthError {
+export function refused(
+  reason: SignInRefusal,
+  { behaviour, service }: Pick<GrantDeps, 'behaviour' | 'service'>,
+): OAuthError {
   switch (reason) {
     case 'bad-credentials':
       return refusal(behaviour.badCredentials, 'Bad credentials', service)

@@ -1,0 +1,82 @@
+// Sets a new password: the one place where the policy is asked, whoever sets it and however. Owns what a password may be;
+// refuses to know how the person proved to be themselves, and what becomes of sessions.
+import type { Clock } from '../base/clock.ts'
+import type { Passwords } from '../base/passwords.ts'
+import type { Random } from '../base/random.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** What came of it; the message is for the person. */
+export type NewPasswordResult =
+  | { readonly outcome: 'changed'; readonly user: User }
+  | { readonly outcome: 'refused'; readonly reason: 'same' | 'policy'; readonly message: string }
+  /** Somebody else changed the password, or removed the account, a moment ago. */
+  | { readonly outcome: 'overtaken' }
+
+/** A password that somebody chose, for an account of the internal provider. */
+export interface NewPassword {
+  readonly zone: Zone
+  readonly user: User
+  readonly password: string
+  /** Whether this is the change that was demanded of the person. */
+  readonly meetsDemand: boolean
+  readonly remoteAddress?: string | undefined
+}
+
+/** What setting a password needs. */
+export interface NewPasswordDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly clock: Clock
+  readonly random: Random
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+const SAME = 'Your new password cannot be the same as the old password.'
+const REVISION_LENGTH = 22 // 132 bits
+
+/** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
+export async function setNewPassword(
+  { zone, user, password, meetsDemand, remoteAddress }: NewPassword,
+  { store, passwords, clock, random, behaviour, audit }: NewPasswordDeps,
+): Promise<NewPasswordResult> {
+  const facts = { zoneId: zone.id, principal: user.id, origin: user.origin, remoteAddress }
+  const refuse = (reason: 'same' | 'policy', message: string): NewPasswordResult => {
+    audit({ type: 'PasswordChangeFailure', ...facts, data: message })
+    return { outcome: 'refused', reason, message }
+  }
+  if (user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password))) {
+    return refuse('same', SAME)
+  }
+  const provider = await store.providers.findByOrigin(zone.id, user.origin)
+  const violation = policyViolation(passwordPolicy(provider), password, behaviour)
+  if (violation !== undefined) return refuse('policy', violation)
+  const passwordHash = await passwords.hash(password)
+  const change = {
+    passwordHash,
+    passwordRevision: random.urlSafe(REVISION_LENGTH),
+    passwordChangedAt: clock.now(),
+    meetsDemand,
+  }
+  if (!(await store.users.setPassword(zone.id, user.id, user.passwordRevision, change))) {
+    return { outcome: 'overtaken' }
+  }
+  audit({ type: 'PasswordChangeSuccess', ...facts })
+  const { passwordRevision, passwordChangedAt } = change
+  return {
+    outcome: 'changed',
+    user: {
+      ...user,
+      passwordHash,
+      passwordRevision,
+      passwordChangedAt,
+      updatedAt: passwordChangedAt,
+      passwordChangeRequired: user.passwordChangeRequired && !meetsDemand,
+    },
+  }
+}

@@ -1,0 +1,210 @@
+// Signs people in at an OpenID Connect provider by authorization code (OpenID Connect Core §3.1): where they are sent, and
+// what the code that they come back with is worth. See docs/decisions/0014-upstream-sign-in.md.
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { openProviderSecrets } from '../../model/provider-secrets.ts'
+import type {
+  ExternalPerson,
+  ExternalRefusal,
+  RedirectAnswer,
+  RedirectAttempt,
+  RedirectRefusal,
+  RedirectSignIn,
+} from '../source.ts'
+import type { ForeignClaims } from './oidc-claims.ts'
+import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
+import { idTokenProblem, refuse } from './oidc-token.ts'
+import type { TokenCheck } from './oidc-token.ts'
+
+/** What the exchange needs. */
+export interface OidcRedirectDeps {
+  readonly outbound: Outbound
+  readonly vault: Vault
+  readonly settingsOf: OidcSettingsReader
+  readonly check: TokenCheck
+}
+
+/** Reads the person of verified claims. */
+type Read = (
+  claims: ForeignClaims,
+) => { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal
+
+/** Whether the provider's record is for the authorization code flow; other response types bring tokens past the server. */
+export const mayRedirect = ({ config }: IdentityProvider): boolean =>
+  config['responseType'] === undefined || config['responseType'] === null || config['responseType'] === 'code'
+
+/** Parameters that are the protocol's own: a record can add others only. */
+const RESERVED = new Set([
+  'redirect_uri',
+  'code',
+  'client_id',
+  'client_secret',
+  'response_type',
+  'response_mode',
+  'grant_type',
+  'code_verifier',
+  'client_assertion',
+  'client_assertion_type',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'state',
+  'scope',
+  'assertion',
+  'subject_token',
+  'actor_token',
+  'username',
+  'password',
+])
+
+/** Opens the redirect ability of one provider. */
+export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => RedirectSignIn {
+  const { outbound, vault, settingsOf, check } = deps
+
+  /** The tokens for a code, or why there are none. */
+  async function redeem(
+    provider: IdentityProvider,
+    { tokenUrl, relyingPartyId }: Known,
+    { code, attempt }: { code: string; attempt: RedirectAttempt },
+  ): Promise<{ readonly outcome: 'tokens'; readonly tokens: object } | RedirectRefusal> {
+    const { config } = openProviderSecrets(provider, vault)
+    const secret = textOf(config['relyingPartySecret'])
+    const inBody = config['clientAuthInBody'] === true
+    const body = new URLSearchParams({
+      ...additionalParameters(config),
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: attempt.redirectUri,
+      client_id: relyingPartyId,
+      ...(secret !== undefined && inBody && { client_secret: secret }),
+      ...(usesPkce(config) && { code_verifier: attempt.codeVerifier }),
+    })
+    const headers = {
+      accept: 'application/json',
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(secret !== undefined && !inBody && { authorization: basic(relyingPartyId, secret) }),
+    }
+    try {
+      const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString() })
+      const answer = parseObject(await response.text())
+      if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
+      if (response.status !== 200) return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
+      return answer ? { outcome: 'tokens', tokens: answer } : unavailable('the token endpoint answered no JSON object')
+    } catch (error) {
+      if (error instanceof OutboundError) return unavailable(error.message)
+      throw error
+    }
+  }
+
+  return (provider, read) => ({
+    async start({ redirectUri, state, nonce, codeVerifier, userName, reauthenticate }) {
+      const { config } = provider
+      const settings = knownOf(await settingsOf(provider, 'endpoints'))
+      if (!settings) return undefined
+      const url = new URL(settings.authUrl)
+      const wanted = {
+        ...(reauthenticate && { prompt: 'login' }),
+        ...additionalParameters(config),
+        client_id: settings.relyingPartyId,
+        response_type: 'code',
+        redirect_uri: redirectUri,
+        state,
+        scope: scopesOf(config),
+        nonce,
+        ...(usesPkce(config) && { code_challenge: digest(codeVerifier), code_challenge_method: 'S256' }), // RFC 7636 §4.2
+      }
+      for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
+      const propagation = textOf(config['userPropagationParameter'])
+      if (propagation !== undefined && userName && !RESERVED.has(propagation)) {
+        url.searchParams.set(propagation, userName)
+      }
+      return url.href
+    },
+    async isReady() {
+      return knownOf(await settingsOf(provider, 'endpoints')) !== undefined
+    },
+    async finish(answer, attempt) {
+      const settings = knownOf(await settingsOf(provider, 'endpoints'))
+      if (!settings) return unavailable('the addresses of the provider are not known')
+      if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
+      if (answer.error !== undefined) return { outcome: 'declined', error: answer.error }
+      if (answer.code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
+      const redeemed = await redeem(provider, settings, { code: answer.code, attempt })
+      if (redeemed.outcome !== 'tokens') return redeemed
+      const idToken: unknown = Reflect.get(redeemed.tokens, 'id_token')
+      if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
+      const checked = await check(idToken, settings)
+      if (checked.outcome === 'refused') return checked
+      const problem = idTokenProblem(checked, {
+        nonce: attempt.nonce,
+        relyingPartyId: settings.relyingPartyId,
+        accessToken: Reflect.get(redeemed.tokens, 'access_token'),
+      })
+      return problem ?? read(checked.claims)
+    },
+  })
+}
+
+const REFUSED = 'The provider did not accept the code.'
+
+const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })
+
+/** Settings with everything that sending people there takes. */
+type Known = OidcSettings & Required<Pick<OidcSettings, 'authUrl' | 'tokenUrl' | 'relyingPartyId'>>
+
+function knownOf(settings: OidcSettings): Known | undefined {
+  const { authUrl, tokenUrl, relyingPartyId } = settings
+  if (tokenUrl === undefined || relyingPartyId === undefined) return undefined
+  // The browser is sent there: no other scheme, and so no script, may stand in a record or a discovery document.
+  if (authUrl === undefined || !URL.canParse(authUrl) || !/^https?:$/.test(new URL(authUrl).protocol)) return undefined
+  return { ...settings, authUrl, tokenUrl, relyingPartyId }
+}
+
+/** RFC 9207 §2.4: a provider that names itself is the one that was asked, and one that promised to must do so. */
+function isFromProvider({ issuer }: RedirectAnswer, settings: OidcSettings): boolean {
+  return issuer === undefined ? settings.namesItself !== true : issuer === settings.issuer
+}
+
+/** Without a secret nothing else says that the code is ours. */
+const usesPkce = (config: IdentityProvider['config']): boolean =>
+  config['pkce'] !== false || textOf(config['relyingPartySecret']) === undefined
+
+function scopesOf(config: IdentityProvider['config']): string {
+  const scopes = config['scopes']
+  const named = Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '') : []
+  return [...new Set(['openid', ...named])].join(' ') // without `openid` there is no ID token (OpenID Connect Core §3.1.2.1)
+}
+
+function additionalParameters(config: IdentityProvider['config']): Readonly<Record<string, string>> {
+  const given = config['additionalAuthzParameters']
+  if (typeof given !== 'object' || given === null) return {}
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string' && !RESERVED.has(entry[0]),
+    ),
+  )
+}
+
+/** RFC 6749 §2.3.1: each part is form-encoded before they are put together. */
+const basic = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`
+
+function parseObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The code of a token endpoint's error, for the log; what else it says may repeat what was sent. */
+function errorOf(answer: object | undefined): string {
+  const error: unknown = answer && Reflect.get(answer, 'error')
+  return typeof error === 'string' && /^[\w-]{1,60}$/.test(error) ? error : 'no error code'
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,0 +1,119 @@
+// Sign-ins at other providers that are under way. What the callback must know travels in a cookie, sealed for this zone,
+// provider and state, so that a state of another browser, zone or provider opens nothing; each is taken once.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { Service } from '../model/service.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { CookieAttributes } from '../web/cookies.ts'
+import { cookieOf, setCookie } from '../web/cookies.ts'
+import type { Sessions } from '../web/session.ts'
+
+/** A sign-in that is under way. */
+export interface Attempt {
+  readonly nonce: string
+  readonly codeVerifier: string
+  /** Where to go on, when it is not what the session remembers. */
+  readonly path?: string
+}
+
+/** Which sign-in is meant. */
+export interface AttemptKey {
+  readonly origin: string
+  readonly state: string
+}
+
+/** Keeps sign-ins that are under way. */
+export interface Attempts {
+  /** Begins one in the session at hand, which must exist. */
+  begin(request: FastifyRequest, reply: FastifyReply, origin: string, path?: string): Promise<Attempt & AttemptKey>
+  /** Ends one; undefined when this browser's session has none such, or it was ended before or is too old. */
+  take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
+}
+
+/** How long a person may take at the provider. */
+const LIFE_SECONDS = 600
+const STATE_LENGTH = 43 // 258 bits
+const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
+/** More cookies than this at once, of tabs that were left, would make the head of a request too long. */
+const PLACES = 8
+/** A longer way is remembered by the session alone. */
+export const LONGEST_PATH = 500
+
+/** What the cookie holds. */
+interface Sealed extends Attempt {
+  /** Digest of the id of the session that it was begun in. */
+  readonly session: string
+  readonly until: number
+}
+
+/** One instance serves every zone. */
+export function createAttempts(deps: {
+  store: Store
+  sessions: Sessions
+  vault: Vault
+  clock: Clock
+  random: Random
+  service: Service
+  urls: Urls
+}): Attempts {
+  const { store, sessions, vault, clock, random, service, urls } = deps
+  const attributes = {
+    path: `${urls.basePath}/login/callback`,
+    httpOnly: true,
+    sameSite: 'lax', // the provider's answer is a navigation from another site
+    secure: urls.isHttps,
+  } as const satisfies CookieAttributes
+  const nameFor = (state: string): string =>
+    `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`
+  const contextOf = ({ id }: Zone, { origin, state }: AttemptKey): string =>
+    JSON.stringify(['sign-in attempt', id, origin, state])
+
+  function open(request: FastifyRequest, key: AttemptKey): Sealed | undefined {
+    const sealed = cookieOf(request, nameFor(key.state))
+    if (sealed === undefined) return undefined
+    try {
+      return JSON.parse(vault.open(sealed, contextOf(request.zone, key))) as Sealed // sealed by us, below
+    } catch {
+      return undefined // another state's, or nobody's
+    }
+  }
+
+  return {
+    async begin(request, reply, origin, path) {
+      const session = await sessions.of(request)
+      if (!session) throw new Error('a sign-in elsewhere is begun in a session')
+      const key = { origin, state: random.urlSafe(STATE_LENGTH) }
+      const attempt = {
+        nonce: random.urlSafe(STATE_LENGTH),
+        codeVerifier: random.urlSafe(VERIFIER_LENGTH),
+        ...(path !== undefined && { path }),
+      }
+      const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
+      const sealed: Sealed = { ...attempt, session: session.idDigest, until }
+      const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
+      setCookie(reply, nameFor(key.state), text, { ...attributes, maxAge: LIFE_SECONDS })
+      return { ...key, ...attempt }
+    },
+    async take(request, reply, key) {
+      const sealed = open(request, key)
+      if (!sealed) return undefined
+      setCookie(reply, nameFor(key.state), '', { ...attributes, maxAge: 0 })
+      if (sealed.until <= clock.now().getTime()) return undefined
+      // Bound to the session as well: a cookie that a neighbouring host planted is of a session that is not this one.
+      if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined
+      // Of two callbacks at once exactly one goes on.
+      const isFirst = await store.assertions.use(
+        request.zone.id,
+        digest(contextOf(request.zone, key)),
+        new Date(sealed.until),
+      )
+      return isFirst ? sealed : undefined
+    },
+  }
+}

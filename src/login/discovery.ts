@@ -1,0 +1,94 @@
+// Finds the provider of somebody who gave an address or the origin of an account.
+import type { FastifyInstance } from 'fastify'
+import type { Identity } from '../identity/identity.ts'
+import { discover } from '../identity/login-policy.ts'
+import { displayName } from '../model/client.ts'
+import type { Service } from '../model/service.ts'
+import type { Urls } from '../model/urls.ts'
+import { selfServiceLinks } from '../model/zone.ts'
+import { discoveryPasswordPage } from '../pages/idp-discovery.ts'
+import { PageError } from '../web/answers.ts'
+import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import type { Form } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { bodyForm } from '../web/route.ts'
+import type { ExternalSignIn } from './external.ts'
+import type { Journeys } from './journey.ts'
+
+/** What discovery needs. */
+export interface DiscoveryDeps {
+  readonly identity: Identity
+  readonly external: ExternalSignIn
+  readonly journeys: Journeys
+  readonly pages: PageWriter
+  readonly csrf: Csrf
+  readonly denial: Denial
+  readonly urls: Urls
+  readonly service: Service
+}
+
+/** What is handed on stands in an address, and no name or hint is longer. */
+const LONGEST = 255
+
+/** `POST /login/idp_discovery` and `POST /origin-chooser`. */
+export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): void {
+  const { identity, external, journeys, pages, csrf, denial, urls, service } = deps
+  const config = { access: { by: 'anyone', because: 'it is a step of signing in' }, audience: 'page' } as const
+
+  app.post('/login/idp_discovery', { config }, async (request, reply) => {
+    const form = bodyForm(request) ?? EMPTY_FORM
+    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    const email = short(form, 'email')?.trim()
+    const username = short(form, 'username')
+    const loginHint = short(form, 'login_hint')
+    if (email === undefined) throw new PageError(400, 'The email is missing.', { code: 'invalid_request' })
+    const { zone } = request
+    const journey = await journeys.of(request, form)
+    const providers = await identity.loginProviders(zone)
+    const found = discover({ providers, allowed: journey.client?.allowedProviders }, email, service.name)
+    if (found.kind === 'redirect' && !form.get('skipDiscovery')) {
+      const userName = username || email
+      const started = await external.start(request, reply, { origin: found.origin, journey, userName })
+      if (started) return started
+    }
+    if (found.kind === 'password' && !form.get('skipDiscovery')) {
+      const { path, client } = journey
+      const page = discoveryPasswordPage(await pages.chrome(request, reply, { form: true }), {
+        userName: email,
+        loginHint: JSON.stringify({ origin: found.origin }),
+        clientName: client && displayName(client),
+        formRedirectUri: path === undefined ? undefined : urls.ofZone(zone) + path,
+        resetPassword: selfServiceLinks(zone).passwd,
+      })
+      return pages.send(reply, page)
+    }
+    await journeys.keep(request, reply, journey)
+    const query = queryOf({ email, username, login_hint: loginHint })
+    return reply.redirect(`${urls.ofZone(zone)}/login?${query}`, 302)
+  })
+
+  app.post('/origin-chooser', { config }, async (request, reply) => {
+    const form = bodyForm(request) ?? EMPTY_FORM
+    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    const origin = short(form, 'login_hint')?.trim()
+    await journeys.keep(request, reply, await journeys.of(request, form))
+    const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })
+    return reply.redirect(`${urls.ofZone(request.zone)}/login?${query}`, 302)
+  })
+}
+
+function short(form: Form, name: string): string | undefined {
+  const value = form.get(name)
+  if (value !== undefined && value.length > LONGEST) {
+    throw new PageError(400, `The ${name} is too long.`, { code: 'invalid_request' })
+  }
+  return value
+}
+
+/** The state of the sign-in page after discovery; what is empty is left out. */
+function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  return ['discoveryPerformed=true', ...given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')
+}

@@ -1,0 +1,107 @@
+// The addresses of the reference system's error pages. Nothing here leads to them: whatever goes wrong is answered where it
+// goes wrong. Proxies and load balancers in front are told to show them, and bookmarks of the old ones still work.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { describedIn, errorPage } from '../pages/error.ts'
+import type { Texts } from '../pages/texts/texts.ts'
+import { FORGED, wantsJson } from '../web/answers.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { MALICIOUS } from '../web/suspicion.ts'
+
+/** What showing the error pages needs. */
+export interface ErrorPagesDeps {
+  readonly pages: PageWriter
+  readonly behaviour: Behaviour
+}
+
+interface Shown {
+  readonly title: keyof Texts['error']['titles']
+  /** In English, as programs are told it. */
+  readonly description: string
+  /** What programs are told, and what stands below the description. */
+  readonly code: string
+  /** The status that the page is about; the visit itself is answered 200. */
+  readonly about?: number
+  /** Whether programs get the sentence where others have a code. */
+  readonly isBare?: true
+}
+
+const GENERAL: Shown = {
+  title: 'wrong',
+  description:
+    'What you asked for could not be done. Go back and try again; if it fails again, tell your administrator.',
+  code: 'error',
+}
+const REJECTED: Shown = {
+  title: 'other',
+  description: MALICIOUS,
+  code: 'invalid_request',
+  about: 400,
+}
+
+/** By path; `/error*` is every other path that begins so. */
+const PAGES: Readonly<Record<string, Shown>> = {
+  '/error': GENERAL,
+  '/error*': GENERAL,
+  '/error404': {
+    title: 'notFound',
+    description: 'The address may be mistyped, or what was here has moved.',
+    code: 'not_found',
+    about: 404,
+  },
+  '/error429': {
+    title: 'tooMany',
+    description: 'Too many attempts. Wait a minute, then try again.',
+    code: 'too_many_requests',
+    about: 429,
+    isBare: true,
+  },
+  '/error500': {
+    title: 'fault',
+    description: 'It is not your doing. Try again in a minute; if it fails again, tell your administrator.',
+    code: 'server_error',
+    about: 500,
+  },
+  '/saml_error': {
+    title: 'notSignedIn',
+    description:
+      'Another place was to say who you are, and its answer could not be used. Start again from the application.',
+    code: 'saml_error',
+  },
+  '/oauth_error': {
+    title: 'notSignedIn',
+    description: 'Another place was to say who you are, and it did not. Start again from the application.',
+    code: 'oauth_error',
+  },
+  '/invalid_request': { title: 'invalid', description: FORGED, code: 'invalid_request', about: 403 },
+}
+
+/** `GET /error`, `/error*`, `/error404`, `/error429`, `/error500`, `/saml_error`, `/oauth_error`, `/invalid_request`, `/rejected`. */
+export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPagesDeps): void {
+  const config = { access: { by: 'anyone', because: 'it says nothing of anybody' }, audience: 'page' } as const
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { title, description, code, about, isBare }: Shown,
+  ): Promise<FastifyReply> {
+    if (wantsJson(request)) {
+      const body = isBare ? { error: description } : { error: code, error_description: description }
+      return reply.type('application/json').send(JSON.stringify(body))
+    }
+    const chrome = await pages.chrome(request, reply)
+    const page = errorPage(chrome, {
+      ...describedIn(chrome.texts, description),
+      status: about,
+      ...(about !== undefined && { code }),
+      title: chrome.texts.error.titles[title],
+      knownWords: !behaviour.ownErrorWords,
+    })
+    return pages.send(reply, page)
+  }
+
+  for (const [path, shown] of Object.entries(PAGES)) {
+    app.get(path, { config }, (request, reply) => show(request, reply, shown))
+  }
+  app.get('/rejected', { config }, (request, reply) => show(request, reply.status(behaviour.rejectedStatus), REJECTED))
+}

@@ -1,0 +1,227 @@
+// Signs a person in at another provider: sends the browser there, and takes it back. Owns what a browser must prove to
+// come back and what a person is told when that fails; refuses to know the provider's protocol. See
+// docs/decisions/0014-upstream-sign-in.md.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Identity, RedirectResult } from '../identity/identity.ts'
+import { allowsProvider } from '../model/client.ts'
+import { linkTextOf } from '../model/identity-provider.ts'
+import { savedRequestOf } from '../model/session.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import { describedIn, errorPage } from '../pages/error.ts'
+import type { Store } from '../store/store.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { queryForm } from '../web/query.ts'
+import { bodyForm } from '../web/route.ts'
+import type { Sessions } from '../web/session.ts'
+import type { Attempts } from './attempts.ts'
+import { LONGEST_PATH } from './attempts.ts'
+import type { Journey, Journeys } from './journey.ts'
+
+/** What signing in elsewhere needs. */
+export interface ExternalDeps {
+  readonly store: Store
+  readonly identity: Identity
+  readonly sessions: Sessions
+  readonly attempts: Attempts
+  readonly journeys: Journeys
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly log: { refusal(message: string): void }
+}
+
+/** Sends browsers to other providers. */
+export interface ExternalSignIn {
+  /** Redirects to the provider; undefined, with nothing answered, when it cannot be used now or by the client. */
+  start(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    to: { readonly origin: string; readonly journey: Journey; readonly userName?: string | undefined },
+  ): Promise<FastifyReply | undefined>
+}
+
+/** Where the links of the sign-in page lead. */
+export const externalPath = (origin: string): string => `/login/external/${encodeURIComponent(origin)}`
+
+const callbackUrl = (urls: Urls, zone: Zone, origin: string): string =>
+  `${urls.ofZone(zone)}/login/callback/${encodeURIComponent(origin)}`
+
+/** See `ExternalSignIn`. */
+export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
+  const { identity, sessions, attempts, urls } = deps
+  return {
+    async start(request, reply, { origin, journey, userName }) {
+      const { zone } = request
+      const { path, saved, client } = journey
+      if (client && !allowsProvider(client, origin)) return undefined
+      const provider = await deps.store.providers.findByOrigin(zone.id, origin)
+      if (!provider?.active || !(await identity.isReady(zone, provider))) return undefined
+      const reauthenticate = saved?.reauthenticate ?? false
+      const isLong = path !== undefined && path.length > LONGEST_PATH
+      if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
+        await sessions.saveRequest(request, reply, { path: path ?? '/', reauthenticate })
+      }
+      const attempt = await attempts.begin(request, reply, origin, isLong ? undefined : path)
+      const target = await identity.startRedirect(zone, origin, {
+        ...attempt,
+        redirectUri: callbackUrl(urls, zone, origin),
+        userName,
+        reauthenticate,
+      })
+      return target === undefined ? undefined : reply.redirect(target, 302)
+    },
+  }
+}
+
+/** The parameters of an authorization response that say something here. */
+const ANSWER = ['state', 'code', 'error', 'iss'] as const
+
+/** `GET /login/external/:origin`, and `GET` and `POST /login/callback/:origin` (OpenID Connect Core §3.1.2.5). */
+export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { external: ExternalSignIn }): void {
+  const { store, identity, sessions, attempts, journeys, pages, urls, external, log } = deps
+  const audience = 'page'
+
+  app.get<{ Params: { origin: string } }>(
+    '/login/external/:origin',
+    {
+      config: { access: { by: 'anyone', because: 'it is a way to where one signs in' }, audience },
+      exposeHeadRoute: false, // each look begins a sign-in
+    },
+    async (request, reply) => {
+      const query = queryForm(request)
+      const journey = await journeys.of(request, query)
+      const { origin } = request.params
+      const started = await external.start(request, reply, { origin, journey, userName: query.get('username') })
+      return started ?? reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+    },
+  )
+
+  const config = {
+    access: { by: 'anyone', because: 'the state proves that this browser was sent to the provider' },
+    audience,
+  } as const
+
+  app.get<{ Params: { origin: string } }>(
+    '/login/callback/:origin',
+    { config, exposeHeadRoute: false },
+    (request, reply) => comeBack(request, reply, request.params.origin),
+  )
+
+  app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, (request, reply) => {
+    // Another site's form comes without cookies; asked again by GET, the browser sends them.
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const pairs = ANSWER.flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
+    const target = callbackUrl(urls, request.zone, request.params.origin)
+    return reply.redirect(`${target}?${new URLSearchParams(pairs).toString()}`, 303)
+  })
+
+  async function comeBack(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<FastifyReply> {
+    const { zone } = request
+    const query = queryForm(request)
+    const isPlain = ANSWER.every(name => query.all(name).length <= 1) // RFC 6749 §3.1
+    const state = query.get('state')
+    const attempt = isPlain && state ? await attempts.take(request, reply, { origin, state }) : undefined
+    if (!attempt) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
+      return fail(request, reply, LOST)
+    }
+    const path = attempt.path ?? savedRequestOf(await sessions.of(request))?.path
+    const result = await identity.finishRedirect(zone, {
+      origin,
+      answer: { code: query.get('code'), error: query.get('error'), issuer: query.get('iss') },
+      attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
+      client: await journeys.clientOf(zone, path),
+      remoteAddress: request.ip,
+    })
+    if (result.outcome !== 'signed-in') {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
+      const provider = await store.providers.findByOrigin(zone.id, origin)
+      return fail(request, reply, failureOf(result, (provider && linkTextOf(provider)) ?? provider?.name ?? origin))
+    }
+    await sessions.signIn(request, reply, result.user, result.amr)
+    return reply.redirect(urls.ofZone(zone) + (path ?? '/'), 302)
+  }
+
+  async function fail(request: FastifyRequest, reply: FastifyReply, failure: Failure): Promise<FastifyReply> {
+    // Whoever came by a way back that is used up may be signed in long since.
+    const isSignedIn = (await sessions.visitor(request)) !== undefined
+    const chrome = await pages.chrome(request, reply)
+    const texts = chrome.texts.error
+    const back = isSignedIn
+      ? { text: texts.start, url: `${urls.basePath}/` }
+      : { text: texts.again, url: `${urls.basePath}/login` }
+    const page = errorPage(chrome, {
+      ...failure,
+      ...describedIn(chrome.texts, failure.description),
+      title: texts.titles.stranger,
+      back,
+    })
+    return pages.send(reply.status(failure.status), page)
+  }
+}
+
+/** What a person is told. */
+interface Failure {
+  readonly status: number
+  /** In English. */
+  readonly description: string
+  readonly code?: string
+}
+
+type Refused = Exclude<RedirectResult, { readonly outcome: 'signed-in' }>
+
+const LOST: Failure = {
+  status: 400,
+  description:
+    'This sign-in was begun in another browser or too long ago, or it is finished already. Please start again.',
+}
+
+function failureOf(result: Refused, name: string): Failure {
+  switch (result.outcome) {
+    case 'no-provider':
+      return { status: 404, description: 'That way to sign in is not available here. Please use another one.' }
+    case 'declined':
+      return { ...declined(result.error, name), ...(/^[a-z_]{1,60}$/.test(result.error) && { code: result.error }) }
+    case 'unavailable':
+      return { status: 502, description: `${name} did not answer as it should. Please try again in a few minutes.` }
+    case 'refused':
+      if (result.reason === 'unusable') return { status: 403, description: result.description }
+      return {
+        status: 502,
+        description: `What ${name} said about you could not be verified. Please try again; if that does not help, tell your administrator.`,
+      }
+  }
+}
+
+/** The provider's own codes (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6) in words; its description is not repeated. */
+function declined(error: string, name: string): Failure {
+  switch (error) {
+    case 'access_denied':
+      return { status: 403, description: `The sign-in at ${name} was cancelled or refused.` }
+    case 'server_error':
+    case 'temporarily_unavailable':
+      return { status: 502, description: `${name} has a problem at the moment. Please try again in a few minutes.` }
+    case 'login_required':
+    case 'interaction_required':
+    case 'account_selection_required':
+    case 'consent_required':
+      return { status: 403, description: `${name} wants to ask you something first. Please try again.` }
+    default:
+      return { status: 502, description: `${name} refused to sign you in. Please tell your administrator.` }
+  }
+}
+
+/** For the log: no text of the provider's that is not a code. */
+function detailOf(result: Refused): string {
+  switch (result.outcome) {
+    case 'no-provider':
+      return 'the provider is gone, or barred to the client'
+    case 'declined':
+      return `the provider said ${JSON.stringify(result.error.slice(0, 60))}`
+    case 'unavailable':
+      return result.detail
+    case 'refused':
+      return result.detail === undefined ? result.description : `${result.description} ${result.detail}`
+  }
+}

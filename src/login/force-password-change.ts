@@ -1,0 +1,98 @@
+// Whoever must choose a new password does so here, and can do nothing else before. No old password is asked for: the
+// person just proved to know it, and the demand is what lets them in here at all.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { setNewPassword } from '../identity/new-password.ts'
+import type { NewPasswordDeps } from '../identity/new-password.ts'
+import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
+import { savedRequestOf } from '../model/session.ts'
+import type { Urls } from '../model/urls.ts'
+import { forcePasswordChangePage } from '../pages/force-password-change.ts'
+import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import { PASSWORD_CHANGE_PATH } from '../web/password-change.ts'
+import type { PasswordDemand } from '../web/password-change.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { bodyForm } from '../web/route.ts'
+import type { Sessions, Visitor } from '../web/session.ts'
+
+/** What a demanded change of the password needs. */
+export interface ForcePasswordChangeDeps extends NewPasswordDeps {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly passwordDemand: PasswordDemand
+}
+
+const COMPLETED_PATH = '/force_password_change_completed'
+const MISMATCH = 'Passwords must match and not be empty.'
+
+/** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which leads on. */
+export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePasswordChangeDeps): void {
+  const { store, sessions, denial, csrf, pages, urls, behaviour, passwordDemand } = deps
+  const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
+
+  /** Who is there, when a new password is demanded of them; whoever may keep theirs has nothing to do here. */
+  async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
+    const visitor = await sessions.visitor(request)
+    return visitor && (await passwordDemand.isOpen(request.zone, visitor.user)) ? visitor : undefined
+  }
+
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, problem }: { user: Visitor['user']; problem?: string },
+  ): Promise<FastifyReply> {
+    const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
+    const page = forcePasswordChangePage(await pages.chrome(request, reply, { form: true }), {
+      action: `${urls.basePath}${PASSWORD_CHANGE_PATH}`,
+      userName: user.userName,
+      email: user.email,
+      demands: policyDemands(policy, behaviour),
+      ...(problem !== undefined && { problem }),
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  app.get(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+    const visitor = await demanded(request)
+    return visitor ? showForm(request, reply, visitor) : goTo(request, reply, '/')
+  })
+
+  app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    const visitor = await demanded(request)
+    if (!visitor) return goTo(request, reply, '/')
+    const { user, session } = visitor
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const password = form.get('password') ?? ''
+    if (password === '' || password !== form.get('password_confirmation')) {
+      return showForm(request, reply, { user, problem: MISMATCH })
+    }
+    const { zone, ip: remoteAddress } = request
+    const result = await setNewPassword({ zone, user, password, meetsDemand: true, remoteAddress }, deps)
+    switch (result.outcome) {
+      case 'refused':
+        return showForm(request, reply, { user, problem: result.message })
+      case 'overtaken':
+        // The session is one from before somebody else's change: it leads to a new sign-in, or on.
+        return goTo(request, reply, '/')
+      case 'changed': {
+        const saved = savedRequestOf(session)
+        await sessions.signIn(request, reply, result.user, session.signIn.amr)
+        if (saved) await sessions.saveRequest(request, reply, saved)
+        return goTo(request, reply, COMPLETED_PATH)
+      }
+    }
+  })
+
+  app.get(COMPLETED_PATH, { config }, async (request, reply) => {
+    if (await demanded(request)) return goTo(request, reply, PASSWORD_CHANGE_PATH)
+    return goTo(request, reply, savedRequestOf(await sessions.of(request))?.path ?? '/')
+  })
+}

@@ -1,0 +1,158 @@
+// The accounts that a browser remembers, in cookies of its own, where the zone wants that. Whatever comes back in such a
+// cookie was written by anybody: it fills in a form and grants nothing.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Html } from '../base/html.ts'
+import type { Service } from '../model/service.ts'
+import type { Urls } from '../model/urls.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import { accountChooserPage } from '../pages/account-chooser.ts'
+import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
+import type { Store } from '../store/store.ts'
+import type { CookieAttributes } from '../web/cookies.ts'
+import { cookiesNamed, setCookie } from '../web/cookies.ts'
+import type { Form } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { queryForm } from '../web/query.ts'
+import { bodyForm } from '../web/route.ts'
+
+/** What a browser remembers of an account; the members have the names of the wire. */
+interface SavedAccount {
+  readonly userId: string
+  readonly username: string
+  readonly origin: string
+  readonly email: string
+}
+
+/** The cookies of one kind. */
+export interface SavedAccounts {
+  /** Lets the browser remember the account, where the zone wants that. */
+  remember(request: FastifyRequest, reply: FastifyReply, user: User): void
+  /** Lets the browser forget it. */
+  forget(reply: FastifyReply, userId: string): void
+  /** What the browser remembers, that sent last first; the rest of too many is forgotten. */
+  recall(request: FastifyRequest, reply: FastifyReply): readonly SavedAccount[]
+}
+
+const PREFIX = 'Saved-Account-'
+const YEAR_SECONDS = 31_536_000
+/** More do not fit on a page, and a browser that sent many would send a head that is too long. */
+const MOST_ACCOUNTS = 10
+const LONGEST_VALUE = 800
+const LONGEST_NAME = 255
+/** Ids become names of cookies and ids of forms. */
+const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Whether the zone lets browsers remember accounts. */
+const isWanted = (zone: Zone): boolean => zone.config['accountChooserEnabled'] === true
+
+/** One instance serves every zone; the cookies belong to the host, and so to the zone. */
+export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
+  const attributes = {
+    path: `${urls.basePath}/login`,
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: urls.isHttps,
+  } as const satisfies CookieAttributes
+  const forget = (reply: FastifyReply, userId: string): void => {
+    if (USABLE_ID.test(userId)) setCookie(reply, PREFIX + userId, '', { ...attributes, maxAge: 0 })
+  }
+
+  return {
+    forget,
+    remember({ zone }, reply, { id: userId, userName: username, origin, email }) {
+      if (!isWanted(zone)) return
+      const value = JSON.stringify({ userId, username, origin, email } satisfies SavedAccount)
+      if (encodeURIComponent(value).length > LONGEST_VALUE || !isUsable(value, userId)) return
+      setCookie(reply, PREFIX + userId, value, { ...attributes, maxAge: YEAR_SECONDS })
+    },
+    recall(request, reply) {
+      if (!isWanted(request.zone)) return []
+      const all = cookiesNamed(request, PREFIX).toReversed()
+      const accounts = all.flatMap(([userId, value]) => parseAccount(value, userId) ?? [])
+      const shown = accounts.slice(0, MOST_ACCOUNTS)
+      for (const [userId] of all) if (!shown.some(account => account.userId === userId)) forget(reply, userId)
+      return shown
+    },
+  }
+}
+
+const isUsable = (value: string, userId: string): boolean => parseAccount(value, userId) !== undefined
+
+/** The account, when the text is exactly what `remember` writes; undefined for anything else. */
+function parseAccount(text: string, id: string): SavedAccount | undefined {
+  if (!USABLE_ID.test(id) || text.length > LONGEST_VALUE) return undefined
+  const { userId, username, origin, email } = objectIn(text)
+  if (userId !== id || !isName(username) || !isName(origin) || !isName(email)) return undefined
+  return { userId, username, origin, email }
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {} // no cookie of ours
+  }
+}
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.trim() !== '' &&
+  value.length <= LONGEST_NAME &&
+  value.isWellFormed() &&
+  !/\p{Cc}/u.test(value)
+
+/** What the choice of an account needs. */
+export interface AccountChooserDeps {
+  readonly store: Store
+  readonly savedAccounts: SavedAccounts
+  readonly pages: PageWriter
+  readonly service: Service
+}
+
+/** Makes the page that `/login` shows instead of its form, or undefined where there is nothing to choose. */
+export type ChooseAccountPage = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  given: { readonly query: Form } & Omit<AccountChooserProps, 'accounts'>,
+) => Promise<Html | undefined>
+
+/** Offers the accounts whose provider the zone still has; see `ChooseAccountPage`. */
+export function createAccountChooser({ store, savedAccounts, pages, service }: AccountChooserDeps): ChooseAccountPage {
+  return async (request, reply, { query, ...shown }) => {
+    if (query.get('otherAccountSignIn') === 'true' || query.get('discoveryPerformed') === 'true') return undefined
+    const saved = savedAccounts.recall(request, reply)
+    if (saved.length === 0) return undefined
+    const active = await store.providers.listActive(request.zone.id)
+    const accounts = saved
+      .filter(({ origin }) => active.some(provider => provider.originKey === origin))
+      .map(account => choosable(account, service))
+    if (accounts.length === 0) return undefined
+    return accountChooserPage(await pages.chrome(request, reply, { form: true }), { ...shown, accounts })
+  }
+}
+
+function choosable({ userId, username, origin, email }: SavedAccount, service: Service): ChoosableAccount {
+  const isKnownByName = origin === service.name || origin === 'ldap'
+  // UAA: only quotes and braces are encoded; the form encodes the text once more.
+  const loginHint = `%7B%22origin%22:%22${encodeURIComponent(JSON.stringify(origin).slice(1, -1))}%22%7D`
+  return { userId, userName: username, origin, email: isKnownByName ? username : email, loginHint }
+}
+
+/** `/delete_saved_account`: lets the browser forget an account, and leads back to the sign-in page. */
+export function savedAccountEndpoint(
+  app: FastifyInstance,
+  { savedAccounts, urls }: { savedAccounts: SavedAccounts; urls: Urls },
+): void {
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/delete_saved_account',
+    config: { access: { by: 'anyone', because: 'it only takes a cookie away' }, audience: 'page' },
+    handler(request, reply) {
+      const userId = queryForm(request).get('userId') ?? bodyForm(request)?.get('userId')
+      if (userId !== undefined) savedAccounts.forget(reply, userId)
+      return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+    },
+  })
+}

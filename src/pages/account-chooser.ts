@@ -1,0 +1,56 @@
+import { type Html, html } from '../base/html.ts'
+import { alert } from './alert.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import type { Message } from './messages.ts'
+
+/** An account that signed in with this browser before. */
+export interface ChoosableAccount {
+  readonly userId: string
+  readonly userName: string
+  readonly origin: string
+  /** What the way to sign in is found by: the user name where that is known here, else the address. */
+  readonly email: string
+  /** The origin in the form that the sign-in page takes. */
+  readonly loginHint: string
+}
+
+/** What the choice of an account shows. */
+export interface AccountChooserProps {
+  readonly accounts: readonly ChoosableAccount[]
+  /** The application that the person is on the way to. */
+  readonly clientName?: string | undefined
+  readonly message?: Message | undefined
+  /** Where the person is on the way to: a URL of this server. */
+  readonly formRedirectUri?: string | undefined
+}
+
+/** The page of `/login` for a browser that remembers accounts: one form for each of them, and a way to any other. */
+export function accountChooserPage(chrome: Chrome, props: AccountChooserProps): Html {
+  const { accounts, clientName, message, formRedirectUri } = props
+  const texts = chrome.texts.accountChooser
+  const client = clientName !== undefined && html`<strong>${isolated(clientName)}</strong>`
+  const body = html`${client && html`<p class="lead">${chrome.texts.login.continueTo(client)}</p>\n`}${
+    message && alert(message)
+  }<ul class="accounts">
+${accounts.map(account => item(chrome, account, formRedirectUri))}</ul>
+<p class="below"><a href="${chrome.basePath}/login?otherAccountSignIn=true">${texts.another}</a></p>
+`
+  return layout(chrome, { title: texts.title, heading: texts.heading, body })
+}
+
+function item(chrome: Chrome, account: ChoosableAccount, formRedirectUri: string | undefined): Html {
+  const { userId, userName, origin, email, loginHint } = account
+  const texts = chrome.texts.accountChooser
+  const shown = isolated(userName)
+  return html`<li>
+<form id="${userId}" action="${chrome.basePath}/login/idp_discovery" method="post" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', userName)}${hiddenField('login_hint', loginHint)}${
+  formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)
+}
+<button class="account" type="submit"><span>${shown}</span> <small>${texts.origin(isolated(origin))}</small></button>
+</form>
+<a class="remove" href="${chrome.basePath}/delete_saved_account?userId=${encodeURIComponent(userId)}">${texts.remove}<span class="spoken"> ${shown}</span></a>
+</li>
+`
+}

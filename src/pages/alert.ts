@@ -1,0 +1,16 @@
+import { type Html, html } from '../base/html.ts'
+import { plain } from './foreign.ts'
+import type { Message } from './messages.ts'
+
+/** By which a field says that the message belongs to it. */
+export const MESSAGE_ID = 'message'
+
+/** A sentence in front of what the page is about, read out at once when it tells of an error. */
+export function alert({ kind, text }: Message): Html {
+  const sign = kind === 'error' ? html`<path d="M10 5.5v5.5M10 14v.5"/>` : html`<path d="m6 10.5 2.8 2.8L14.2 7.5"/>`
+  return html`<div id="${MESSAGE_ID}" class="alert alert-${kind}" role="${kind === 'error' ? 'alert' : 'status'}">
+<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="9"/>${sign}</svg>
+<p>${plain(text, 1000)}</p>
+</div>
+`
+}

@@ -1,0 +1,299 @@
+// Every word of every page, in each language. Owns the shape that all catalogues have, so that a text that was forgotten
+// does not compile, and the choice between them; refuses to know how a page looks. What is put into a sentence is an
+// argument of its function: each language has it where it belongs. To translate, copy `en.ts` and follow the compiler.
+import type { Html } from '../../base/html.ts'
+import type { Language } from '../../model/language.ts'
+import { scopeMeaning } from '../../model/scope-texts.ts'
+import type { ScopeMeaning } from '../../model/scope-texts.ts'
+import type { Service } from '../../model/service.ts'
+import type { UserAgentWords } from '../../model/user-agent.ts'
+import { de } from './de.ts'
+import { en } from './en.ts'
+import { es } from './es.ts'
+import { fr } from './fr.ts'
+import { ja } from './ja.ts'
+import { zh } from './zh.ts'
+
+/** What a page is called in the window's title and, where it has one of its own, its heading. */
+interface Named {
+  readonly title: string
+  readonly heading: string
+}
+
+/** The words of all pages in one language. */
+export interface Texts {
+  /** Of BCP 47, for `lang` and Content-Language; more precise than what is asked for where the script matters. */
+  readonly tag: string
+  readonly layout: {
+    readonly skip: string
+    readonly signOut: string
+    /** The alternative to a picture that has no text. */
+    readonly banner: string
+  }
+  readonly login: {
+    readonly title: string
+    readonly continueTo: (client: Html) => Html
+    /** The labels of the fields that every zone has unless it says otherwise. */
+    readonly username: string
+    readonly password: string
+    readonly submit: string
+    readonly resetPassword: string
+    readonly or: string
+    readonly noWay: string
+    /** With a link to create an account, which has the words beside it. */
+    readonly newHere: (link: Html) => Html
+    readonly createAccount: string
+  }
+  readonly discovery: {
+    readonly heading: string
+    readonly headingFor: (client: Html) => Html
+    readonly account: string
+    readonly placeholder: string
+    readonly next: string
+    readonly back: string
+    readonly byDefault: string
+    readonly origin: string
+    readonly byOrigin: string
+  }
+  /** By the codes of `/login?error=`, and what is said for any other one. */
+  readonly errors: Readonly<Record<SignInError | 'unknown', string>>
+  /** By the codes of `/login?success=`, and what is said for any other one. */
+  readonly successes: Readonly<Record<SignInSuccess | 'unknown', string>>
+  readonly approval: {
+    readonly title: string
+    readonly heading: (client: Html) => Html
+    readonly choose: (userName: Html) => Html
+    readonly thenReturn: (destination: Html) => Html
+    readonly deny: string
+    readonly allow: string
+    readonly allowedBefore: string
+    readonly declinedBefore: string
+  }
+  /** What an application may do that has the scope, as a line of a list. */
+  readonly scopes: Readonly<Record<ScopeMeaning, string>>
+  readonly accountChoice: Named & {
+    readonly signedInAs: (userName: Html) => Html
+    readonly another: string
+    readonly goOnAs: (userName: Html) => Html
+  }
+  readonly accountChooser: Named & {
+    readonly origin: (origin: Html) => Html
+    readonly another: string
+    readonly remove: string
+  }
+  readonly newPassword: Named & {
+    readonly lead: (email: Html) => Html
+    readonly password: string
+    readonly again: string
+    readonly submit: string
+  }
+  readonly profile: Named & {
+    readonly userName: string
+    readonly email: string
+    readonly applications: string
+    readonly noApplications: string
+    readonly applicationsLead: string
+    readonly update: string
+    readonly revoke: string
+    readonly sure: (client: Html) => Html
+    readonly cancel: string
+    readonly confirm: string
+    readonly sessions: string
+    readonly sessionsLead: string
+    readonly thisSession: string
+    /** Both as from `timeAgo`. */
+    readonly times: (of: { readonly signedIn: Html; readonly lastSeen: Html }) => Html
+    readonly signOut: string
+    /** Read out after `signOut`, to tell the buttons apart. */
+    readonly whichSession: (of: { readonly name: Html; readonly signedIn: Html }) => Html
+    readonly signOutOthers: string
+    /** By the codes of `/profile?error_message_code=`; any other one is answered as on the sign-in page. */
+    readonly errors: Readonly<Record<ProfileError, string>>
+    /** By the codes of `/profile?success_message_code=`. */
+    readonly successes: Readonly<Record<ProfileSuccess, string>>
+  }
+  readonly browsers: UserAgentWords
+  /** Less than a minute ago. */
+  readonly justNow: string
+  readonly formPost: Named & {
+    readonly lead: (client: Html) => Html
+    readonly submit: string
+  }
+  readonly home: {
+    readonly title: string
+    readonly heading: (userName: Html) => Html
+    readonly choose: string
+    readonly empty: string
+    readonly settings: string
+  }
+  readonly passcode: Named & {
+    readonly lead: string
+    readonly copy: string
+    readonly copied: string
+    readonly copiedAloud: string
+    readonly selected: string
+    readonly selectedAloud: string
+    readonly warning: string
+    readonly another: string
+    readonly offer: (site: Html) => Html
+    readonly offerWarning: string
+    readonly get: string
+  }
+  readonly signOut: Named & {
+    readonly signedInAs: (who: { readonly site: Html; readonly userName: Html }) => Html
+    readonly cancel: string
+    readonly submit: string
+  }
+  readonly signedOut: Named & {
+    readonly lead: (site: Html) => Html
+    readonly again: string
+  }
+  readonly error: {
+    /** What happened, by the status. */
+    readonly titles: {
+      readonly unauthorized: string
+      readonly forbidden: string
+      readonly notFound: string
+      readonly tooMany: string
+      readonly unavailable: string
+      readonly fault: string
+      readonly other: string
+      readonly wrong: string
+      readonly notSignedIn: string
+      readonly invalid: string
+      /** After another provider was asked who somebody is. */
+      readonly stranger: string
+    }
+    readonly status: (status: number) => string
+    readonly start: string
+    readonly again: string
+    readonly switchTitle: string
+    readonly switchDescription: (client: string) => string
+    readonly switchAccount: string
+  }
+  /** Descriptions of refusals that a person may well meet; the English ones are those that programs are told. */
+  readonly descriptions: Readonly<Record<KnownDescription, string>>
+  /** The same where something stands in them, such as a name or a number. */
+  readonly descriptionsWith: Readonly<Record<KnownPattern, (what: string) => string>>
+}
+
+/** Why a sign-in came to nothing, as the sign-in page is told. */
+export type SignInError =
+  | 'login_failure'
+  | 'account_locked'
+  | 'account_not_verified'
+  | 'password_expired'
+  | 'account_not_precreated'
+  | 'invalid_login_request'
+  | 'invalid_login_hint'
+  | 'invalid_idp'
+  | 'idp_not_found'
+
+/** What was done before the sign-in page. */
+export type SignInSuccess = 'verify_success' | 'password_reset' | 'invite_accepted' | 'change_email_success'
+
+/** Why nothing came of what was done on the page of the account. */
+export type ProfileError =
+  | 'request.invalid_parameter'
+  | 'session.unknown'
+  | 'email_change.non-uaa-origin'
+  | 'email_change.invalid_code'
+
+/** What was done on the page of the account. */
+export type ProfileSuccess = 'session.signed_out' | 'session.others_signed_out' | 'email_change.success'
+
+/** The descriptions that are translated. */
+export type KnownDescription =
+  | 'forged'
+  | 'notFound'
+  | 'unknownZone'
+  | 'tooManyAttempts'
+  | 'tooManySignIns'
+  | 'databaseUnavailable'
+  | 'fault'
+  | 'badUrl'
+  | 'longUrl'
+  | 'badEncoding'
+  | 'longBody'
+  | 'longRequest'
+  | 'missingClient'
+  | 'nothingToApprove'
+  | 'changedRequest'
+  | 'strangeLogoutTarget'
+  | 'strangeHint'
+  | 'foreignHint'
+  | 'noRedirect'
+  | 'general'
+  | 'ownFault'
+  | 'samlFailed'
+  | 'oauthFailed'
+  | 'malicious'
+  | 'passwordMismatch'
+  | 'passwordSame'
+  | 'lostAttempt'
+  | 'noProvider'
+  | 'misconfigured'
+  | 'notPrecreated'
+  | 'sameEmail'
+
+/** The descriptions that are translated round what stands in them. */
+export type KnownPattern =
+  | 'unknownClient'
+  | 'strangeRedirect'
+  | 'repeatedParameter'
+  | 'passwordShort'
+  | 'passwordLong'
+  | 'passwordUpper'
+  | 'passwordLower'
+  | 'passwordDigit'
+  | 'passwordSpecial'
+  | 'providerSilent'
+  | 'providerUntrusted'
+  | 'providerDeclined'
+  | 'providerFails'
+  | 'providerAsks'
+  | 'providerRefuses'
+
+const CATALOGUES: Readonly<Record<Language, Texts>> = { en, de, fr, es, ja, zh }
+
+/** The catalogue of a language. */
+export const textsIn = (language: Language): Texts => CATALOGUES[language]
+
+/** A plain sentence for a scope that is known everywhere; the scope itself for any other. */
+export function scopeText(texts: Texts, scope: string, service: Service): string {
+  const meaning = scopeMeaning(scope, service)
+  return meaning === undefined ? scope : texts.scopes[meaning]
+}
+
+// `Object.entries` forgets what `Record` says of its keys.
+const NAMES = new Map(
+  Object.entries(en.descriptions).map(([name, description]) => [description, name as KnownDescription]),
+)
+const GAP = '\u0000'
+const PATTERNS = Object.entries(en.descriptionsWith).map(([name, sentence]) => {
+  const [start = '', end = ''] = sentence(GAP).split(GAP)
+  return { name: name as KnownPattern, start, end }
+})
+
+/** An English description in the language of the texts; undefined for one that is known in English only. */
+export function translatedDescription(texts: Texts, description: string): string | undefined {
+  const name = NAMES.get(description)
+  if (name) return texts.descriptions[name]
+  const pattern = PATTERNS.find(({ start, end }) => description.startsWith(start) && description.endsWith(end))
+  if (!pattern) return undefined
+  const what = description.slice(pattern.start.length, description.length - pattern.end.length)
+  return texts.descriptionsWith[pattern.name](what)
+}
+
+const relativeTimes = new Map<string, Intl.RelativeTimeFormat>()
+
+/** How long ago something was, in minutes or hours: a page without script does not know the reader's time zone. */
+export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
+  if (minutes < 1) return justNow
+  let format = relativeTimes.get(tag)
+  if (!format) {
+    format = new Intl.RelativeTimeFormat(tag)
+    relativeTimes.set(tag, format) // one for each catalogue
+  }
+  return minutes < 60 ? format.format(-minutes, 'minute') : format.format(-Math.floor(minutes / 60), 'hour')
+}

@@ -1,0 +1,29 @@
+// What is turned away before any route is looked at, whoever asks.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Urls } from '../model/urls.ts'
+import { PageError, prefersPage } from './answers.ts'
+import { securityHeaders } from './headers.ts'
+
+/** What is told of a path that could mean one thing here and another behind a proxy. */
+export const MALICIOUS = 'The request was rejected because it contained a potentially malicious character.'
+
+/** A hook that refuses TRACE, and in `uaa` a path with a `;`. */
+export function createSuspicion({ behaviour, urls }: { behaviour: Behaviour; urls: Urls }) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    if (request.method === 'TRACE') {
+      // Never a page: an answer to TRACE must not become something that a browser renders (RFC 9110 §9.3.8).
+      return reply
+        .headers(securityHeaders('api', urls.isHttps))
+        .status(405)
+        .header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS')
+        .type('application/json')
+        .send('{"error":"method_not_allowed","error_description":"Request method \'TRACE\' not supported"}')
+    }
+    if (behaviour.plainSemicolons) return undefined
+    const [path = ''] = request.url.split('?', 1)
+    if (!/;|%3b/i.test(path)) return undefined
+    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    throw new PageError(400, MALICIOUS)
+  }
+}

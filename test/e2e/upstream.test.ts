@@ -1,0 +1,128 @@
+// A person with a browser who has an account at another provider, which is another zone of the same process: from the
+// application to our sign-in page, by its link to the other zone, through that one's sign-in and approval, and back.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { launchBrowser } from '../support/browser.ts'
+import { freePort, serve } from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { send } from '../support/visitor.ts'
+
+const application = createServer((_, response) =>
+  response
+    .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+    .end('<!doctype html><html lang="en"><title>Application</title><p>Back at the application'),
+)
+let callback: string
+let browser: Browser
+let server: ServerProcess
+
+before(async () => {
+  application.listen(0, '127.0.0.1')
+  await once(application, 'listening')
+  callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback` // it listens on TCP
+  const port = await freePort()
+  const zone = `http://partner.localhost:${port}`
+  const bootstrap = {
+    clients: [
+      {
+        client_id: 'console',
+        client_secret: 'console-secret',
+        authorized_grant_types: ['authorization_code'],
+        scope: ['openid', 'email'],
+        redirect_uri: [callback],
+        autoapprove: true,
+      },
+    ],
+    default_groups: ['openid', 'email'],
+    identity_providers: [
+      {
+        originKey: 'partner',
+        type: 'oidc1.0',
+        name: 'Partner',
+        config: {
+          discoveryUrl: `${zone}/.well-known/openid-configuration`,
+          relyingPartyId: 'main',
+          relyingPartySecret: 'main-secret',
+          scopes: ['openid', 'email'],
+          attributeMappings: { user_name: 'user_name' },
+          linkText: 'Sign in as a partner',
+        },
+      },
+    ],
+    identity_zones: [
+      {
+        id: 'partner',
+        subdomain: 'partner',
+        name: 'Partner',
+        bootstrap: {
+          default_groups: ['openid', 'email'],
+          clients: [
+            {
+              client_id: 'main',
+              client_secret: 'main-secret',
+              name: 'The main zone',
+              authorized_grant_types: ['authorization_code'],
+              scope: ['openid', 'email'],
+              redirect_uri: [`http://localhost:${port}/login/callback/partner`],
+            },
+          ],
+          users: [{ userName: 'pat', password: 'platypus', emails: [{ value: 'pat@partner.example' }] }],
+        },
+      },
+    ],
+  }
+  server = await serve({ port, config: { database: 'sqlite::memory:', bootstrap } })
+  browser = await launchBrowser()
+})
+after(async () => {
+  await browser.close()
+  await server.stop()
+  application.closeAllConnections()
+  application.close()
+})
+
+describe('a person of another provider', () => {
+  it('signs in there, approves there, and comes back to the application as an account of ours', async () => {
+    const page = await (await browser.newContext()).newPage()
+    page.setDefaultTimeout(10_000)
+    const complaints: string[] = []
+    page.on('console', message => complaints.push(message.text()))
+    page.on('pageerror', error => complaints.push(error.message))
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: 'console',
+      redirect_uri: callback,
+      scope: 'openid email',
+      state: 's1',
+      nonce: 'n1',
+    })
+    await page.goto(`${server.baseUrl}/oauth/authorize?${query.toString()}`)
+    await page.getByRole('link', { name: 'Sign in as a partner' }).click()
+    await page.waitForURL(url => url.hostname === 'partner.localhost' && url.pathname === '/login')
+    await page.getByLabel('Email').fill('pat')
+    await page.getByLabel('Password').fill('platypus')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(url => url.href.startsWith(callback))
+    const answer = new URL(page.url()).searchParams
+    assert.equal(answer.get('state'), 's1')
+    const redeemed = await send(`${server.baseUrl}/oauth/token`, {
+      basic: ['console', 'console-secret'],
+      form: { grant_type: 'authorization_code', code: answer.get('code') ?? '', redirect_uri: callback },
+    })
+    assert.equal(redeemed.status, 200, redeemed.text)
+    const claims = JSON.parse(
+      Buffer.from(String(redeemed.json()['id_token']).split('.')[1] ?? '', 'base64url').toString(),
+    )
+    assert.equal(claims.user_name, 'pat')
+    assert.equal(claims.origin, 'partner')
+    assert.equal(claims.email, 'pat@partner.example')
+    assert.equal(claims.nonce, 'n1')
+    assert.deepEqual(claims.amr, ['pwd', 'ext', 'oauth'])
+    assert.deepEqual(complaints, [])
+  })
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OutboundError } from '../../src/base/outbound.ts'
+import type { Outbound } from '../../src/base/outbound.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createVault } from '../../src/base/secrets.ts'
+import { oidcSource } from '../../src/identity/sources/oidc.ts'
+import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import { sealProviderSecrets } from '../../src/model/provider-secrets.ts'
+import type { Zone } from '../../src/model/zone.ts'
+import { createTestClock } from '../support/clock.ts'
+
+const clock = createTestClock()
+const vault = createVault(Buffer.alloc(32, 7), createRandom())
+const now = clock.now()
+const zone: Zone = {
+  id: 'svc',
+  subdomain: '',
+  name: 'svc',
+  active: true,
+  version: 0,
+  config: {},
+  createdAt: now,
+  updatedAt: now,
+}
+const usual = {
+  authUrl: 'https://corp.example/authorize',
+  tokenUrl: 'https://corp.example/token',
+  tokenKeyUrl: 'https://corp.example/keys',
+  issuer: 'https://corp.example',
+  relyingPartyId: 'me',
+  relyingPartySecret: 'secret',
+}
+const attempt = { redirectUri: 'https://here.example/cb', nonce: 'n', codeVerifier: 'v' }
+
+/** The redirect ability of a provider whose requests all end as `fetch` says. */
+function open(
+  config: Readonly<Record<string, unknown>>,
+  fetch: Outbound['fetch'] = () => Promise.reject(new Error('not asked for')),
+) {
+  const outbound: Outbound = {
+    fetch,
+    getJson: address => fetch(address).then(() => ({ value: {}, headers: new Headers() })),
+  }
+  const provider: IdentityProvider = sealProviderSecrets(
+    {
+      zoneId: 'svc',
+      id: 'p',
+      originKey: 'corp',
+      type: 'oidc1.0',
+      name: 'Corp',
+      active: true,
+      config,
+      version: 0,
+      createdAt: now,
+      updatedAt: now,
+    },
+    vault,
+  )
+  const foreignKeys = { find: () => Promise.resolve(undefined) }
+  return oidcSource({ outbound, foreignKeys, clock, vault }).open(zone, provider, {} as never).redirect // it uses no store
+}
+
+describe('signing in at an OpenID Connect provider', () => {
+  for (const failure of [
+    'timeout',
+    'unreachable',
+    'busy',
+    'too-large',
+    'forbidden',
+    'redirect',
+    'bad-answer',
+  ] as const) {
+    it(`ends without a sign-in when the request ends as ${failure}, and tells it the log only`, async () => {
+      const redirect = open(usual, () => Promise.reject(new OutboundError(failure, 'https://corp.example: why')))
+      assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt), {
+        outcome: 'unavailable',
+        detail: 'https://corp.example: why',
+      })
+    })
+  }
+
+  it('does not hide a fault of our own', async () => {
+    const redirect = open(usual, () => Promise.reject(new TypeError('a bug')))
+    await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt), TypeError)
+  })
+
+  it('does not send a secret that was sealed for another place', async () => {
+    const redirect = open({ ...usual, relyingPartySecret: undefined })
+    assert.ok(redirect)
+    const foreign = sealProviderSecrets(
+      {
+        zoneId: 'z1',
+        id: 'p',
+        originKey: 'corp',
+        type: 'oidc1.0',
+        name: 'Corp',
+        active: true,
+        config: usual,
+        version: 0,
+        createdAt: now,
+        updatedAt: now,
+      },
+      vault,
+    )
+    const outbound: Outbound = {
+      fetch: () => Promise.reject(new Error('sent')),
+      getJson: () => Promise.reject(new Error('sent')),
+    }
+    const source = oidcSource({ outbound, foreignKeys: { find: () => Promise.resolve(undefined) }, clock, vault })
+    const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {} as never).redirect // it uses no store
+    await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt), /unable to authenticate|Unsupported state/i)
+  })
+
+  const unready = [
+    { name: 'no address to send people to', config: { ...usual, authUrl: undefined } },
+    { name: 'no address to redeem codes at', config: { ...usual, tokenUrl: undefined } },
+    { name: 'no name for us', config: { ...usual, relyingPartyId: '' } },
+    { name: 'an address that is none', config: { ...usual, authUrl: 'corp.example' } },
+    { name: 'an address that is a script', config: { ...usual, authUrl: 'javascript:alert(1)' } },
+    {
+      name: 'a discovery document that cannot be had',
+      config: { discoveryUrl: 'https://corp.example/d', relyingPartyId: 'me' },
+    },
+  ]
+  for (const { name, config } of unready) {
+    it(`cannot begin with ${name}`, async () => {
+      const redirect = open(config, () => Promise.reject(new OutboundError('timeout', 'no')))
+      assert.equal(await redirect?.isReady(), false)
+      assert.equal(await redirect?.start({ ...attempt, state: 's', reauthenticate: false }), undefined)
+      assert.equal((await redirect?.finish({ code: 'c' }, attempt))?.outcome, 'unavailable')
+    })
+  }
+
+  for (const responseType of ['id_token', 'code id_token', 'token', 'signed_request', 7]) {
+    it(`is not possible with the response type ${responseType}`, () =>
+      assert.equal(open({ ...usual, responseType }), undefined))
+  }
+  for (const responseType of [undefined, null, 'code']) {
+    it(`is possible with the response type ${String(responseType)}`, () => assert.ok(open({ ...usual, responseType })))
+  }
+})

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const HTML = { accept: 'text/html' }
+const JSON_ONLY = { accept: 'application/json' }
+const MALICIOUS = 'The request was rejected because it contained a potentially malicious character.'
+
+for (const mode of MODES) {
+  describe(`the error pages in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const pages: readonly { path: string; about?: number; code: string; status?: number }[] = [
+      { path: '/error', code: 'error' },
+      { path: '/error404', about: 404, code: 'not_found' },
+      { path: '/error500', about: 500, code: 'server_error' },
+      { path: '/errorAny', code: 'error' },
+      { path: '/error/deep?a=1', code: 'error' },
+      { path: '/saml_error', code: 'saml_error' },
+      { path: '/oauth_error', code: 'oauth_error' },
+      { path: '/invalid_request', about: 403, code: 'invalid_request' },
+      { path: '/rejected', about: 400, code: 'invalid_request', status: mode === 'standard' ? 400 : 200 },
+      { path: '/error429', about: 429, code: 'too_many_requests' },
+    ]
+    for (const { path, about, code, status = 200 } of pages) {
+      it(`has ${path}, as a page for people with any Accept, and touches no session`, async () => {
+        for (const headers of [HTML, {}, { accept: '*/*' }]) {
+          const answer = await server.send(path, { headers })
+          assert.equal(answer.status, status)
+          assert.match(String(answer.headers['content-type']), /^text\/html/)
+          assert.equal(answer.headers['x-frame-options'], 'DENY')
+          assert.equal(answer.text.includes('<h2>Uh oh.</h2>\n<p>Something went amiss.</p>'), mode === 'uaa')
+          assert.equal(answer.text.includes('class="technical"'), about !== undefined)
+          if (about !== undefined)
+            assert.match(answer.text, new RegExp(`Error ${about} · <code><bdi>${code}</bdi></code>`))
+          assert.deepEqual(answer.cookies, {})
+        }
+      })
+
+      it(`has ${path}, as JSON for programs`, async () => {
+        const answer = await server.send(path, { headers: JSON_ONLY })
+        assert.equal(answer.status, status)
+        assert.match(String(answer.headers['content-type']), /^application\/json/)
+        const body = answer.json()
+        const names = path === '/error429' ? ['error'] : ['error', 'error_description']
+        assert.deepEqual(Object.keys(body), names)
+        if (path === '/error429') assert.match(String(body['error']), /Too many attempts/)
+        else assert.equal(body['error'], code)
+      })
+    }
+
+    it('says on /rejected what was wrong', async () => {
+      assert.ok((await server.send('/rejected', { headers: HTML })).text.includes(MALICIOUS))
+    })
+
+    it('shows nothing of the query', async () => {
+      for (const { path } of pages) {
+        const [bare = ''] = path.split('?')
+        const answer = await server.send(bare, { query: { error: 'planted', error_message: '<script>planted' } })
+        assert.doesNotMatch(answer.text, /planted/, path)
+      }
+    })
+
+    it('are there by GET only', async () => {
+      for (const { path } of pages) {
+        const answer = await server.send(path, { form: { a: 'b' }, headers: HTML })
+        if (mode === 'standard') assert.equal(answer.status, 404, path)
+        else assert.equal(answer.headers['location'], 'http://localhost:8080/login', path)
+      }
+    })
+
+    it('have the words that clients look for in uaa on every other error too (P4)', async () => {
+      const answer = await server.send('/oauth/authorize', {
+        query: { client_id: 'nobody', prompt: 'x' },
+        headers: HTML,
+      })
+      const signedOut =
+        mode === 'uaa' ? await server.send('/login', { host: 'nowhere.localhost:8080', headers: HTML }) : answer
+      assert.ok(signedOut.status >= 400)
+      assert.equal(signedOut.text.includes('<h2>Uh oh.</h2>'), mode === 'uaa')
+    })
+  })
+
+  describe(`what is turned away before any route, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    for (const path of ['/', '/login', '/oauth/token', '/error', '/nowhere', '/login;x']) {
+      it(`answers TRACE ${path} with 405, what is allowed, and never with HTML`, async () => {
+        const answer = await server.send(path, { method: 'TRACE', headers: { ...HTML, cookie: 'a=secret' } })
+        assert.equal(answer.status, 405)
+        assert.match(String(answer.headers['allow']), /^GET, HEAD, POST/)
+        assert.match(String(answer.headers['content-type']), /^application\/json/)
+        assert.equal(answer.json()['error'], 'method_not_allowed')
+        assert.doesNotMatch(answer.text, /<|secret/)
+        assert.equal(answer.headers['x-content-type-options'], 'nosniff')
+      })
+    }
+
+    for (const path of ['/login;endpoint=x', '/login%3Bx', '/login%3bx', '/;', '/oauth/token;a=b', '/resources/;x']) {
+      it(`takes a semicolon in ${path} for malicious in uaa, and for a path that nobody serves in standard`, async () => {
+        const page = await server.send(path, { headers: HTML })
+        const program = await server.send(path, { headers: JSON_ONLY })
+        if (mode === 'standard') {
+          assert.equal(page.status, 404)
+          assert.equal(program.status, 404)
+          return
+        }
+        assert.equal(page.status, 400)
+        assert.ok(page.text.includes(MALICIOUS))
+        assert.match(page.text, /<h2>Uh oh\.<\/h2>/)
+        assert.equal(page.headers['x-frame-options'], 'DENY')
+        assert.equal(program.status, 400)
+        assert.deepEqual(program.json(), { error: 'invalid_request', error_description: MALICIOUS })
+      })
+    }
+
+    it('takes a semicolon in a query as it is', async () => {
+      assert.equal((await server.send('/login?a=b;c=d')).status, 200)
+      assert.equal((await server.send('/healthz?;%3b')).status, 200)
+    })
+  })
+}

@@ -1,0 +1,854 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { SignJWT } from 'jose'
+import { digest } from '../../src/base/secrets.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
+import { createTestClock } from '../support/clock.ts'
+import { setCookies, unescaped } from '../support/forms.ts'
+import { MODES } from '../support/oauth.ts'
+import { CORP, createOidcProvider, publicKeyAsSecret, RELYING_PARTY, unsigned } from '../support/oidc-provider.ts'
+import { freePort } from '../support/process.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import type { TokenAnswer, Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const SECRET = 'relying-party secret: 100% & more'
+
+/** The member of the provider's records that a test changes. */
+type Change = Readonly<Record<string, unknown>>
+
+const record = (upstream: Upstream, originKey: string, config: Change = {}) => ({
+  originKey,
+  type: 'oidc1.0',
+  name: originKey,
+  config: {
+    authUrl: `${upstream.url}/authorize?tenant=1`,
+    tokenUrl: `${upstream.url}/token`,
+    tokenKeyUrl: `${upstream.url}/keys`,
+    issuer: upstream.url,
+    relyingPartyId: RELYING_PARTY,
+    relyingPartySecret: SECRET,
+    linkText: 'Corp & Sons',
+    ...config,
+  },
+})
+
+const bootstrapWith = (upstream: Upstream) => ({
+  ...authorizeBootstrap,
+  clients: [
+    ...authorizeBootstrap.clients,
+    {
+      client_id: 'ours',
+      client_secret: 'x',
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid'],
+      redirect_uri: ['https://ours.example/cb'],
+      allowedproviders: ['svc'],
+    },
+  ],
+  identity_providers: [
+    record(upstream, 'corp', { emailDomain: ['corp.example'], userPropagationParameter: 'login_hint' }),
+    record(upstream, 'found', {
+      authUrl: undefined,
+      tokenUrl: undefined,
+      tokenKeyUrl: undefined,
+      issuer: undefined,
+      discoveryUrl: `${upstream.url}/.well-known/openid-configuration`,
+      linkText: 'Found',
+    }),
+    record(upstream, 'body', { clientAuthInBody: true, linkText: 'Body', pkce: false }),
+    record(upstream, 'bare', { relyingPartySecret: undefined, pkce: false, linkText: 'Bare' }),
+    record(upstream, 'more', {
+      scopes: ['openid', 'email'],
+      linkText: 'More',
+      additionalAuthzParameters: { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 },
+    }),
+    record(upstream, 'closed', { addShadowUserOnLogin: false, linkText: 'Closed' }),
+    record(upstream, 'hidden', { showLinkText: false, linkText: 'Hidden' }),
+    record(upstream, 'lost', {
+      authUrl: undefined,
+      discoveryUrl: `${upstream.url}/nowhere`,
+      linkText: 'Lost',
+    }),
+    record(upstream, 'script', { authUrl: 'javascript:alert(1)', linkText: 'Script' }),
+    record(upstream, 'tokens', { responseType: 'id_token', linkText: 'Tokens' }),
+    { ...record(upstream, 'off', { linkText: 'Off' }), active: false },
+    { originKey: 'old', type: 'oauth2.0', name: 'Old', config: { linkText: 'Old' } },
+  ],
+  identity_zones: authorizeBootstrap.identity_zones.map(zone =>
+    zone.id === 'z1'
+      ? { ...zone, bootstrap: { ...zone.bootstrap, identity_providers: [record(upstream, 'corp')] } }
+      : zone,
+  ),
+})
+
+/** The parameters that the browser is sent away with. */
+const sentTo = (answer: TestAnswer): URLSearchParams => {
+  assert.equal(answer.status, 302, answer.text)
+  return answer.location().searchParams
+}
+
+for (const mode of MODES) {
+  describe(`signing in at another provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream) } })
+    })
+    beforeEach(() => {
+      upstream.answer = () => upstream.usual()
+      upstream.requests.length = 0
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    /** Goes away to the provider; the usual answer will fit. */
+    async function leave(browser: Browser, origin = 'corp'): Promise<URLSearchParams> {
+      const sent = sentTo(await browser.send(`/login/external/${origin}`))
+      upstream.nonce = sent.get('nonce') ?? ''
+      return sent
+    }
+
+    const back = (
+      browser: Pick<Browser, 'send'>,
+      query: Readonly<Record<string, string>>,
+      origin = 'corp',
+    ): Promise<TestAnswer> => browser.send(`/login/callback/${origin}`, { query })
+
+    const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+    /** A page that says why, and nobody signed in. */
+    async function assertRefused(browser: Browser, answer: TestAnswer, status: number, words: RegExp): Promise<void> {
+      assert.equal(answer.status, status, answer.text)
+      assert.match(String(answer.headers['content-type']), /^text\/html/)
+      assert.match(unescaped(answer.text), words)
+      assert.match(answer.text, /You were not signed in/)
+      assert.equal(answer.cookies['Current-User'] ?? '', '')
+      assert.equal(await isSignedIn(browser), false)
+    }
+
+    describe('the way there', () => {
+      it('has a link on the sign-in page for each provider that can be used and shows one, in order', async () => {
+        const { text } = await server.send('/login')
+        const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="([^"]*)"><bdi>([^<]*)</g)]
+        assert.deepEqual(
+          links.map(([, url, name]) => [unescaped(name ?? ''), url]),
+          [
+            ['Bare', '/login/external/bare'],
+            ['Body', '/login/external/body'],
+            ['Closed', '/login/external/closed'],
+            ['Corp & Sons', '/login/external/corp'],
+            ['Found', '/login/external/found'],
+            ['More', '/login/external/more'],
+          ],
+        )
+        assert.match(text, /login\.do/)
+      })
+
+      it('shows no link to a client that does not allow it', async () => {
+        const browser = server.browser()
+        await authorize(browser, { ...AUTO_REQUEST, client_id: 'ours', redirect_uri: 'https://ours.example/cb' })
+        const { text } = await browser.send('/login')
+        assert.doesNotMatch(text, /saml-login-link/)
+        assert.equal((await browser.send('/login/external/corp')).location().search, '?error=idp_not_found')
+      })
+
+      it('asks by code, with a state, a nonce and a challenge that nobody can guess', async () => {
+        const answer = await server.browser().send('/login/external/corp')
+        const { origin, pathname, searchParams } = answer.location()
+        assert.equal(origin + pathname, `${upstream.url}/authorize`)
+        const { state, nonce, code_challenge: challenge, ...rest } = Object.fromEntries(searchParams)
+        assert.deepEqual(rest, {
+          tenant: '1',
+          client_id: RELYING_PARTY,
+          response_type: 'code',
+          redirect_uri: 'http://localhost:8080/login/callback/corp',
+          scope: 'openid',
+          code_challenge_method: 'S256',
+        })
+        for (const value of [state, nonce, challenge]) assert.match(value ?? '', /^[\w-]{43}$/)
+        assert.equal(new Set([state, nonce, challenge]).size, 3)
+      })
+
+      it('keeps what it has to know in a cookie for the way back only, which tells nothing', async () => {
+        const cookies = setCookies(await server.browser().send('/login/external/corp'))
+        const name = Object.keys(cookies).find(each => each.startsWith('svc-sign-in-')) ?? ''
+        assert.match(
+          cookies[name] ?? '',
+          /^svc-sign-in-\d=v1\.[\w-]+; Max-Age=600; Path=\/login\/callback; HttpOnly; SameSite=Lax$/,
+        )
+      })
+
+      it('differs each time', async () => {
+        const browser = server.browser()
+        const [first, second] = [await leave(browser), await leave(browser)]
+        for (const name of ['state', 'nonce', 'code_challenge']) assert.notEqual(first.get(name), second.get(name))
+      })
+
+      it('adds what the record adds, but nothing of the protocol’s own', async () => {
+        const sent = await leave(server.browser(), 'more')
+        assert.equal(sent.get('acr_values'), 'high')
+        assert.equal(sent.get('client_id'), RELYING_PARTY)
+        assert.notEqual(sent.get('state'), 'mine')
+        assert.notEqual(sent.get('nonce'), 'mine')
+        assert.equal(sent.has('odd'), false)
+        assert.equal(sent.get('scope'), 'openid email')
+      })
+
+      it('tells the name that is known where the provider wants it', async () => {
+        const query = { username: 'pat@corp.example' }
+        assert.equal(
+          sentTo(await server.browser().send('/login/external/corp', { query })).get('login_hint'),
+          query.username,
+        )
+        assert.equal(sentTo(await server.browser().send('/login/external/found', { query })).get('login_hint'), null)
+      })
+
+      it('leaves PKCE out where the record says so, and never without a secret', async () => {
+        assert.equal((await leave(server.browser(), 'body')).has('code_challenge'), false)
+        assert.equal((await leave(server.browser(), 'bare')).has('code_challenge'), true)
+      })
+
+      it('asks for a new sign-in there when one was demanded here', async () => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
+        assert.equal((await leave(browser)).get('prompt'), mode === 'standard' ? 'login' : null)
+      })
+
+      for (const origin of ['nowhere', 'svc', 'off', 'old', 'lost', 'script', 'tokens', '%00', '..%2F..%2Flogin']) {
+        it(`is none to ${origin}`, async () => {
+          const answer = await server.browser().send(`/login/external/${origin}`)
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=idp_not_found')
+        })
+      }
+
+      it('goes straight to the provider of a hint', async () => {
+        const browser = server.browser()
+        await authorize(browser, { ...AUTO_REQUEST, login_hint: JSON.stringify({ origin: 'corp' }) })
+        assert.match(String((await browser.send('/login')).headers['location']), /\/authorize\?tenant=1&client_id=/)
+        const hinted = await server.browser().send('/login', { query: { login_hint: 'pat@corp.example' } })
+        assert.equal(sentTo(hinted).get('login_hint'), mode === 'standard' ? 'pat@corp.example' : null)
+      })
+
+      it('ends on the sign-in page where the provider of a hint cannot be used', async () => {
+        const answer = await server
+          .browser()
+          .send('/login', { query: { login_hint: JSON.stringify({ origin: 'lost' }) } })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=idp_not_found')
+      })
+    })
+
+    describe('the way back', () => {
+      it('signs in a person of the provider, under a new session, and leads on', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const planted = browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
+        const sent = await leave(browser)
+        upstream.answer = () => upstream.usual({ given_name: 'Pat', amr: ['otp'] })
+        const answer = await back(browser, { code: 'a code', state: sent.get('state') ?? '' })
+        assert.equal(answer.status, 302, answer.text)
+        assert.match(
+          String(answer.headers['location']),
+          /^http:\/\/localhost:8080\/oauth\/authorize\?response_type=code&client_id=auto/,
+        )
+        assert.notEqual(browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID'), planted)
+        assert.equal(
+          [...browser.cookies.keys()].some(name => name.startsWith('svc-sign-in-')),
+          false,
+        )
+        const user = await server.store.users.findByName('svc', 'corp', 'pat')
+        assert.equal(user?.givenName, 'Pat')
+        assert.equal(user.email, 'pat@corp.example')
+        assert.ok(await isSignedIn(browser))
+        const code = (await authorize(browser, AUTO_REQUEST)).location().searchParams.get('code') ?? ''
+        const tokens = (
+          await server.token(
+            { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri },
+            { basic: ['auto', 'auto-secret'] },
+          )
+        ).json<{ id_token: string }>()
+        const claims = JSON.parse(Buffer.from(tokens.id_token.split('.')[1] ?? '', 'base64url').toString())
+        assert.deepEqual(claims.amr, ['otp', 'ext', 'oauth'])
+        assert.equal(claims.origin, 'corp')
+        assert.deepEqual(
+          server.events
+            .slice(-4)
+            .map(({ type }) => type)
+            .filter(type => /Authentication/.test(type))
+            .slice(0, 2),
+          ['IdentityProviderAuthenticationSuccess', 'UserAuthenticationSuccess'],
+        )
+      })
+
+      it('redeems the code from server to server', async () => {
+        const browser = server.browser()
+        const sent = await leave(browser)
+        await back(browser, { code: 'a +&code', state: sent.get('state') ?? '' })
+        const [request, second] = upstream.requests
+        assert.equal(second, undefined)
+        const { code_verifier: verifier, ...form } = Object.fromEntries(request?.form ?? [])
+        assert.deepEqual(form, {
+          grant_type: 'authorization_code',
+          code: 'a +&code',
+          redirect_uri: 'http://localhost:8080/login/callback/corp',
+          client_id: RELYING_PARTY,
+        })
+        assert.equal(digest(verifier ?? ''), sent.get('code_challenge'))
+        const [id, secret] = atob((request?.headers.authorization ?? '').replace('Basic ', ''))
+          .split(':')
+          .map(decodeURIComponent)
+        assert.deepEqual([id, secret], [RELYING_PARTY, SECRET])
+        assert.equal(request?.headers.accept, 'application/json')
+      })
+
+      const authentications = [
+        { origin: 'body', wants: 'in the body', secret: SECRET, header: false, verifier: false },
+        { origin: 'bare', wants: 'not at all, but by PKCE', secret: null, header: false, verifier: true },
+        { origin: 'found', wants: 'by Basic', secret: null, header: true, verifier: true },
+      ]
+      for (const { origin, wants, secret, header, verifier } of authentications) {
+        it(`authenticates at ${origin} ${wants}`, async () => {
+          const browser = server.browser()
+          const sent = await leave(browser, origin)
+          const iss = origin === 'found' ? { iss: upstream.url } : undefined
+          const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '', ...iss }, origin)
+          assert.equal(answer.headers['location'], 'http://localhost:8080/')
+          const [request] = upstream.requests
+          assert.equal(request?.form.get('client_secret') ?? null, secret)
+          assert.equal(request?.headers.authorization !== undefined, header)
+          assert.equal(request?.form.has('code_verifier'), verifier)
+        })
+      }
+
+      it('leads a tab to its own place, and another one, whose session that ended, to the start', async () => {
+        const attempts = (browser: Browser): number =>
+          [...browser.cookies.keys()].filter(name => name.startsWith('svc-sign-in-')).length
+        const away = async (browser: Browser, place: string) => {
+          const query = { form_redirect_uri: `http://localhost:8080${place}` }
+          return sentTo(await browser.send('/login/external/corp', { query }))
+        }
+        // Eight can be under way at once; two that share a place by chance are tried again.
+        for (;;) {
+          const browser = server.browser()
+          const [first, second] = [await away(browser, '/home?tab=1'), await away(browser, '/home?tab=2')]
+          if (attempts(browser) < 2) continue
+          upstream.nonce = first.get('nonce') ?? ''
+          const answer = await back(browser, { code: 'c', state: first.get('state') ?? '' })
+          assert.equal(answer.headers['location'], 'http://localhost:8080/home?tab=1')
+          const other = await back(browser, { code: 'c', state: second.get('state') ?? '' })
+          assert.equal(other.status, 400)
+          assert.match(other.text, /Go to the start page/)
+          return
+        }
+      })
+
+      it('remembers a long way in the session', async () => {
+        const browser = server.browser()
+        const place = `/home?x=${'y'.repeat(3000)}`
+        const query = { form_redirect_uri: `http://localhost:8080${place}` }
+        const sent = sentTo(await browser.send('/login/external/corp', { query }))
+        upstream.nonce = sent.get('nonce') ?? ''
+        for (const value of browser.cookies.values()) assert.ok(value.length < 1500)
+        const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '' })
+        assert.equal(answer.headers['location'], `http://localhost:8080${place}`)
+      })
+
+      it('leads nowhere else', async () => {
+        const browser = server.browser()
+        const query = { form_redirect_uri: 'https://evil.example/' }
+        const sent = sentTo(await browser.send('/login/external/corp', { query }))
+        upstream.nonce = sent.get('nonce') ?? ''
+        const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '' })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/')
+      })
+
+      it('takes a posted answer by asking for it again', async () => {
+        const browser = server.browser()
+        const sent = await leave(browser)
+        const state = sent.get('state') ?? ''
+        const posted = await server.send('/login/callback/corp', { form: { code: 'c', state, magic: 'x' } })
+        assert.equal(posted.status, 303)
+        assert.equal(posted.headers['location'], `http://localhost:8080/login/callback/corp?state=${state}&code=c`)
+        assert.equal((await browser.send(posted.location().pathname + posted.location().search)).status, 302)
+        assert.ok(await isSignedIn(browser))
+      })
+
+      it('takes the issuer beside the code when it is the right one', async () => {
+        const browser = server.browser()
+        const sent = await leave(browser)
+        const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '', iss: upstream.url })
+        assert.equal(answer.status, 302, answer.text)
+      })
+
+      it('makes no account where accounts are made beforehand', async () => {
+        const browser = server.browser()
+        const sent = await leave(browser, 'closed')
+        const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '' }, 'closed')
+        await assertRefused(browser, answer, 403, /The user account must be pre-created/)
+      })
+    })
+
+    describe('a state', () => {
+      const lost = /begun in another browser or too long ago, or it is finished already/
+
+      it('is good once', async () => {
+        const browser = server.browser()
+        const sent = await leave(browser)
+        const query = { code: 'c', state: sent.get('state') ?? '' }
+        const cookies = Object.fromEntries(browser.cookies)
+        assert.equal((await back(browser, query)).status, 302)
+        const again = server.browser()
+        for (const [name, value] of Object.entries(cookies)) again.cookies.set(name, value)
+        await assertRefused(again, await back(again, query), 400, lost)
+        assert.equal(upstream.requests.length, 1)
+      })
+
+      it('is good once when the provider declined, or when two come at the same moment', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        const cookies = Object.fromEntries(browser.cookies)
+        const answers = await Promise.all(
+          [1, 2].map(() => server.send('/login/callback/corp', { query: { code: 'c', state }, cookies })),
+        )
+        assert.deepEqual(
+          answers.map(({ status }) => status).toSorted((a, b) => a - b),
+          [302, 400],
+        )
+        const other = server.browser()
+        const declined = (await leave(other)).get('state') ?? ''
+        const kept = Object.fromEntries(other.cookies)
+        assert.equal((await back(other, { error: 'access_denied', state: declined })).status, 403)
+        const replayed = await server.send('/login/callback/corp', {
+          query: { code: 'c', state: declined },
+          cookies: kept,
+        })
+        assert.equal(replayed.status, 400)
+      })
+
+      it('tells who is signed in meanwhile to go on', async () => {
+        const browser = server.browser()
+        const query = { code: 'c', state: (await leave(browser)).get('state') ?? '' }
+        await back(browser, query)
+        const answer = await back(browser, query)
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, /Go to the start page/)
+      })
+
+      it('lives ten minutes', async () => {
+        const browser = server.browser()
+        const early = (await leave(browser)).get('state') ?? ''
+        clock.advance(599)
+        upstream.nonce = 'other'
+        assert.equal(
+          (await back(browser, { code: 'c', state: early })).status,
+          502,
+          'it is taken, and then the nonce is wrong',
+        )
+        const late = (await leave(browser)).get('state') ?? ''
+        clock.advance(600)
+        await assertRefused(browser, await back(browser, { code: 'c', state: late }), 400, lost)
+      })
+
+      it('dies with its session', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
+        await assertRefused(browser, await back(browser, { code: 'c', state }), 400, lost)
+      })
+
+      it('is of no use in another session of the same browser', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        await browser.signIn('marissa', 'koala')
+        const answer = await back(browser, { code: 'c', state })
+        assert.equal(answer.status, 400)
+        assert.equal(upstream.requests.length, 0)
+      })
+
+      const strangers: readonly {
+        name: string
+        come: (state: string, cookies: Record<string, string>) => Promise<TestAnswer>
+      }[] = [
+        { name: 'another browser', come: state => back(server.browser(), { code: 'c', state }) },
+        {
+          name: 'another browser that has a state of its own',
+          come: async state => {
+            const other = server.browser()
+            await leave(other)
+            return back(other, { code: 'c', state })
+          },
+        },
+        {
+          name: 'another zone',
+          come: (state, cookies) =>
+            server.send('/login/callback/corp', { query: { code: 'c', state }, cookies, host: 'z1.localhost:8080' }),
+        },
+        {
+          name: 'another provider',
+          come: (state, cookies) => server.send('/login/callback/found', { query: { code: 'c', state }, cookies }),
+        },
+        {
+          name: 'a provider that is not there',
+          come: (state, cookies) => server.send('/login/callback/nowhere', { query: { code: 'c', state }, cookies }),
+        },
+        {
+          name: 'a browser without a state',
+          come: (_, cookies) => server.send('/login/callback/corp', { query: { code: 'c' }, cookies }),
+        },
+        {
+          name: 'an empty state',
+          come: (_, cookies) => server.send('/login/callback/corp', { query: { code: 'c', state: '' }, cookies }),
+        },
+        {
+          name: 'a state twice',
+          come: (state, cookies) =>
+            server.send(`/login/callback/corp?code=c&state=${state}&state=${state}`, { cookies }),
+        },
+        {
+          name: 'a code twice',
+          come: (state, cookies) => server.send(`/login/callback/corp?code=c&code=d&state=${state}`, { cookies }),
+        },
+        {
+          name: 'a longer state',
+          come: (state, cookies) =>
+            server.send('/login/callback/corp', { query: { code: 'c', state: `${state}x` }, cookies }),
+        },
+        {
+          name: 'a huge state',
+          come: (state, cookies) =>
+            server.send('/login/callback/corp', { query: { code: 'c', state: state.repeat(200) }, cookies }),
+        },
+        {
+          name: 'a cookie that was altered',
+          come: (state, cookies) =>
+            server.send('/login/callback/corp', {
+              query: { code: 'c', state },
+              cookies: Object.fromEntries(
+                Object.entries(cookies).map(([name, value]) => [
+                  name,
+                  name.includes('sign-in') ? `${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}` : value,
+                ]),
+              ),
+            }),
+        },
+        {
+          name: 'a cookie that is no sealed value',
+          come: (state, cookies) =>
+            server.send('/login/callback/corp', {
+              query: { code: 'c', state },
+              cookies: Object.fromEntries(
+                Object.entries(cookies).map(([name, value]) => [name, name.includes('sign-in') ? '{}' : value]),
+              ),
+            }),
+        },
+      ]
+      for (const { name, come } of strangers) {
+        it(`is refused to ${name}, and stays good for its own`, async () => {
+          const browser = server.browser()
+          const sent = await leave(browser)
+          const state = sent.get('state') ?? ''
+          const answer = await come(state, Object.fromEntries(browser.cookies))
+          assert.equal(answer.status, 400, answer.text)
+          assert.match(String(answer.headers['content-type']), /^text\/html/)
+          assert.equal(answer.cookies['svc-session'] ?? answer.cookies['JSESSIONID'], undefined)
+          assert.equal(upstream.requests.length, 0, 'the provider is not even asked')
+          upstream.nonce = sent.get('nonce') ?? ''
+          assert.equal((await back(browser, { code: 'c', state })).status, 302)
+        })
+      }
+    })
+
+    describe('what the provider says', () => {
+      const declined: readonly [error: string, status: number, words: RegExp, code?: string][] = [
+        ['access_denied', 403, /The sign-in at Corp & Sons was cancelled or refused/, 'access_denied'],
+        ['temporarily_unavailable', 502, /has a problem at the moment/, 'temporarily_unavailable'],
+        ['login_required', 403, /wants to ask you something first/, 'login_required'],
+        ['invalid_scope', 502, /refused to sign you in\. Please tell your administrator/, 'invalid_scope'],
+        ['', 502, /refused to sign you in/],
+        ['<script>alert(1)</script>', 502, /refused to sign you in/],
+        ['Call 555-1234', 502, /refused to sign you in/],
+      ]
+      for (const [error, status, words, code] of declined) {
+        it(`is told in plain words: ${error || 'an empty error'}`, async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          const answer = await back(browser, { error, error_description: '<b>evil</b> text', state })
+          await assertRefused(browser, answer, status, words)
+          assert.doesNotMatch(answer.text, /evil|<script|555/)
+          if (code !== undefined) assert.ok(answer.text.includes(code))
+          assert.equal(upstream.requests.length, 0)
+        })
+      }
+
+      it('is no success when there is an error beside the code', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        await assertRefused(
+          browser,
+          await back(browser, { code: 'c', error: 'access_denied', state }),
+          403,
+          /cancelled/,
+        )
+      })
+
+      const untrusted = /What Corp & Sons said about you could not be verified/
+      const answers: readonly { name: string; query: Record<string, string> }[] = [
+        { name: 'no code', query: {} },
+        { name: 'another issuer (RFC 9207)', query: { code: 'c', iss: CORP } },
+        { name: 'an empty issuer', query: { code: 'c', iss: '' } },
+        { name: 'an error of another issuer', query: { error: 'access_denied', iss: CORP } },
+      ]
+      for (const { name, query } of answers) {
+        it(`is not believed with ${name}`, async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          await assertRefused(browser, await back(browser, { ...query, state }), 502, untrusted)
+          assert.equal(upstream.requests.length, 0)
+        })
+      }
+
+      it('is not believed without an issuer where it promised one', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser, 'found')).get('state') ?? ''
+        await assertRefused(browser, await back(browser, { code: 'c', state }, 'found'), 502, /What Found said/)
+      })
+
+      const hash = digest('upstream-access')
+      const half = Buffer.from(hash, 'base64url').subarray(0, 16).toString('base64url')
+      const lies: readonly { name: string; tell: () => Promise<TokenAnswer>; words?: RegExp }[] = [
+        { name: 'another nonce', tell: () => upstream.usual({ nonce: 'x'.repeat(43) }) },
+        { name: 'no nonce', tell: () => upstream.usual({ nonce: undefined }) },
+        { name: 'a list of nonces', tell: () => upstream.usual({ nonce: [upstream.nonce] }) },
+        { name: 'another audience', tell: () => upstream.usual({ aud: 'somebody-else' }) },
+        { name: 'no audience', tell: () => upstream.usual({ aud: undefined }) },
+        { name: 'several audiences and no party', tell: () => upstream.usual({ aud: [RELYING_PARTY, 'other'] }) },
+        { name: 'another party', tell: () => upstream.usual({ azp: 'other' }) },
+        { name: 'another issuer', tell: () => upstream.usual({ iss: CORP }) },
+        { name: 'no issuer', tell: () => upstream.usual({ iss: undefined }) },
+        { name: 'an end that is past', tell: () => upstream.usual({ exp: 1 }) },
+        { name: 'no end', tell: () => upstream.usual({ exp: undefined }) },
+        { name: 'a beginning that has not come', tell: () => upstream.usual({ nbf: 9e9 }) },
+        { name: 'another access token’s hash', tell: () => upstream.usual({ at_hash: half.replace(/^./, '_') }) },
+        { name: 'the whole hash', tell: () => upstream.usual({ at_hash: hash }) },
+        { name: 'an unknown key id', tell: () => upstream.usual({}, { kid: 'corp-2' }) },
+        {
+          name: 'a key of its own in the header',
+          tell: async () => {
+            const other = await createOidcProvider(clock)
+            const claims = { iss: upstream.url, nonce: upstream.nonce }
+            return { body: { id_token: await other.token(claims, { jwk: other.jwk }) } }
+          },
+        },
+        {
+          name: 'no signature',
+          tell: async () => ({
+            body: {
+              id_token: unsigned(
+                { alg: 'none' },
+                { iss: upstream.url, aud: RELYING_PARTY, sub: 'pat', exp: 9e9, nonce: upstream.nonce },
+              ),
+            },
+          }),
+        },
+        {
+          name: 'its public key as a secret',
+          tell: async () => ({
+            body: {
+              id_token: await new SignJWT({
+                iss: upstream.url,
+                aud: RELYING_PARTY,
+                sub: 'pat',
+                exp: 9e9,
+                nonce: upstream.nonce,
+              })
+                .setProtectedHeader({ alg: 'HS256', kid: 'corp-1' })
+                .sign(publicKeyAsSecret(upstream)),
+            },
+          }),
+        },
+        { name: 'no ID token', tell: async () => ({ body: { access_token: 'x' } }) },
+        { name: 'a number for an ID token', tell: async () => ({ body: { id_token: 7 } }) },
+        { name: 'a text that is no token', tell: async () => ({ body: { id_token: 'a.b.c' } }) },
+        {
+          name: 'a refusal of the code',
+          tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>x</b>' } }),
+        },
+        { name: 'a refusal of the client', tell: async () => ({ status: 401, body: 'no' }) },
+        {
+          name: 'success with another status',
+          tell: async () => ({ ...(await upstream.usual()), status: 201 }),
+        },
+      ]
+      for (const { name, tell } of lies) {
+        it(`is not believed with ${name}`, async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          upstream.answer = tell
+          const before = server.events.length
+          await assertRefused(browser, await back(browser, { code: 'c', state }), 502, untrusted)
+          assert.deepEqual(
+            server.events.slice(before).map(({ type }) => type),
+            ['IdentityProviderAuthenticationFailure'],
+          )
+        })
+      }
+
+      const faults: readonly { name: string; tell: () => Promise<TokenAnswer> }[] = [
+        { name: 'breaks', tell: async () => ({ status: 503, body: {} }) },
+        { name: 'says no JSON', tell: async () => ({ body: '<html>' }) },
+        { name: 'says a list', tell: async () => ({ body: [] }) },
+        { name: 'says too much', tell: async () => ({ body: { id_token: 'x'.repeat(100_000) } }) },
+        { name: 'hangs up', tell: async () => response => void response.destroy() },
+        {
+          name: 'hangs up in the middle',
+          tell: async () => response =>
+            void response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy()),
+        },
+        {
+          name: 'leads elsewhere',
+          tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
+        },
+      ]
+      for (const { name, tell } of faults) {
+        it(`is waited for once when it ${name}`, async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          upstream.answer = tell
+          await assertRefused(
+            browser,
+            await back(browser, { code: 'c', state }),
+            502,
+            /Corp & Sons did not answer as it should/,
+          )
+          assert.equal(upstream.requests.length, 1)
+        })
+      }
+
+      it('must be a name that can be one', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        upstream.answer = () => upstream.usual({ sub: 7 })
+        await assertRefused(
+          browser,
+          await back(browser, { code: 'c', state }),
+          403,
+          /Unable to map claim to a username/,
+        )
+      })
+
+      const truths: readonly { name: string; claims: Change }[] = [
+        { name: 'the hash of the access token', claims: { at_hash: half } },
+        {
+          name: 'itself among several audiences, as the party',
+          claims: { aud: ['other', RELYING_PARTY], azp: RELYING_PARTY },
+        },
+      ]
+      for (const { name, claims } of truths) {
+        it(`is believed with ${name}`, async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          upstream.answer = () => upstream.usual(claims)
+          assert.equal((await back(browser, { code: 'c', state })).status, 302)
+        })
+      }
+    })
+
+    it('ends with the provider: one that was switched off takes nobody back', async () => {
+      const browser = server.browser()
+      const state = (await leave(browser, 'body')).get('state') ?? ''
+      const provider = await server.store.providers.findByOrigin('svc', 'body')
+      assert.ok(provider)
+      await server.store.providers.update('svc', { ...provider, active: false })
+      await assertRefused(browser, await back(browser, { code: 'c', state }, 'body'), 404, /not available here/)
+      assert.equal(upstream.requests.length, 0)
+      await server.store.providers.update('svc', provider)
+    })
+
+    it('keeps the secret sealed in the database', async () => {
+      const provider = await server.store.providers.findByOrigin('svc', 'corp')
+      assert.match(String(provider?.config['relyingPartySecret']), /^v1\./)
+    })
+  })
+
+  describe(`a zone of this server as the provider of another, in ${mode}`, () => {
+    let server: TestServer
+    let port: number
+    before(async () => {
+      port = await freePort()
+      const base = `http://localhost:${port}`
+      const upstream = `http://z1.localhost:${port}`
+      const z1 = {
+        client_id: 'main-zone',
+        client_secret: 'main-zone-secret',
+        authorized_grant_types: ['authorization_code'],
+        scope: ['openid', 'profile', 'email'],
+        redirect_uri: [`${base}/login/callback/z1`],
+        autoapprove: true,
+      }
+      const bootstrap = {
+        ...authorizeBootstrap,
+        identity_providers: [
+          {
+            originKey: 'z1',
+            type: 'oidc1.0',
+            name: 'Zone one',
+            config: {
+              discoveryUrl: `${upstream}/.well-known/openid-configuration`,
+              relyingPartyId: z1.client_id,
+              relyingPartySecret: z1.client_secret,
+              scopes: ['openid', 'profile', 'email'],
+              attributeMappings: { user_name: 'user_name' },
+              linkText: 'Zone one',
+            },
+          },
+        ],
+        identity_zones: authorizeBootstrap.identity_zones.map(zone =>
+          zone.id === 'z1'
+            ? {
+                ...zone,
+                config: { userConfig: { defaultGroups: ['openid', 'profile', 'email'] } },
+                bootstrap: { ...zone.bootstrap, clients: [z1] },
+              }
+            : zone,
+        ),
+      }
+      server = await startServer({ mode, config: { base_url: base, bootstrap } })
+      await server.app.http.listen({ host: '127.0.0.1', port })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('signs its people in: application, sign-in page, zone, and back to the application', async () => {
+      const [browser, atZone] = [server.browser(), server.browser(`z1.localhost:${port}`)]
+      await authorize(browser, AUTO_REQUEST)
+      const page = await browser.send('/login')
+      const href = unescaped(/<a class="saml-login-link[^"]*" href="([^"]*)"/.exec(page.text)?.[1] ?? '')
+      const away = (await browser.send(href)).location()
+      assert.equal(away.host, `z1.localhost:${port}`)
+      const asked = await atZone.send(away.pathname + away.search)
+      assert.equal(asked.location().pathname, '/login')
+      const signedIn = await atZone.signIn('marissa', 'z1-koala')
+      const answered = (await atZone.send(signedIn.location().pathname + signedIn.location().search)).location()
+      assert.equal(answered.host, `localhost:${port}`)
+      assert.equal(answered.searchParams.has('iss'), mode === 'standard')
+      const returned = await browser.send(answered.pathname + answered.search)
+      assert.equal(returned.status, 302, returned.text)
+      const { pathname, search } = returned.location()
+      const code = (await browser.send(pathname + search)).location()
+      assert.equal(code.origin, 'https://auto.example')
+      assert.ok(code.searchParams.get('code'))
+      const user = await server.store.users.findByName('svc', 'z1', 'marissa')
+      assert.equal(user?.email, 'm@z1.example')
+      assert.equal((await server.store.users.findByName('svc', 'svc', 'marissa'))?.email, 'marissa@example.org')
+    })
+  })
+}

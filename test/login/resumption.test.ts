@@ -1,0 +1,347 @@
+// What becomes of a sign-in or an approval whose ground shifted meanwhile: records that went, other tabs, second posts, the
+// back button, cookies from elsewhere.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { digest } from '../../src/base/secrets.ts'
+import {
+  APP_REQUEST,
+  AUTO_REQUEST,
+  Z1_HOST,
+  authorize,
+  authorizeBootstrap,
+  responseOf,
+  signedIn,
+} from '../support/authorize.ts'
+import { checkboxes, hiddenFields, setCookies } from '../support/forms.ts'
+import { MODES, changeClient, changeUser, clientNamed, exchange, userNamed } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const LOGIN = 'http://localhost:8080/login'
+const KOALA = { username: 'marissa', password: 'koala' }
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+  const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
+
+  describe(`going on in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const follow = (browser: Browser, answer: TestAnswer): Promise<TestAnswer> =>
+      browser.send(answer.location().pathname + answer.location().search)
+    /** The fields of the sign-in page of somebody on the way to the client. */
+    async function asked(browser: Browser, request: Readonly<Record<string, string>> = AUTO_REQUEST) {
+      assert.equal((await authorize(browser, request)).location().href, LOGIN)
+      return hiddenFields((await browser.send('/login')).text)
+    }
+    /** The whole form of an approval page, everything ticked. */
+    const allowed = (page: TestAnswer): Record<string, string> => ({
+      ...hiddenFields(page.text),
+      ...Object.fromEntries(checkboxes(page.text).map(({ name, value }) => [name, value])),
+      user_oauth_approval: 'true',
+    })
+    /** Somebody who looks at the approval page, and its form. */
+    async function approving(): Promise<{ browser: Browser; form: Record<string, string> }> {
+      const browser = await signedIn(server)
+      const { id } = await userNamed(server, 'marissa')
+      await server.store.approvals.deleteOfClient('svc', id, 'app')
+      const page = await authorize(browser, APP_REQUEST)
+      assert.ok(checkboxes(page.text).length > 0)
+      return { browser, form: allowed(page) }
+    }
+    const isCode = (answer: TestAnswer): boolean => answer.location().searchParams.has('code')
+
+    describe('with a request that was saved', () => {
+      it('tells of a client that is gone by then, and leads nowhere', async () => {
+        const browser = server.browser()
+        await asked(browser)
+        // The record of a request for a client that there is none of, as it is after the client was deleted.
+        const row = digest(browser.cookies.get(cookie) ?? '')
+        const saved = (await server.store.sessions.find('svc', row))?.savedRequest ?? ''
+        await server.store.sessions.update('svc', row, {
+          savedRequest: saved.replace('client_id=auto', 'client_id=gone'),
+        })
+        const page = await browser.send('/login')
+        assert.equal(page.status, 200)
+        const signed = await browser.send('/login.do', { form: { ...KOALA, ...hiddenFields(page.text) } })
+        const answer = await follow(browser, signed)
+        assert.equal(answer.status, isStandard ? 400 : 401)
+        assert.equal(answer.headers['location'], undefined)
+        assert.equal((await browser.send('/home')).status, 200, 'the person is signed in all the same')
+      })
+
+      it('tells of a redirect URI that was taken from the client, and never follows it', async () => {
+        const { redirectUris } = await clientNamed(server, 'auto')
+        const browser = server.browser()
+        const fields = await asked(browser)
+        await changeClient(server, 'auto', { redirectUris: ['https://auto.example/new'] })
+        const signed = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
+        const answer = await follow(browser, signed)
+        assert.equal(answer.status, 400)
+        assert.equal(answer.headers['location'], undefined)
+        await changeClient(server, 'auto', { redirectUris })
+        assert.ok(isCode(await follow(browser, signed)))
+      })
+
+      it('does not sign in a user who was disabled meanwhile, and goes on with whoever can', async () => {
+        const browser = server.browser()
+        const fields = await asked(browser)
+        await changeUser(server, 'marissa', { active: false })
+        const refused = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
+        assert.equal(refused.location().href, `${LOGIN}?error=login_failure`)
+        await changeUser(server, 'marissa', { active: true })
+        const joel = await browser.signIn('joel', 'wombat')
+        assert.equal(joel.location().pathname, '/oauth/authorize')
+      })
+
+      it('asks once more when the user is disabled between sign-in and request', async () => {
+        const browser = server.browser()
+        const signed = await browser.send('/login.do', { form: { ...KOALA, ...(await asked(browser)) } })
+        await changeUser(server, 'marissa', { active: false })
+        assert.equal((await follow(browser, signed)).location().href, LOGIN)
+        await changeUser(server, 'marissa', { active: true })
+        assert.equal((await browser.send('/home')).location().href, LOGIN, 'the session does not come back')
+      })
+
+      it('ends a session whose user is gone', async () => {
+        const browser = await signedIn(server)
+        const row = digest(browser.cookies.get(cookie) ?? '')
+        const session = await server.store.sessions.find('svc', row)
+        assert.ok(session?.signIn)
+        const signIn = { ...session.signIn, userId: 'gone' }
+        await server.store.sessions.replace('svc', row, { ...session, signIn })
+        assert.equal((await authorize(browser, AUTO_REQUEST)).location().href, LOGIN)
+        assert.equal((await server.store.sessions.find('svc', row))?.signIn, undefined)
+      })
+
+      it('finds no page when the zone was disabled, and goes on when it is back', async () => {
+        const browser = server.browser(Z1_HOST)
+        await authorize(browser, AUTO_REQUEST)
+        const fields = hiddenFields((await browser.send('/login')).text)
+        const form = { username: 'marissa', password: 'z1-koala', ...fields }
+        const zone = await server.store.zones.find('z1')
+        assert.ok(zone)
+        await server.store.zones.update({ ...zone, active: false })
+        for (const path of ['/login', '/home', '/profile', '/logout.do', '/delete_saved_account']) {
+          assert.equal((await browser.send(path)).status, 404, path)
+        }
+        const posted = await browser.send('/login.do', { form })
+        assert.equal(posted.status, 404)
+        assert.deepEqual(setCookies(posted), {})
+        await server.store.zones.update({ ...zone, active: true })
+        const signed = await browser.send('/login.do', { form })
+        assert.equal(signed.location().origin, 'http://z1.localhost:8080')
+        assert.ok(isCode(await follow(browser, signed)))
+      })
+    })
+
+    describe('with an approval page that stayed open', () => {
+      it('never redirects to a URI that was taken from the client', async () => {
+        const { redirectUris } = await clientNamed(server, 'app')
+        const { browser, form } = await approving()
+        await changeClient(server, 'app', { redirectUris: ['https://app.example/new'] })
+        const answer = await browser.send('/oauth/authorize', { form })
+        await changeClient(server, 'app', { redirectUris })
+        assert.equal(answer.status, 400)
+        assert.equal(answer.headers['location'], undefined)
+      })
+
+      it('gives nothing that was taken from the client', async () => {
+        const { scope } = await clientNamed(server, 'app')
+        const { browser, form } = await approving()
+        await changeClient(server, 'app', { scope: ['profile'] })
+        const answer = await browser.send('/oauth/authorize', { form })
+        await changeClient(server, 'app', { scope })
+        assert.equal(responseOf(answer).query['code'], undefined)
+        assert.match(answer.location().href, /[?&#]error=invalid_scope/)
+      })
+
+      it('gives nothing to a user who was disabled, and stores nothing', async () => {
+        const { browser, form } = await approving()
+        const events = server.events.length
+        await changeUser(server, 'marissa', { active: false })
+        // The old session ended, and with it the right to answer.
+        const answer = await browser.send('/oauth/authorize', { form })
+        await changeUser(server, 'marissa', { active: true })
+        assert.equal(answer.location().href, LOGIN)
+        assert.equal(server.events.length, events)
+      })
+
+      it('takes the answer once: the back button and a second post give no second code', async () => {
+        const { browser, form } = await approving()
+        const first = await browser.send('/oauth/authorize', { form })
+        assert.ok(isCode(first))
+        const again = await browser.send('/oauth/authorize', { form })
+        assert.equal(again.status, 400)
+        assert.match(again.text, /Cannot approve uninitialized authorization request/)
+        const code = responseOf(first).query['code'] ?? ''
+        const uri = { redirect_uri: APP_REQUEST.redirect_uri }
+        assert.equal((await exchange(server, code, uri, ['app', 'app-secret'])).status, 200)
+      })
+
+      it('takes the answer of the newest tab only, and says so to the older one', async () => {
+        const { browser, form: older } = await approving()
+        const page = await authorize(browser, { ...APP_REQUEST, state: 'newer' })
+        const newer = allowed(page)
+        const refused = await browser.send('/oauth/authorize', { form: older })
+        assert.equal(refused.status, 400)
+        assert.match(refused.text, /Changes were detected/)
+        assert.equal(responseOf(await browser.send('/oauth/authorize', { form: newer })).query['state'], 'newer')
+      })
+
+      it('does not take the answer of another session', async () => {
+        const { form } = await approving()
+        const joel = await signedIn(server, 'joel', 'wombat')
+        const foreign = await joel.send('/oauth/authorize', { form })
+        assert.equal(foreign.status, 403)
+        const own = await joel.send('/oauth/authorize', { form: { ...form, 'X-Svc-Csrf': joel.csrf } })
+        assert.equal(own.status, 400)
+        assert.match(own.text, /Cannot approve uninitialized authorization request/)
+      })
+    })
+
+    describe('when the sign-in form is posted', () => {
+      it('twice at the same instant, both lead on, each with a session that works', async () => {
+        const browser = server.browser()
+        const form = { ...KOALA, ...(await asked(browser)) }
+        const cookies = Object.fromEntries(browser.cookies)
+        const answers = await Promise.all([1, 2].map(() => server.send('/login.do', { form, cookies })))
+        for (const answer of answers) {
+          assert.equal(answer.location().pathname, '/oauth/authorize')
+          const own = { [cookie]: answer.cookies[cookie] ?? '' }
+          const home = await server.send('/home', { cookies: own })
+          assert.equal(home.status, 200)
+        }
+        assert.notEqual(answers[0]?.cookies[cookie], answers[1]?.cookies[cookie])
+      })
+
+      it('a second time by the back button, it is refused and the session stays', async () => {
+        const browser = server.browser()
+        const form = { ...KOALA, ...(await asked(browser)) }
+        assert.equal((await browser.send('/login.do', { form })).status, 302)
+        const id = browser.cookies.get(cookie)
+        const again = await browser.send('/login.do', { form })
+        assert.equal(again.status, 403)
+        assert.equal(browser.cookies.get(cookie), id)
+        assert.equal((await browser.send('/home')).status, 200)
+      })
+
+      it('with the anti-forgery value of another browser, it is refused', async () => {
+        const other = server.browser()
+        const fields = hiddenFields((await other.send('/login')).text)
+        const browser = server.browser()
+        await browser.send('/login')
+        const answer = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
+        assert.equal(answer.location().href, `${LOGIN}?error=invalid_login_request`)
+        assert.equal((await browser.send('/home')).status, 302)
+      })
+
+      it('after the page was left open for longer than its anti-forgery value lives, it is refused', async () => {
+        const browser = server.browser()
+        const form = { ...KOALA, ...(await asked(browser)) }
+        browser.cookies.clear() // as a browser does when they expire
+        const answer = await browser.send('/login.do', { form })
+        assert.equal(answer.location().href, `${LOGIN}?error=invalid_login_request`)
+      })
+    })
+
+    describe('with cookies from elsewhere', () => {
+      const send = (header: string): Promise<TestAnswer> => server.send('/home', { headers: { cookie: header } })
+
+      it('knows nobody by a session of another zone, and leaves that session alone', async () => {
+        const there = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
+        const id = there.cookies.get(cookie) ?? ''
+        assert.equal((await send(`${cookie}=${id}`)).status, 302)
+        const out = await server.send('/logout.do', { cookies: { [cookie]: id } })
+        assert.ok(out.status < 400)
+        assert.equal((await there.send('/home')).status, 200)
+      })
+
+      it('takes the first of several sessions, as the browser sorts them, and no other', async () => {
+        const id = (await signedIn(server)).cookies.get(cookie) ?? ''
+        const foreign = 'x'.repeat(43)
+        assert.equal((await send(`${cookie}=${id}; ${cookie}=${foreign}`)).status, 200)
+        assert.equal((await send(`${cookie}=${foreign}; ${cookie}=${id}`)).status, 302)
+      })
+
+      it('takes a session by its own name only', async () => {
+        const id = (await signedIn(server)).cookies.get(cookie) ?? ''
+        for (const name of ['svc-session', 'JSESSIONID', '__Host-svc-session', 'session', 'X-svc-session']) {
+          assert.equal((await send(`${name}=${id}`)).status, name === cookie ? 200 : 302, name)
+        }
+      })
+
+      it('reads on when other cookies make no sense', async () => {
+        const id = (await signedIn(server)).cookies.get(cookie) ?? ''
+        for (const junk of ['a', '=', ';;', 'a=%', 'Saved-Account-=%7B', '__proto__=x', `b=${'x'.repeat(4000)}`]) {
+          assert.equal((await send(`${junk}; ${cookie}=${id}; ${junk}`)).status, 200, junk)
+        }
+      })
+    })
+
+    describe('at a sign-out', () => {
+      it('of a session that is gone, the cookies go all the same', async () => {
+        for (const lose of [
+          (browser: Browser) => server.store.sessions.delete('svc', digest(browser.cookies.get(cookie) ?? '')),
+          () => Promise.resolve(server.clock.advance(1801)),
+        ]) {
+          const browser = await signedIn(server)
+          await lose(browser)
+          const answer = await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
+          assert.equal(answer.location().href, LOGIN)
+          assert.match(setCookies(answer)[cookie] ?? '', /Max-Age=0/)
+          assert.match(setCookies(answer)['Current-User'] ?? '', /Max-Age=0/)
+          assert.equal((await browser.send('/logout.do')).status < 400, true, 'a second time too')
+        }
+      })
+
+      it('in one of two tabs, the form of the other asks to sign in, and goes on from there', async () => {
+        const { browser, form } = await approving()
+        await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
+        const late = await browser.send('/oauth/authorize', { form })
+        assert.equal(late.location().href, `${LOGIN}?error=invalid_login_request`, 'its cookie went with the session')
+        await browser.send('/login')
+        const later = await browser.send('/oauth/authorize', { form: { ...form, 'X-Svc-Csrf': browser.csrf } })
+        assert.equal(later.location().href, LOGIN)
+        assert.equal((await browser.signIn('marissa', 'koala')).location().pathname, '/oauth/authorize')
+      })
+    })
+
+    describe('with addresses of eight kilobytes', () => {
+      const huge = 'x'.repeat(7800)
+
+      it('comes back to the very request', async () => {
+        const browser = server.browser()
+        const fields = await asked(browser, { ...AUTO_REQUEST, state: huge })
+        const signed = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
+        assert.equal(responseOf(await follow(browser, signed)).query['state'], huge)
+      })
+
+      it('comes back to one that is half made of escapes', async () => {
+        const browser = server.browser()
+        const state = '%&=+ü"<'.repeat(200)
+        const fields = await asked(browser, { ...AUTO_REQUEST, state })
+        const signed = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
+        assert.equal(responseOf(await follow(browser, signed)).query['state'], state)
+      })
+
+      for (const path of ['/login', '/home', '/profile', '/logout.do', '/delete_saved_account', '/nowhere']) {
+        it(`answers ${path} as ever`, async () => {
+          const name = path === '/delete_saved_account' ? 'userId' : 'error'
+          for (const browser of [server.browser(), await signedIn(server)]) {
+            const answer = await browser.send(path, { query: { [name]: huge, username: huge, login_hint: huge } })
+            assert.ok(answer.status < 500, `${answer.status}`)
+            assert.ok(String(answer.headers['location'] ?? '').length < 200)
+          }
+        })
+      }
+    })
+  })
+}

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { APP_REQUEST, authorize, authorizeBootstrap, signedIn } from '../support/authorize.ts'
+import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
+import { MODES, changeUser, userNamed } from '../support/oauth.ts'
+import type { Browser, ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const LOGIN = 'http://localhost:8080/login'
+const zone_config = { accountChooserEnabled: true }
+
+/** A cookie as it is written for an account. */
+function cookieFor(account: Readonly<Record<string, unknown>>, id = String(account['userId'])): [string, string] {
+  return [`Saved-Account-${id}`, encodeURIComponent(JSON.stringify(account))]
+}
+
+const account = (given: Readonly<Record<string, unknown>> = {}) => ({
+  userId: 'u1',
+  username: 'marissa',
+  origin: 'svc',
+  email: 'marissa@example.org',
+  ...given,
+})
+
+/** The user names on the page that asks for an account; undefined for any other page. */
+const choices = (page: string): readonly string[] | undefined =>
+  page.includes('<ul class="accounts">')
+    ? [...page.matchAll(/class="account" type="submit"><span><bdi>([^<]*)<\/bdi>/g)].map(([, name = '']) =>
+        unescaped(name),
+      )
+    : undefined
+
+async function withServer(options: ServerOptions, test: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startServer(options)
+  try {
+    await test(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
+}
+
+for (const mode of MODES) {
+  describe(`saved accounts in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap, zone_config } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const openWith = (cookies: Iterable<readonly [string, string]>, query = {}): Promise<TestAnswer> =>
+      server.send('/login', { cookies: Object.fromEntries(cookies), query })
+
+    it('are written at each sign-in, for a year, for the pages of signing in', async () => {
+      const browser = server.browser()
+      const answer = await browser.signIn('marissa', 'koala')
+      const { id: userId } = await userNamed(server, 'marissa')
+      const value = { userId, username: 'marissa', origin: 'svc', email: 'marissa@example.org' }
+      assert.equal(
+        setCookies(answer)[`Saved-Account-${userId}`],
+        `Saved-Account-${userId}=${encodeURIComponent(JSON.stringify(value))}; Max-Age=31536000; Path=/login; HttpOnly; SameSite=Lax`,
+      )
+    })
+
+    it('are not written when the sign-in fails', async () => {
+      const answer = await server.browser().signIn('marissa', 'wrong')
+      assert.deepEqual(
+        Object.keys(setCookies(answer)).filter(name => name.startsWith('Saved-')),
+        [],
+      )
+    })
+
+    it('are not written for names that are too long for a cookie', async () => {
+      const { userName } = await userNamed(server, 'joel')
+      await changeUser(server, 'joel', { email: `${'x'.repeat(300)}@example.org` })
+      const answer = await server.browser().signIn(userName, 'wombat')
+      assert.equal(answer.headers['location'], 'http://localhost:8080/')
+      assert.doesNotMatch(JSON.stringify(answer.headers), /Saved-Account/)
+    })
+
+    /** A browser that signed in and out. */
+    async function returning(): Promise<Browser> {
+      const browser = await signedIn(server)
+      await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
+      return browser
+    }
+
+    it('are offered the next time, and lead to the form with the name filled in and to where one was going', async () => {
+      const browser = await returning()
+      await authorize(browser, APP_REQUEST)
+      const page = await browser.send('/login')
+      assert.deepEqual(choices(page.text), ['marissa'])
+      assert.match(page.text, /to continue to <strong><bdi>The application<\/bdi>/)
+      assert.match(page.text, /\(origin: <bdi>svc<\/bdi>\)/)
+      assert.match(page.text, /href="\/login\?otherAccountSignIn=true">Sign in to another account</)
+      const { id } = await userNamed(server, 'marissa')
+      assert.ok(page.text.includes(`<form id="${id}" action="/login/idp_discovery" method="post"`))
+      const fields = hiddenFields(page.text)
+      assert.equal(fields['email'], 'marissa')
+      assert.equal(fields['username'], 'marissa')
+      assert.equal(fields['login_hint'], '%7B%22origin%22:%22svc%22%7D')
+      assert.equal(fields['X-Svc-Csrf'], browser.csrf)
+      const form = await browser.send('/login/idp_discovery', { form: fields })
+      assert.equal(form.status, 200)
+      assert.match(form.text, /name="username"[^>]* value="marissa"/)
+      const signed = await browser.send('/login.do', {
+        form: { ...hiddenFields(form.text), username: 'marissa', password: 'koala' },
+      })
+      assert.equal(signed.location().pathname, '/oauth/authorize')
+    })
+
+    const others = ['otherAccountSignIn', 'discoveryPerformed']
+    for (const name of others) {
+      it(`are not offered with ${name}=true`, async () => {
+        assert.equal(choices((await openWith([cookieFor(account())], { [name]: 'true' })).text), undefined)
+        assert.deepEqual(choices((await openWith([cookieFor(account())], { [name]: 'false' })).text), ['marissa'])
+      })
+    }
+
+    it('are not offered when the zone has their provider no more', async () => {
+      const page = await openWith([cookieFor(account({ origin: 'nowhere' })), cookieFor(account({ userId: 'u2' }))])
+      assert.deepEqual(choices(page.text), ['marissa'])
+      assert.equal(hiddenFields(page.text)['login_hint'], '%7B%22origin%22:%22svc%22%7D')
+    })
+
+    it('are offered by address where another provider knows the account', () => {
+      const oidc = {
+        id: 'i-oidc',
+        zoneId: 'svc',
+        originKey: 'partner',
+        type: 'oidc1.0',
+        name: 'Partner',
+        active: true,
+        config: {},
+        version: 0,
+        createdAt: server.clock.now(),
+        updatedAt: server.clock.now(),
+      }
+      return withServer({ mode, config: { bootstrap: authorizeBootstrap, zone_config } }, async own => {
+        await own.store.providers.insert('svc', oidc)
+        const [name, value] = cookieFor(account({ origin: 'partner' }))
+        const page = (await own.send('/login', { cookies: { [name]: value } })).text
+        assert.deepEqual(choices(page), ['marissa'])
+        assert.equal(hiddenFields(page)['email'], 'marissa@example.org')
+        assert.equal(hiddenFields(page)['login_hint'], '%7B%22origin%22:%22partner%22%7D')
+      })
+    })
+
+    const spoilt: readonly { name: string; cookie: readonly [string, string] }[] = [
+      { name: 'no JSON', cookie: ['Saved-Account-u1', 'x'] },
+      { name: 'nothing', cookie: ['Saved-Account-u1', ''] },
+      { name: 'null', cookie: ['Saved-Account-u1', 'null'] },
+      { name: 'a list', cookie: ['Saved-Account-u1', encodeURIComponent('["u1"]')] },
+      { name: 'half a percent code', cookie: ['Saved-Account-u1', '%7B%2'] },
+      { name: 'the account of another cookie', cookie: cookieFor(account(), 'u2') },
+      { name: 'no account id', cookie: cookieFor(account({ userId: undefined }), 'u1') },
+      { name: 'an id that is no name of a cookie', cookie: cookieFor(account({ userId: 'u.1$' })) },
+      { name: 'an id of nothing', cookie: cookieFor(account({ userId: '' })) },
+      { name: 'no user name', cookie: cookieFor(account({ username: undefined })) },
+      { name: 'an empty user name', cookie: cookieFor(account({ username: ' ' })) },
+      { name: 'a user name of another type', cookie: cookieFor(account({ username: ['marissa'] })) },
+      { name: 'a user name with a line break', cookie: cookieFor(account({ username: 'a\r\nb' })) },
+      { name: 'no origin', cookie: cookieFor(account({ origin: null })) },
+      { name: 'an origin of another zone', cookie: cookieFor(account({ origin: 'z1-partner' })) },
+      { name: 'no address', cookie: cookieFor(account({ email: 5 })) },
+      { name: 'a huge name', cookie: cookieFor(account({ username: 'x'.repeat(256) })) },
+      { name: 'a huge value', cookie: cookieFor(account({ more: 'x'.repeat(900) })) },
+      {
+        name: 'members of a prototype',
+        cookie: [
+          'Saved-Account-u1',
+          encodeURIComponent('{"__proto__":{"userId":"u1","username":"a","origin":"svc","email":"b"}}'),
+        ],
+      },
+    ]
+    for (const { name, cookie } of spoilt) {
+      it(`are skipped when the cookie holds ${name}`, async () => {
+        const alone = await openWith([cookie])
+        assert.equal(alone.status, 200)
+        assert.equal(choices(alone.text), undefined)
+        const good = account({ userId: 'good' })
+        assert.deepEqual(choices((await openWith([cookie, cookieFor(good)])).text), ['marissa'])
+      })
+    }
+
+    it('that cannot be used are forgotten by the browser', async () => {
+      const answer = await openWith([['Saved-Account-u1', 'x']])
+      assert.equal(
+        setCookies(answer)['Saved-Account-u1'],
+        'Saved-Account-u1=; Max-Age=0; Path=/login; HttpOnly; SameSite=Lax',
+      )
+    })
+
+    it('are shown as text, whatever they say', async () => {
+      const username = '"><script>alert(1)</script>\u202e'
+      const page = (await openWith([cookieFor(account({ username, email: username }))])).text
+      assert.deepEqual(choices(page), ['"><script>alert(1)</script>'])
+      assert.doesNotMatch(page, /<script/)
+    })
+
+    it('are ten at most, the newest, and the browser forgets the others', async () => {
+      const many = Array.from({ length: 25 }, (_, each) =>
+        cookieFor(account({ userId: `u${each}`, username: `name${each}` })),
+      )
+      const answer = await openWith(many)
+      assert.deepEqual(
+        choices(answer.text),
+        Array.from({ length: 10 }, (_, each) => `name${24 - each}`),
+      )
+      const forgotten = Object.keys(setCookies(answer)).filter(name => name.startsWith('Saved-Account-'))
+      assert.deepEqual(
+        forgotten.toSorted(),
+        Array.from({ length: 15 }, (_, each) => `Saved-Account-u${each}`).toSorted(),
+      )
+    })
+
+    describe('/delete_saved_account', () => {
+      it('forgets one account, by its id, and leads to the sign-in page', async () => {
+        const browser = await returning()
+        const { id } = await userNamed(server, 'marissa')
+        for (const request of [{ query: { userId: id } }, { form: { userId: id } }]) {
+          const answer = await browser.send('/delete_saved_account', request)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], LOGIN)
+          assert.deepEqual(setCookies(answer), {
+            [`Saved-Account-${id}`]: `Saved-Account-${id}=; Max-Age=0; Path=/login; HttpOnly; SameSite=Lax`,
+          })
+        }
+        assert.equal(choices((await browser.send('/login')).text), undefined)
+      })
+
+      for (const userId of [undefined, '', 'a b', 'a;b=c', '\r\nX: y', 'ü', 'x'.repeat(65), '../x']) {
+        it(`forgets nothing for ${JSON.stringify(userId)?.slice(0, 20)}`, async () => {
+          const answer = await server.send('/delete_saved_account', userId === undefined ? {} : { query: { userId } })
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], LOGIN)
+          assert.deepEqual(setCookies(answer), {})
+        })
+      }
+
+      it('ends no session', async () => {
+        const browser = await signedIn(server)
+        const { id } = await userNamed(server, 'marissa')
+        await browser.send('/delete_saved_account', { query: { userId: id } })
+        assert.equal((await browser.send('/home')).status, 200)
+      })
+    })
+  })
+}
+
+describe('a zone that does not want saved accounts', () => {
+  for (const config of [{}, { accountChooserEnabled: false }]) {
+    it(`neither writes nor offers them: ${JSON.stringify(config)}`, () =>
+      withServer({ config: { bootstrap: authorizeBootstrap, zone_config: config } }, async server => {
+        const answer = await server.browser().signIn('marissa', 'koala')
+        assert.doesNotMatch(JSON.stringify(answer.headers), /Saved-Account/)
+        const [name, value] = cookieFor(account())
+        const page = await server.send('/login', { cookies: { [name]: value } })
+        assert.equal(choices(page.text), undefined)
+        assert.match(page.text, /name="password"/)
+      }))
+  }
+})
+
+describe('the cookies of saved accounts', () => {
+  const cases = [
+    { base_url: 'https://id.example', want: 'Path=/login; HttpOnly; Secure; SameSite=Lax' },
+    { base_url: 'https://id.example/auth', want: 'Path=/auth/login; HttpOnly; Secure; SameSite=Lax' },
+  ]
+  for (const { base_url, want } of cases) {
+    it(`have their path and flags at ${base_url}`, () =>
+      withServer({ config: { bootstrap: authorizeBootstrap, zone_config, base_url } }, async server => {
+        const path = new URL(base_url).pathname.replace(/\/$/, '')
+        const browser = server.browser()
+        const fields = hiddenFields((await browser.send(`${path}/login`)).text)
+        const answer = await browser.send(`${path}/login.do`, {
+          form: { ...fields, username: 'marissa', password: 'koala' },
+        })
+        const { id } = await userNamed(server, 'marissa')
+        assert.ok(setCookies(answer)[`Saved-Account-${id}`]?.endsWith(`; Max-Age=31536000; ${want}`))
+        const removed = await browser.send(`${path}/delete_saved_account`, { query: { userId: id } })
+        assert.equal(setCookies(removed)[`Saved-Account-${id}`], `Saved-Account-${id}=; Max-Age=0; ${want}`)
+        assert.equal(removed.headers['location'], `${base_url}/login`)
+      }))
+  }
+})

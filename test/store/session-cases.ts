@@ -1,0 +1,137 @@
+// What every database must do with what a person can see and change of their own: sessions and approvals.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Approval } from '../../src/model/approval.ts'
+import type { Session } from '../../src/model/session.ts'
+import { approval, at, session, signIn, signedIn } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+/** The cases of a person's own records, inside the suite of a database. */
+export function ownSessionCases({ store, newZone }: Lent): void {
+  const insert = (zoneId: string, ...sessions: readonly Partial<Session>[]): Promise<unknown> =>
+    Promise.all(sessions.map(each => store().sessions.insert(zoneId, { ...signedIn({ zoneId }), ...each })))
+  const of = (userId: string) => ({ signIn: { ...signIn, userId } })
+  const digests = async (zoneId: string, userId: string, now = at(10)) =>
+    (await store().sessions.listOfUser(zoneId, userId, now)).map(each => each.idDigest)
+
+  describe('the clients of a session', () => {
+    it('are kept in their order, whatever their ids are made of, beside the browser’s name', async () => {
+      const z = newZone()
+      const clients = ['app', 'a\nb', '"', '[x]', 'ünï', '\\n', '\u2028']
+      const want = { ...signedIn({ zoneId: z, clients }), signIn: { ...signIn, userAgent: 'Browser/1 (Test)' } }
+      await store().sessions.insert(z, want)
+      assert.deepEqual(await store().sessions.find(z, 's1'), want)
+      for (const clientId of ['b\r\nc', 'app']) await store().sessions.addClient(z, 's1', clientId)
+      assert.deepEqual((await store().sessions.find(z, 's1'))?.clients, [...clients, 'b\r\nc'])
+    })
+
+    it('are all there when they are added at the same instant', async () => {
+      const z = newZone()
+      await insert(z, {})
+      const ids = Array.from({ length: 20 }, (_, number) => `c${number}`)
+      await Promise.all([...ids, ...ids].map(id => store().sessions.addClient(z, 's1', id)))
+      assert.deepEqual([...((await store().sessions.find(z, 's1'))?.clients ?? [])].toSorted(), ids.toSorted())
+    })
+
+    it('are not added to a session of another zone, of nobody, or that is gone', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await insert(z, {})
+      await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
+      await store().sessions.addClient(other, 's1', 'app')
+      await store().sessions.addClient(z, 'anonymous', 'app')
+      await store().sessions.addClient(z, 'gone', 'app')
+      assert.equal((await store().sessions.find(z, 's1'))?.clients, undefined)
+      assert.deepEqual(await store().sessions.find(z, 'anonymous'), session({ zoneId: z, idDigest: 'anonymous' }))
+      assert.equal(await store().sessions.find(z, 'gone'), undefined)
+    })
+  })
+
+  describe('the sessions of a user', () => {
+    it('are listed with those seen last first, without expired ones and those of others', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await insert(
+        z,
+        { idDigest: 'early', lastSeenAt: at(1) },
+        { idDigest: 'late', lastSeenAt: at(3) },
+        { idDigest: 'middle', lastSeenAt: at(2) },
+        { idDigest: 'expired', expiresAt: at(10) },
+        { idDigest: 'theirs', ...of('u2') },
+      )
+      await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
+      await insert(other, { zoneId: other, idDigest: 'elsewhere' })
+      assert.deepEqual(await digests(z, 'u1'), ['late', 'middle', 'early'])
+      assert.deepEqual(await digests(z, 'u2'), ['theirs'])
+      assert.deepEqual(await digests(z, 'nobody'), [])
+      assert.deepEqual(await digests(z, '\0'), [])
+      assert.deepEqual(await digests(other, 'u1'), ['elsewhere'])
+    })
+
+    it('are listed a hundred at most', async () => {
+      const z = newZone()
+      await insert(z, ...Array.from({ length: 120 }, (_, each) => ({ idDigest: `s${each}`, lastSeenAt: at(each) })))
+      const listed = await digests(z, 'u1')
+      assert.equal(listed.length, 100)
+      assert.equal(listed[0], 's119')
+    })
+
+    it('are deleted a part at a time, all but one, and nobody else’s', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await insert(z, ...Array.from({ length: 620 }, (_, each) => ({ idDigest: `s${each}` })))
+      await insert(z, { idDigest: 'theirs', ...of('u2') })
+      await insert(other, { zoneId: other, idDigest: 'elsewhere' })
+      const others = { userId: 'u1', kept: 's7' }
+      assert.equal(await store().sessions.deleteSomeOthers(z, others), 500)
+      assert.equal(await store().sessions.deleteSomeOthers(z, others), 119)
+      assert.equal(await store().sessions.deleteSomeOthers(z, others), 0)
+      assert.deepEqual(await digests(z, 'u1'), ['s7'])
+      assert.deepEqual(await digests(z, 'u2'), ['theirs'])
+      assert.deepEqual(await digests(other, 'u1'), ['elsewhere'])
+    })
+  })
+
+  describe('the approvals of a user', () => {
+    const save = (zoneId: string, ...approvals: readonly Partial<Approval>[]): Promise<void> =>
+      store().approvals.save(
+        zoneId,
+        approvals.map(each => approval({ zoneId, ...each })),
+      )
+    const listed = async (zoneId: string, userId = 'u1') =>
+      (await store().approvals.listOfUser(zoneId, userId, at(10))).map(each => `${each.clientId} ${each.scope}`)
+
+    it('are listed by client and scope, without expired ones and those of others', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await save(z, { clientId: 'b' }, { clientId: 'a', scope: 'x' }, { clientId: 'a', status: 'DENIED' })
+      await save(z, { clientId: 'expired', expiresAt: at(10) }, { userId: 'u2' })
+      await save(other, { clientId: 'elsewhere' })
+      assert.deepEqual(await listed(z), ['a openid', 'a x', 'b openid'])
+      assert.deepEqual(await listed(z, 'u2'), ['app openid'])
+      assert.deepEqual(await listed(other), ['elsewhere openid'])
+    })
+
+    it('change in their status and its time only, and do not come back once they are gone', async () => {
+      const z = newZone()
+      await save(z, {})
+      await store().approvals.decideAgain(z, [
+        approval({ zoneId: z, status: 'DENIED', expiresAt: at(999), updatedAt: at(5) }),
+        approval({ zoneId: z, scope: 'gone' }),
+        approval({ zoneId: z, userId: 'u2' }),
+      ])
+      assert.deepEqual(await store().approvals.listOfUser(z, 'u1', at(10)), [
+        approval({ zoneId: z, status: 'DENIED', updatedAt: at(5) }),
+      ])
+      assert.deepEqual(await listed(z, 'u2'), [])
+    })
+
+    it('are deleted for one client, expired ones too, once, and nobody else’s', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await save(z, {}, { scope: 'old', expiresAt: at(1) }, { clientId: 'b' }, { userId: 'u2' })
+      await save(other, {})
+      assert.equal(await store().approvals.deleteOfClient(z, 'u1', 'app'), true)
+      assert.equal(await store().approvals.deleteOfClient(z, 'u1', 'app'), false)
+      assert.deepEqual(await listed(z), ['b openid'])
+      assert.deepEqual(await store().approvals.list(z, 'u1', 'app', at(0)), [])
+      assert.deepEqual(await listed(z, 'u2'), ['app openid'])
+      assert.deepEqual(await listed(other), ['app openid'])
+    })
+  })
+}

@@ -1,0 +1,84 @@
+// An OpenID Connect provider on loopback whose token endpoint answers whatever a test wants, lies included.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock } from '../../src/base/clock.ts'
+import type { OidcProvider } from './oidc-provider.ts'
+import { createOidcProvider, RELYING_PARTY } from './oidc-provider.ts'
+
+/** A request to the token endpoint. */
+export interface TokenRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly form: URLSearchParams
+}
+
+/** What the token endpoint answers: a status and a body, or whatever is done with the response itself. */
+export type TokenAnswer = { readonly status?: number; readonly body: unknown } | ((response: ServerResponse) => void)
+
+/** A provider that runs. */
+export interface Upstream extends OidcProvider {
+  readonly url: string
+  /** Requests to the token endpoint so far. */
+  readonly requests: TokenRequest[]
+  /** How the next requests are answered; by default with an ID token that has the nonce below. */
+  answer: (request: TokenRequest) => Promise<TokenAnswer>
+  /** What the usual answer holds. */
+  nonce: string
+  /** The usual answer, with other claims or header members in its ID token. */
+  usual(
+    claims?: Readonly<Record<string, unknown>>,
+    header?: Readonly<Record<string, unknown>>,
+  ): Promise<{ readonly body: unknown }>
+  /** Members of its discovery document. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  stop(): Promise<void>
+}
+
+/** Starts one on a free port; tokens are made at the time of the clock. */
+export async function startUpstream(clock: Clock): Promise<Upstream> {
+  const provider = await createOidcProvider(clock)
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      if (request.url === '/keys') return void response.end(provider.jwks)
+      if (request.url === '/.well-known/openid-configuration')
+        return void response.end(JSON.stringify(upstream.metadata))
+      if (request.url !== '/token') return void response.writeHead(404).end('{}')
+      const asked = { headers: request.headers, form: new URLSearchParams(Buffer.concat(chunks).toString()) }
+      upstream.requests.push(asked)
+      void upstream.answer(asked).then(answer => {
+        if (typeof answer === 'function') return answer(response)
+        const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
+        return response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(text)
+      })
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const url = `http://127.0.0.1:${address.port}`
+  const upstream: Upstream = {
+    ...provider,
+    url,
+    requests: [],
+    nonce: '',
+    answer: () => upstream.usual(),
+    async usual(claims = {}, header = {}) {
+      const idToken = await provider.token({ iss: url, aud: RELYING_PARTY, nonce: upstream.nonce, ...claims }, header)
+      return { body: { access_token: 'upstream-access', token_type: 'Bearer', id_token: idToken } }
+    },
+    metadata: {
+      issuer: url,
+      authorization_endpoint: `${url}/authorize`,
+      token_endpoint: `${url}/token`,
+      jwks_uri: `${url}/keys`,
+      authorization_response_iss_parameter_supported: true,
+    },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise<void>((resolve, reject) => server.close(error => (error ? reject(error) : resolve())))
+    },
+  }
+  return upstream
+}

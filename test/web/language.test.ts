@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { APP_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signedIn } from '../support/authorize.ts'
+import { hiddenFields } from '../support/forms.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const GERMAN = { 'accept-language': 'de-AT,de;q=0.9,en;q=0.8' }
+const hinted = (uiLocales: string): Record<string, string> => ({ ...APP_REQUEST, ui_locales: uiLocales })
+const backTo = (uiLocales: string, base = 'http://localhost:8080'): string =>
+  `${base}/oauth/authorize?${new URLSearchParams(hinted(uiLocales)).toString()}`
+
+/** The language that an answer says it has; its header and its markup must agree. */
+function languageOf(answer: TestAnswer): string {
+  const tag = /^<!doctype html>\n<html lang="([^"]*)" dir="ltr">/.exec(answer.text)?.[1]
+  assert.ok(tag !== undefined, answer.text.slice(0, 100))
+  assert.equal(answer.headers['content-language'], tag)
+  assert.equal(answer.headers['vary'], undefined) // nothing keeps a page
+  assert.match(String(answer.headers['cache-control']), /no-store/)
+  return tag
+}
+
+describe('a page in standard', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ config: { bootstrap: authorizeBootstrap } })
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  describe('for a browser that says which languages it reads', () => {
+    const pages: readonly { name: string; path: string; request?: TestRequest; status?: number; words: string }[] = [
+      { name: 'the sign-in', path: '/login', words: '<h1>Anmelden</h1>' },
+      { name: 'a failed sign-in', path: '/login?error=login_failure', words: 'Prüfen Sie Benutzername und Passwort' },
+      {
+        name: 'an unknown address',
+        path: '/nowhere',
+        request: { headers: { ...GERMAN, accept: 'text/html' } },
+        status: 404,
+        words: 'Vielleicht ist die Adresse falsch geschrieben',
+      },
+      {
+        name: 'an unknown zone',
+        path: '/login',
+        request: { host: 'none.localhost:8080' },
+        status: 404,
+        words: 'keine gültige Identitätszone',
+      },
+      { name: 'another zone', path: '/login', request: { host: Z1_HOST }, words: '<h1>Anmelden</h1>' },
+      {
+        name: 'a request that cannot go on',
+        path: '/oauth/authorize?client_id=none',
+        status: 400,
+        words: 'Eine Anwendung mit dieser Kennung gibt es hier nicht: none',
+      },
+      { name: 'an error page of its own', path: '/error500', words: 'Bei uns ist etwas schiefgegangen' },
+      { name: 'a query that is none', path: '/login?%ff', status: 400, words: 'kein richtig prozentkodiertes UTF-8' },
+    ]
+    for (const { name, path, request, status = 200, words } of pages) {
+      it(`speaks German: ${name}`, async () => {
+        const answer = await server.send(path, { headers: GERMAN, ...request })
+        assert.equal(answer.status, status)
+        assert.equal(languageOf(answer), 'de')
+        assert.ok(answer.text.includes(words), words)
+      })
+    }
+    it('says in full which Chinese it is', async () => {
+      assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': 'zh-CN' } })), 'zh-Hans')
+    })
+    const hostile = [
+      { name: 'nothing', header: '' },
+      { name: 'a refusal of everything', header: '*;q=0' },
+      { name: 'what nobody speaks', header: 'tlh' },
+      { name: 'no header of that kind', header: '<script>, "de", \\' },
+      { name: 'ten thousand languages', header: 'sv,'.repeat(10_000) + 'de' },
+    ]
+    for (const { name, header } of hostile) {
+      it(`speaks English to who says ${name}`, async () => {
+        assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': header } })), 'en')
+      })
+    }
+    it('speaks English to who says nothing at all', async () => {
+      assert.equal(languageOf(await server.send('/login')), 'en')
+    })
+  })
+
+  describe('on the way from an application', () => {
+    it('speaks the language that the application asks for, from the sign-in to the approval', async () => {
+      const browser = server.browser()
+      const request: TestRequest = { headers: GERMAN }
+      assert.equal((await authorize(browser, hinted('sv fr-CA'), request)).location().pathname, '/login')
+      const page = await browser.send('/login', request)
+      assert.equal(languageOf(page), 'fr')
+      const form = { username: 'marissa', ...hiddenFields(page.text) }
+      const failed = await browser.send('/login.do', { ...request, form: { ...form, password: 'wrong' } })
+      assert.equal(failed.location().search, '?error=login_failure')
+      const again = await browser.send('/login?error=login_failure', request)
+      assert.equal(languageOf(again), 'fr')
+      assert.match(again.text, /Ces informations ne correspondent pas/)
+      const done = await browser.send('/login.do', { ...request, form: { ...form, password: 'koala' } })
+      const approval = await browser.send(done.location().pathname + done.location().search, request)
+      assert.equal(languageOf(approval), 'fr')
+      assert.match(approval.text, /The application<\/bdi> demande un accès/)
+      // What the person asks for themselves is in their own language again.
+      assert.equal(languageOf(await browser.send('/home', request)), 'de')
+    })
+    it('speaks it where a form leads back to the request, whatever the session remembers', async () => {
+      const browser = server.browser()
+      await authorize(browser, hinted('fr'))
+      const query = { form_redirect_uri: backTo('ja') }
+      assert.equal(languageOf(await browser.send('/login', { query })), 'ja')
+      assert.equal(languageOf(await browser.send('/login')), 'fr')
+    })
+    for (const [name, target] of [
+      ['of another host', backTo('ja', 'http://evil.example')],
+      ['of another zone', backTo('ja', `http://${Z1_HOST}`)],
+      ['to another page', 'http://localhost:8080/home?ui_locales=ja'],
+      ['that is malformed', `${backTo('ja')}&x=%ff`],
+      ['that is none', '\0'],
+    ] as const) {
+      it(`takes no notice of a way back ${name}`, async () => {
+        const query = { form_redirect_uri: target }
+        const answer = await server.send('/login', { query, headers: GERMAN })
+        if (answer.status === 200) assert.equal(languageOf(answer), 'de')
+        else assert.equal(answer.status, 400)
+      })
+    }
+    it('takes it from a posted request as well', async () => {
+      const browser = await signedIn(server)
+      const answer = await browser.send('/oauth/authorize', { form: hinted('es'), headers: GERMAN })
+      assert.equal(languageOf(answer), 'es')
+    })
+    it('speaks it when the answer to the approval is refused', async () => {
+      const browser = await signedIn(server)
+      const page = await authorize(browser, hinted('es'))
+      const form = { ...hiddenFields(page.text), user_oauth_approval: 'true', 'X-Svc-Csrf': 'forged' }
+      const answer = await browser.send('/oauth/authorize', { form, headers: GERMAN })
+      assert.equal(answer.status, 403)
+      assert.equal(languageOf(answer), 'es')
+      assert.match(answer.text, /Este formulario no se envió/)
+    })
+    it('speaks it when the request is refused on a page', async () => {
+      const query = { ...hinted('ja'), redirect_uri: 'https://evil.example/' }
+      const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })
+      assert.equal(answer.status, 400)
+      assert.equal(languageOf(answer), 'ja')
+      assert.match(answer.text, /戻り先のアドレス https:\/\/evil\.example\/ は/)
+    })
+    it('speaks the language of the browser when the request names one twice', async () => {
+      const path = `/oauth/authorize?${new URLSearchParams(hinted('ja')).toString()}&ui_locales=fr`
+      const { status, headers } = await server.send(path, { headers: GERMAN })
+      assert.equal(status, 302)
+      assert.match(String(headers['location']), /error=invalid_request/)
+    })
+    it('speaks the one that a logout asks for, and after its confirmation too', async () => {
+      const browser = await signedIn(server)
+      const asked = await browser.send('/logout.do', { query: { ui_locales: 'es', client_id: 'app' }, headers: GERMAN })
+      assert.equal(languageOf(asked), 'es')
+      const answer = await browser.send('/logout.do', { form: hiddenFields(asked.text), headers: GERMAN })
+      if (answer.status === 200) assert.equal(languageOf(answer), 'es')
+      else assert.equal(answer.status, 302)
+    })
+    it('keeps another zone out of it', async () => {
+      const browser = server.browser()
+      await authorize(browser, hinted('fr'))
+      assert.equal(languageOf(await browser.send('/login', { host: Z1_HOST, headers: GERMAN })), 'de')
+    })
+  })
+
+  describe('is not for programs, who are told English', () => {
+    it('by a redirect', async () => {
+      const query = { ...requestOf('nobody'), ui_locales: 'de' }
+      const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })
+      const description = answer.location().searchParams.get('error_description')
+      assert.equal(description, 'Client is not authorized for any identity providers.')
+    })
+    it('by JSON of the token endpoint', async () => {
+      const answer = await server.token({ grant_type: 'x', ui_locales: 'de' }, { headers: GERMAN })
+      assert.equal(answer.json()['error_description'], 'Unsupported grant type')
+    })
+    it('by JSON where others see a page', async () => {
+      const headers = { ...GERMAN, accept: 'application/json' }
+      const answer = await server.send('/error429', { headers })
+      assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+    })
+    it('by the question for approval as JSON', async () => {
+      const browser = await signedIn(server)
+      const headers = { ...GERMAN, accept: 'application/json' }
+      const answer = await authorize(browser, { ...requestOf('asks'), ui_locales: 'de', scope: 'openid' }, { headers })
+      assert.deepEqual(answer.json()['scopes'], [{ code: 'scope.openid', text: 'Know who you are' }])
+    })
+  })
+})
+
+describe('a page in uaa', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ mode: 'uaa', config: { bootstrap: authorizeBootstrap } })
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  it('is English whatever the browser reads (P4)', async () => {
+    const answer = await server.send('/login', { headers: GERMAN })
+    assert.equal(languageOf(answer), 'en')
+    assert.match(answer.text, /value="Sign in"/)
+  })
+  it('is English whatever the application asks for (P4)', async () => {
+    const browser = await signedIn(server)
+    const answer = await authorize(browser, hinted('de'), { headers: GERMAN })
+    assert.equal(languageOf(answer), 'en')
+    assert.match(answer.text, /asks for access/)
+  })
+  it('is English when something is wrong (P4)', async () => {
+    const browser = await signedIn(server)
+    const answer = await authorize(browser, { ...hinted('de'), client_id: 'none' }, { headers: GERMAN })
+    assert.equal(languageOf(answer), 'en')
+    assert.match(answer.text, /No client with requested id: none/)
+  })
+})
