@@ -123,7 +123,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     { name: 'back slashes', bytes: get('/\\\\evil.example/'), statuses: [404] },
     { name: 'two slashes', bytes: get('//evil.example/..'), statuses: [404] },
     { name: 'a tunnel', bytes: `CONNECT evil.example:443 HTTP/1.1\r\n${GET}`, statuses: [] },
-    { name: 'TRACE', bytes: `TRACE /login HTTP/1.1\r\nCookie: secret=1\r\n${GET}`, statuses: [404] },
+    { name: 'TRACE', bytes: `TRACE /login HTTP/1.1\r\nCookie: secret=1\r\n${GET}`, statuses: [405] },
     {
       name: 'an upgrade',
       bytes: `GET /nothing HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\nHost: localhost\r\n\r\n`,
