@@ -15,9 +15,9 @@ export interface AccountChoiceProps {
 export function accountChoicePage(chrome: Chrome, { userName, goOnUrl, signInUrl }: AccountChoiceProps): Html {
   const { title, heading, signedInAs, another, goOnAs } = chrome.texts.accountChoice
   const body = html`<p class="lead">${signedInAs(html`<strong>${isolated(userName)}</strong>`)}</p>
-<div class="buttons">
+<div class="buttons stacked">
+<a class="button" id="this_account" href="${goOnUrl}"><span>${goOnAs(isolated(userName, 40))}</span></a>
 <a class="button plain" id="other_account" href="${signInUrl}">${another}</a>
-<a class="button" id="this_account" href="${goOnUrl}">${goOnAs(isolated(userName, 40))}</a>
 </div>
 `
   return layout(chrome, { title, heading, body })
