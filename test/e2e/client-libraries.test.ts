@@ -1,25 +1,15 @@
 // The grants, methods and flows that openid-client knows, each driven by it against a listening server: what a library
 // that others wrote refuses, their clients would too. The person's browser is the one of the other tests.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 import * as client from 'openid-client'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
 import { passwordTokens } from '../support/oauth.ts'
+import { freePort } from '../support/process.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const probe = createServer()
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo // no pipe
-      probe.close(() => resolve(port))
-    })
-  })
 
 const CALLBACK = 'https://library.example/cb'
 

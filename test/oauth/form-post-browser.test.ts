@@ -1,11 +1,11 @@
 // response_mode=form_post in a real browser: the form sends itself by its script, and without scripts by its button.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { freePort } from '../support/process.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -23,16 +23,10 @@ describe('a response by form in a browser', () => {
       response.setHeader('content-type', 'text/html').end('<title>Client</title>')
     })
   })
-  const portOf = (listening: ReturnType<typeof createServer>): Promise<number> =>
-    new Promise(
-      resolve => listening.listen(0, '127.0.0.1', () => resolve((listening.address() as AddressInfo).port)), // no pipe
-    )
-
   before(async () => {
-    site = `http://127.0.0.1:${await portOf(client)}`
-    const free = createServer()
-    const port = await portOf(free)
-    await new Promise(resolve => free.close(resolve))
+    const [port, clientPort] = [await freePort(), await freePort()]
+    await new Promise<void>(resolve => client.listen(clientPort, '127.0.0.1', resolve))
+    site = `http://127.0.0.1:${clientPort}`
     base = `http://localhost:${port}`
     const clients = authorizeBootstrap.clients.map(each =>
       each.client_id === 'hybrid' ? { ...each, redirect_uri: [`${site}/cb`] } : each,

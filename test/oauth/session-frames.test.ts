@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { createContext, runInContext } from 'node:vm'
 import fc from 'fast-check'
@@ -11,6 +10,7 @@ import type { Browser, Page } from 'playwright-core'
 import { AUTO_REQUEST, authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { MODES, userNamed } from '../support/oauth.ts'
+import { freePort } from '../support/process.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 
@@ -241,18 +241,10 @@ describe('the frames in a browser', () => {
     const frame = new URL(request.url ?? '/', 'http://localhost').searchParams.get('frame') ?? ''
     response.end(`<title>Client</title><iframe id="op" src="${frame}"></iframe>`)
   })
-  const listen = (port = 0): Promise<number> =>
-    new Promise(resolve => client.listen(port, '127.0.0.1', () => resolve((client.address() as AddressInfo).port))) // no pipe
-
   before(async () => {
-    const port = await listen()
-    const free = createServer()
-    base = await new Promise<string>(resolve =>
-      free.listen(0, '127.0.0.1', () => {
-        const { port: found } = free.address() as AddressInfo // no pipe
-        free.close(() => resolve(`http://localhost:${found}`))
-      }),
-    )
+    const [ownPort, port] = [await freePort(), await freePort()]
+    await new Promise<void>(resolve => client.listen(port, '127.0.0.1', resolve))
+    base = `http://localhost:${ownPort}`
     const site = `http://localhost:${port}`
     const clients = usualBootstrap.clients.map(each =>
       each.client_id === 'auto' ? { ...each, redirect_uri: [`${site}/cb`] } : each,
