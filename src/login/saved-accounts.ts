@@ -2,6 +2,7 @@
 // cookie was written by anybody: it fills in a form and grants nothing.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Html } from '../base/html.ts'
+import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
@@ -82,18 +83,10 @@ const isUsable = (value: string, userId: string): boolean => parseAccount(value,
 /** The account, when the text is exactly what `remember` writes; undefined for anything else. */
 function parseAccount(text: string, id: string): SavedAccount | undefined {
   if (!USABLE_ID.test(id) || text.length > LONGEST_VALUE) return undefined
-  const { userId, username, origin, email } = objectIn(text)
+  const value = parseJson(text)
+  const { userId, username, origin, email } = isJsonRecord(value) ? value : {} // no cookie of ours
   if (userId !== id || !isName(username) || !isName(origin) || !isName(email)) return undefined
   return { userId, username, origin, email }
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {} // no cookie of ours
-  }
 }
 
 const isName = (value: unknown): value is string =>

@@ -1,4 +1,5 @@
 // The keys of private_key_jwt as a client registers them.
+import { isJsonRecord, parseJson } from '../base/json.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
 
 const MOST_KEYS = 10
@@ -94,18 +95,8 @@ export const namesOfKeys = (value: unknown): readonly string[] =>
   (keysOf(value) ?? []).map(key => key['kid']).filter(kid => typeof kid === 'string')
 
 function keysOf(value: unknown): readonly Jwk[] | undefined {
-  const parsed = typeof value === 'string' ? parse(value) : value
-  if (!isObject(parsed)) return undefined
+  const parsed = typeof value === 'string' ? parseJson(value) : value
+  if (!isJsonRecord(parsed)) return undefined
   const keys = Object.hasOwn(parsed, 'keys') ? parsed['keys'] : [parsed]
-  return Array.isArray(keys) && keys.every(isObject) ? keys : undefined
-}
-
-const isObject = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // told as "cannot be parsed"
-  }
+  return Array.isArray(keys) && keys.every(isJsonRecord) ? keys : undefined
 }

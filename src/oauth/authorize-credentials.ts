@@ -5,12 +5,8 @@ import type { Identity } from '../identity/identity.ts'
 import type { Client } from '../model/client.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { userScopes } from '../model/scopes.ts'
-import type { UserGroups } from '../model/scopes.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { callerKey } from '../web/limits.ts'
@@ -18,6 +14,7 @@ import type { Limits } from '../web/limits.ts'
 import { encodeForm, queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Approvals } from './approve.ts'
+import type { People } from './authorize-person.ts'
 import { findAsker, readAuthorizationRequest } from './authorization-request.ts'
 import type { Passage, Resolved, ResponseDeps, Responses } from './authorization-response.ts'
 import { acceptsTokens } from './grants/passcode.ts'
@@ -33,7 +30,7 @@ export interface DirectCredentialsDeps extends ResponseDeps {
   readonly limits: Limits
   readonly service: Service
   readonly settings: TokenSettings
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly people: People
   readonly approvals: Approvals
   readonly responses: Responses
 }
@@ -51,7 +48,7 @@ const LONGEST_CREDENTIALS = 10_000
 
 /** One instance serves every zone. */
 export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCredentials {
-  const { store, identity, limits, clock, behaviour, approvals, responses } = deps
+  const { identity, limits, clock, behaviour, people, approvals, responses } = deps
 
   /** Throws 401 for whoever is not let in; the client is known by then, so that nobody guesses passwords without one. */
   async function signIn(request: FastifyRequest, client: Client): Promise<Resolved> {
@@ -83,20 +80,12 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
     const asked = readAuthorizationRequest(asker, params, { zone, behaviour })
     // Whoever sends a password just signed in, with the account that is meant.
     const authorization = { ...asked, forceLogin: false, chooseAccount: false }
-    const { client, target, requestedScopes } = authorization
+    const { client, target } = authorization
     const person = await signIn(request, client)
-    const { user, authenticatedAt } = person
-    const step = nextStep(
-      authorization,
-      {
-        origin: user.origin,
-        authenticatedAt,
-        scopes: scopesOf(client, requestedScopes, await deps.groupsOf(zone, user)),
-        approvals: await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
-        justApproved: false,
-      },
-      { now: clock.now(), behaviour },
-    )
+    const step = nextStep(authorization, await people.describe(authorization, { person, hinted: undefined }, passage), {
+      now: clock.now(),
+      behaviour,
+    })
     switch (step.kind) {
       case 'respond':
         return responses.grant(passage, authorization, { person, scopes: step.scopes })
@@ -109,15 +98,6 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
       case 'sign-in':
       case 'choose-account':
         throw new RedirectRefusal(target, new OAuthError('login_required', 'The user must sign in'))
-    }
-  }
-
-  const scopesOf = (client: Client, requested: readonly string[], groups: UserGroups) => {
-    try {
-      return userScopes(client, requested, groups, behaviour)
-    } catch (error) {
-      if (error instanceof OAuthError) return error
-      throw error
     }
   }
 

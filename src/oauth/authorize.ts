@@ -65,7 +65,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
   const approvals = createApprovals(deps)
   const responses = createResponses(deps)
   const people = createPeople({ ...deps, approvals })
-  const credentials = createDirectCredentials({ ...deps, approvals, responses })
+  const credentials = createDirectCredentials({ ...deps, people, approvals, responses })
   const config = {
     access: { by: 'anyone', because: 'the flow itself asks who is there, and sends the browser to sign in' },
     audience: 'page',

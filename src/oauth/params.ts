@@ -1,3 +1,4 @@
+import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { TokenFormat } from '../model/token.ts'
@@ -40,22 +41,11 @@ export function azAttrOf(params: Params): Readonly<Record<string, string>> | und
   const text = params.get('authorities')
   if (text === undefined || text.length > MOST_ATTRIBUTES) return undefined
   const attributes = memberOf(parseJson(text), 'az_attr')
-  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return undefined
+  if (!isJsonRecord(attributes)) return undefined
   const entries = Object.entries(attributes)
   return entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')
     ? Object.fromEntries(entries)
     : undefined
-}
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // counts as absent
-  }
 }
 
 /** The wanted form of the access token; throws `invalid_request` for a word that names none. */

@@ -6,6 +6,7 @@ import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
+import { isJsonRecord } from '../base/json.ts'
 import type { Outbound } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 
@@ -158,14 +159,12 @@ function parse(text: string): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** RFC 7517 §5: keys that cannot be used are passed over, for they may be meant for others. */
 function keySetOf(document: unknown): KeySet {
-  if (!isObject(document)) throw new UnusableKeys('the document is no JWK set')
+  if (!isJsonRecord(document)) throw new UnusableKeys('the document is no JWK set')
   const list = document['kty'] === undefined ? document['keys'] : [document]
   if (!Array.isArray(list)) throw new UnusableKeys('the document is no JWK set')
-  const jwks: readonly Jwk[] = list.filter(isObject).filter(isPublic).map(essence)
+  const jwks: readonly Jwk[] = list.filter(isJsonRecord).filter(isPublic).map(essence)
   const opened = new Map<Jwk, KeyObject | undefined>()
 
   function openOnce(jwk: Jwk): KeyObject | undefined {

@@ -1,4 +1,5 @@
 // What a provider's claims say of a person, by its attribute mappings.
+import { memberOf } from '../../base/json.ts'
 import type { ExternalPerson } from '../source.ts'
 
 /** The claims of a verified token. */
@@ -42,9 +43,6 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
     ...(authenticatedAt && { authenticatedAt }),
   }
 }
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
 
 /** A text, or a list that has only one; a blank one says nothing. */
 function singleText(claims: ForeignClaims, attribute: string, claim: string): string | undefined {

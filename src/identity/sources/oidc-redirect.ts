@@ -1,5 +1,6 @@
 // Signs people in at an OpenID Connect provider by authorization code (OpenID Connect Core §3.1): where they are sent, and
 // what the code that they come back with is worth. See docs/decisions/0014-upstream-sign-in.md.
+import { isJsonRecord, parseJson } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
@@ -193,12 +194,8 @@ const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`
 
 function parseObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isJsonRecord(value) ? value : undefined
 }
 
 /** The code of a token endpoint's error, for the log; what else it says may repeat what was sent. */
