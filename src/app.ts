@@ -1,5 +1,4 @@
 // All wiring: the only file that knows every folder. Reads top to bottom as what depends on what.
-import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -50,11 +49,10 @@ import { createTokenReader } from './token/reader.ts'
 import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
 import { serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
+import { acceptBodies } from './web/bodies.ts'
 import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
-import { BadEncoding, MalformedInput, parseForm } from './web/form.ts'
-import { parseJsonObject } from './web/json.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
 import { createLimits } from './web/limits.ts'
@@ -67,6 +65,7 @@ import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
 import { createZoneResolver } from './web/zone.ts'
+import { createZoneSwitch } from './web/zone-switch.ts'
 
 /** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
 export interface AppDeps {
@@ -162,7 +161,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http.addHook('onRequest', cors.onRequest)
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
-  const bearerGate = createBearerGate({ reader, service, behaviour, settings })
+  const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls })
   const passwordDemand = createPasswordDemand({ ...shared, sessions })
   const gates = createGates({ resolveZone, bearerGate, sessions, denial, passwordDemand, urls })
@@ -263,40 +262,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataAtOrigin(http, { keys, urls, behaviour })
   }
   return { http, keys, routes }
-}
-
-const wantedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
-  BODIES.find(({ kind }) => kind === request.routeOptions.config.body) ?? BODIES[0]
-
-const wrongContentType = (request: FastifyRequest): MalformedInput =>
-  new MalformedInput(`The content type must be ${wantedBody(request).type}`)
-
-const BODIES = [
-  { kind: 'form', type: 'application/x-www-form-urlencoded', parse: parseForm },
-  { kind: 'json', type: 'application/json', parse: parseJsonObject },
-] as const
-
-/** A body is what its route says, a form or JSON: strict UTF-8, no other content type. */
-function acceptBodies(http: FastifyInstance): void {
-  http.removeAllContentTypeParsers()
-  http.addContentTypeParser('*', (request, _, done) => done(wrongContentType(request)))
-  for (const { kind, type, parse } of BODIES) {
-    http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
-      try {
-        const fits = kind === wantedBody(request).kind
-        // Many clients name a type with a DELETE that has no body: nothing is of no type.
-        if (!fits && body.length === 0) return done(null, undefined)
-        if (!fits) throw wrongContentType(request)
-        const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-        if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
-          throw new MalformedInput('The charset must be UTF-8')
-        if (!isUtf8(body as Buffer)) throw new BadEncoding('The request body is not UTF-8')
-        done(null, parse(body.toString()))
-      } catch (error) {
-        done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
-      }
-    })
-  }
 }
 
 const BROKEN_REQUESTS: Readonly<Record<string, string>> = {

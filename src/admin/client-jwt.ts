@@ -7,7 +7,7 @@ import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { Store } from '../store/store.ts'
-import { inRealm, insufficientScope } from '../web/bearer.ts'
+import { hasRight } from '../web/bearer.ts'
 import type { JsonObject } from '../web/json.ts'
 import { jsonBody } from '../web/json.ts'
 
@@ -16,7 +16,6 @@ export interface ClientJwtDeps {
   readonly store: Store
   readonly service: Service
   readonly audit: Audit
-  readonly defaultZoneId: string
 }
 
 /** What a body asks for: keys to add, with what is said then, or keys to remove; undefined names none. */
@@ -32,16 +31,14 @@ const INVALID = 'Invalid jwt configuration configuration'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
 export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): void {
-  const { store, service, audit, defaultZoneId } = deps
-  const zoneAdmin = `zones.${defaultZoneId}.admin`
-  const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin', zoneAdmin]
+  const { store, service, audit } = deps
+  const admins = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: ['zones.{zone}.admin'] }
+  const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin']
 
   /** Administrators change every client of the zone; a client that is trusted to may change itself. */
-  function checkCaller({ bearer, zone }: FastifyRequest, clientId: string): void {
-    const has = (scope: string): boolean => bearer?.scopes.includes(scope) === true
-    if (has(service.scope('admin')) || has('clients.admin') || (zone.id === defaultZoneId && has(zoneAdmin))) return
-    if (!has('clients.trust')) throw inRealm(insufficientScope(scopes), service) // the administrator of another zone
-    if (bearer?.user || bearer?.client.clientId !== clientId) {
+  function checkCaller(request: FastifyRequest, clientId: string): void {
+    if (hasRight(request, admins, service)) return
+    if (request.bearer?.user || request.bearer?.client.clientId !== clientId) {
       throw refuse("Bad request. Not permitted to change another client's secret")
     }
   }
@@ -70,7 +67,9 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
 
   app.put<{ Params: { client_id: string } }>(
     '/oauth/clients/:client_id/clientjwt',
-    { config: { access: { by: 'bearer', scopes }, audience: 'api', body: 'json' } },
+    {
+      config: { access: { ...admins, by: 'bearer', scopes, acrossZones: true }, audience: 'api', body: 'json' },
+    },
     async (request, reply) => {
       const { zone, bearer, ip: remoteAddress } = request
       const clientId = request.params.client_id

@@ -151,6 +151,28 @@ const MIGRATIONS: readonly Migration[] = [
       `create index sessions_by_user on sessions (zone_id, user_id) where user_id is not null`,
     ],
   },
+  {
+    id: '0004-management',
+    statements: ({ text, integer, flag }) => [
+      // Counts every write: who changes a record that was read before learns whether somebody else did so meanwhile.
+      ...['zones', 'clients', 'identity_providers'].map(
+        table => `alter table ${table} add column revision ${integer} not null default 0`,
+      ),
+      `alter table clients add column show_on_home_page ${flag} not null default 1`,
+      `alter table clients add column app_launch_url ${text}`,
+      `alter table clients add column app_icon ${text}`,
+      `alter table clients add column created_by ${text}`,
+      // Filters compare without case.
+      `create index clients_by_lower_id on clients (zone_id, lower(client_id))`,
+
+      // What the provider calls itself: its issuer or its SAML entity id, unique among those of one type in the zone.
+      `alter table identity_providers add column external_key ${text}`,
+      `create unique index identity_providers_external on identity_providers (zone_id, type, external_key)
+        where external_key is not null`,
+      `alter table identity_providers add column alias_id ${text}`,
+      `alter table identity_providers add column alias_zone_id ${text}`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

@@ -6,7 +6,9 @@ import type { TokenSettings } from '../model/settings.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { queryForm } from './query.ts'
 import { bodyForm } from './route.ts'
-import type { BearerDemand } from './route.ts'
+import type { BearerDemand, Rights } from './route.ts'
+import { refuseSwitch, zoneWish } from './zone-switch.ts'
+import type { EnterZone } from './zone-switch.ts'
 
 /** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
 export function bearerHeader(request: FastifyRequest): string | undefined {
@@ -36,6 +38,20 @@ export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
 export const insufficientScope = (scopes: readonly string[]): OAuthError =>
   new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
 
+/** Whether the request's token has one of the rights in the request's zone. */
+export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, service: Service): boolean {
+  if (!bearer) return false
+  if (rights.scopes.some(scope => bearer.scopes.includes(scope))) return true
+  return bearer.client.zoneId === service.name && inZone(rights, zone.id).some(scope => bearer.scopes.includes(scope))
+}
+
+const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
+  ofDefaultZone.map(scope => scope.replaceAll('{zone}', zoneId))
+
+/** Refuses a token that has none of the rights, and says which would have helped. */
+export const lacksRight = ({ zone }: FastifyRequest, rights: Rights, service: Service): unknown =>
+  inRealm(insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]), service)
+
 /** Verifies the token of requests to routes whose access is by bearer. */
 export interface BearerGate {
   /** Fills `request.bearer`; throws an `OAuthError` with its challenge. */
@@ -48,8 +64,9 @@ export function createBearerGate(deps: {
   service: Service
   behaviour: Behaviour
   settings: TokenSettings
+  enterZone: EnterZone
 }): BearerGate {
-  const { service, settings } = deps
+  const { service, settings, enterZone } = deps
 
   /** RFC 6750 §2: in the header, or in a POSTed form, but in one place only, and in the URL only where that is wanted. */
   function tokenOf(request: FastifyRequest): string | undefined {
@@ -64,7 +81,8 @@ export function createBearerGate(deps: {
   }
 
   return {
-    async check(request, { resource, scopes }) {
+    async check(request, { resource, acrossZones, ...rights }) {
+      const wish = zoneWish(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
         const description = 'Full authentication is required to access this resource'
@@ -78,10 +96,12 @@ export function createBearerGate(deps: {
         const refusal = new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`)
         throw inRealm(refusal, service)
       }
-      if (scopes && !scopes.some(scope => verified.scopes.includes(scope))) {
-        throw inRealm(insufficientScope(scopes), service)
-      }
-      request.bearer = verified
+      if (wish && !acrossZones) throw refuseSwitch()
+      request.bearer = wish ? await enterZone(request, wish, verified) : verified
+      const { scopes, ofDefaultZone } = rights
+      if (!scopes && !ofDefaultZone) return
+      const wanted = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
+      if (!hasRight(request, wanted, service)) throw lacksRight(request, wanted, service)
     },
   }
 }

@@ -6,8 +6,10 @@ import type { BearerGate } from './bearer.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
 import type { PasswordDemand } from './password-change.ts'
+import { takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
+import { refuseSwitch, zoneWish } from './zone-switch.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
@@ -48,13 +50,18 @@ export function createGates(deps: {
     }
   }
 
-  return (route, { access, audience, zone }) => {
+  return (route, { access, audience, zone, body }) => {
     const headers = securityHeaders(audience, urls.isHttps)
+    const gate = gateFor(access)
+    // A token in a form is known once the form is read; everywhere else nobody's body is read who may not come.
+    const early = gate !== undefined && access.by === 'bearer' && !takesForm({ ...(body && { body }) })
     route.onRequest = async (request, reply) => {
       reply.headers(headers)
-      if (zone !== false) await resolveZone(request)
+      if (zone === false) return
+      await resolveZone(request)
+      if (access.by !== 'bearer' && zoneWish(request)) throw refuseSwitch()
+      if (early) await gate(request, reply)
     }
-    const gate = gateFor(access)
-    if (gate) route.preHandler = [gate]
+    if (gate && !early) route.preHandler = [gate]
   }
 }

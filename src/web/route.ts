@@ -23,11 +23,22 @@ export type Access =
     }
 
 /** What the token of a bearer must have; every part that is named. */
-export interface BearerDemand {
+export interface BearerDemand extends Partial<Rights> {
   /** In its audience. */
   readonly resource?: string
-  /** One of these scopes or authorities, told to whoever has none of them in this order. */
-  readonly scopes?: readonly string[]
+  /**
+   * Whether an administrator of the default zone may come here for another zone, named in a header. Only for routes whose
+   * handlers take nothing from the token but its scopes: its user and client are not of the request's zone then.
+   */
+  readonly acrossZones?: true
+}
+
+/** Scopes or authorities of which one is enough. */
+export interface Rights {
+  /** In a token of the request's zone, or of an administrator who came from the default zone. */
+  readonly scopes: readonly string[]
+  /** Only in a token that the default zone issued; `{zone}` in one stands for the id of the request's zone. */
+  readonly ofDefaultZone?: readonly string[]
 }
 
 /** Whom a route answers: programs get JSON errors, people get pages, and a few routes are open to both and framed. */
@@ -38,7 +49,7 @@ export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
   /** What a body may be; a form unless it says otherwise. */
-  readonly body?: 'form' | 'json'
+  readonly body?: 'form' | 'json' | 'json list'
   /** False for the few routes that belong to no zone. */
   readonly zone?: false
 }
@@ -72,15 +83,18 @@ export function watchRoutes(
 ): RegisteredRoute[] {
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
-    const { access, audience, zone } = route.config ?? {}
+    const { access, audience, zone, body } = route.config ?? {}
     if (!access || !audience) throw new Error(`${String(route.method)} ${route.url} does not state who may call it`)
     const methods = Array.isArray(route.method) ? route.method : [route.method]
-    for (const method of methods) table.push({ method, url: route.url, access, audience })
-    prepare(route, { access, audience, ...(zone === false && { zone }) })
+    for (const method of methods) table.push({ method, url: route.url, access, audience, ...(body && { body }) })
+    prepare(route, { access, audience, ...(zone === false && { zone }), ...(body && { body }) })
   })
   return table
 }
 
-/** The form in the body; a request without a body, or to a route that takes JSON, has none. */
+/** Whether the route takes a form, as it does unless it says otherwise. */
+export const takesForm = ({ body = 'form' }: Partial<RouteConfig>): boolean => body === 'form'
+
+/** The form in the body of a request; a request without a body, or to a route that takes JSON, has none. */
 export const bodyForm = (request: FastifyRequest): Form | undefined =>
-  request.routeOptions.config.body === 'json' ? undefined : (request.body as Form | undefined) // set by the form parser only
+  takesForm(request.routeOptions.config) ? (request.body as Form | undefined) : undefined // set by the form parser only
