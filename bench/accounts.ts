@@ -46,7 +46,7 @@ export interface Accounts {
   readonly service: Readonly<Record<TokenKind, BenchClient>>
   /** Asks for its own tokens by private_key_jwt. */
   readonly signer: KeyClient
-  /** Introspects other clients' tokens. */
+  /** Introspects other clients' tokens, and lists the clients. */
   readonly resourceServer: BenchClient
   /** Signs users in by authorization code; approved in advance. */
   readonly application: BenchClient
@@ -157,7 +157,7 @@ export function latchkeyConfig(
         groups: [{ displayName: scope, description: 'Read the cloud' }],
         clients: [
           ...Object.values(service).map(record),
-          { ...record(resourceServer), authorities: ['svc.resource'] },
+          { ...record(resourceServer), authorities: ['svc.resource', 'clients.read'] },
           { ...record(application), redirect_uri: [application.redirectUri], autoapprove: true },
           { ...record(console), autoapprove: true }, // which it is, for tokens that a user granted to it in advance
           record(signer),

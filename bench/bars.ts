@@ -1,5 +1,6 @@
 // The bars of decision 0010, and how a run stands to them.
 import { inMegabytes, number } from './markdown.ts'
+import { slowestOf } from './management.ts'
 import { delayOf } from './purge.ts'
 import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
 import type { Results } from './results.ts'
@@ -24,7 +25,7 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge } = results
+  const { growth, purge, management } = results
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
 
   return [
@@ -50,6 +51,11 @@ export function judge(results: Results): Bar[] {
       `p99 while ${purge?.expired ?? 'many'} expired tokens are purged, above that of other times, ms`,
       purge && delayOf(purge),
       50,
+    ),
+    atMost(
+      `p99 of pages and reads among ${management?.clients ?? 'many'} clients, on the slower database, ms`,
+      management && slowestOf(management),
+      20,
     ),
   ]
 }

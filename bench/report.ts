@@ -7,6 +7,7 @@ import { CORES } from './limits.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import { DASH, digitsOf, inMegabytes, number, oneLine, range, table } from './markdown.ts'
+import type { Management } from './management.ts'
 import type { Purge } from './purge.ts'
 import type { Latencies } from './steady.ts'
 import { CONNECTIONS } from './requests.ts'
@@ -35,6 +36,7 @@ export function formatReport(results: Results): string {
     ...(results.startups ? ['## Time to ready and idle memory', startupTable(results.startups)] : []),
     ...(results.growth ? ['## After many JWTs', growthText(results.growth)] : []),
     ...(results.purge ? ['## While expired tokens are purged', purgeText(results.purge)] : []),
+    ...(results.management ? ['## Among many clients', managementText(results.management)] : []),
     '## Bars',
     barTable(judge(results)),
   ]
@@ -156,6 +158,19 @@ function purgeText({ expired, perSecond, purgeSeconds, streams }: Purge): string
       ]),
     ),
     `- ${expired} expired tokens, worked off in ${number(purgeSeconds, 1)} s; ${perSecond} requests per second all the time`,
+  ].join('\n\n')
+}
+
+function managementText({ clients, rows, failures }: Management): string {
+  return [
+    table(
+      ['database', 'request', 'requests', 'p50 ms', 'p99 ms', 'longest ms'],
+      rows.map(row => [row.database, row.request, ...latencyColumns(row)]),
+    ),
+    [
+      `- ${clients} clients in one zone; one request at a time`,
+      ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
+    ].join('\n'),
   ].join('\n\n')
 }
 

@@ -2,6 +2,7 @@
 import type { Growth } from './growth.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
+import type { Management } from './management.ts'
 import type { Purge } from './purge.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
@@ -40,6 +41,7 @@ export interface Results {
   readonly startups: readonly Startup[] | undefined
   readonly growth: Growth | undefined
   readonly purge: Purge | undefined
+  readonly management: Management | undefined
 }
 
 /** The middle value, or the mean of the two in the middle. Undefined for none. */

@@ -9,6 +9,7 @@ import { judge } from './bars.ts'
 import { measureGrowth } from './growth.ts'
 import { CORES } from './limits.ts'
 import { findLoadTool } from './load.ts'
+import { MANAGEMENT, measureManagement } from './management.ts'
 import { createProcesses } from './processes.ts'
 import type { Processes } from './processes.ts'
 import { timed } from './progress.ts'
@@ -24,7 +25,7 @@ const USAGE = `npm run bench -- [options]
   --seconds N      seconds for each cell of a round (4)
   --quick          2 rounds of 1 second, 2 starts, 10000 tokens
   --only REGEXP    only the rows whose name matches, and those they are compared with;
-                   \`startup\`, \`growth\` and \`purge\` are names too
+                   \`startup\`, \`growth\`, \`purge\` and \`clients\` are names too
   --json FILE      write everything that was measured
   --check          end with status 1 when a bar is missed`
 
@@ -33,6 +34,8 @@ interface RunSettings extends Settings {
   readonly starts: number
   /** Tokens of the growth measurement. */
   readonly tokens: number
+  /** Requests of each kind of the management measurement. */
+  readonly managementRequests: number
 }
 
 const { values: options } = parseArgs({
@@ -57,6 +60,7 @@ async function main(): Promise<number> {
     seconds: positive('seconds', options.seconds, options.quick ? 1 : 4),
     starts: options.quick ? 2 : 5,
     tokens: options.quick ? 10_000 : 100_000,
+    managementRequests: options.quick ? 200 : 1000,
     isWanted: name => only.test(name),
   }
   const processes = createProcesses()
@@ -89,6 +93,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const { limits, cells, filled } = await timed('rounds', () => runRounds(processes, accounts, tool, settings))
   const growth = settings.isWanted('growth') ? await timed('growth', grow) : undefined
   const purge = settings.isWanted('purge') ? await timed('purge', workOff) : undefined
+  const management = settings.isWanted(MANAGEMENT) ? await timed(MANAGEMENT, manage) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -100,6 +105,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     startups,
     growth,
     purge,
+    management,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -111,11 +117,15 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   function workOff(): ReturnType<typeof measurePurge> {
     return measurePurge(processes, accounts)
   }
+  function manage(): ReturnType<typeof measureManagement> {
+    return measureManagement(processes, accounts, settings.managementRequests)
+  }
 }
 
 /** A failed cell is an error in any case, a missed bar only with --check. */
 function statusOf(results: Results): number {
   if (results.cells.some(({ failure }) => failure !== undefined)) return 1
+  if (results.management && results.management.failures.length > 0) return 1
   return options.check && judge(results).some(({ pass }) => pass === false) ? 1 : 0
 }
 

@@ -43,6 +43,8 @@ export function startPeer(processes: Processes, accounts: Accounts): Promise<Ser
 export interface LatchkeyHome {
   readonly folder: string
   readonly database: string
+  /** Of a database that takes the place of the file. */
+  readonly databaseUrl?: string
   readonly algorithm: Algorithm
 }
 
@@ -53,7 +55,7 @@ export function createHome(processes: Processes, name: string, algorithm: Algori
   return { folder, database: join(folder, 'latchkey.db'), algorithm }
 }
 
-/** `latchkey serve` with a config file, one worker and an SQLite file. */
+/** `latchkey serve` with a config file, one worker and an SQLite file, or the database that the home names. */
 export async function startLatchkey(processes: Processes, accounts: Accounts, home: LatchkeyHome): Promise<Server> {
   const pemFile = join(home.folder, 'key.pem')
   const configFile = join(home.folder, 'latchkey.yml')
@@ -63,7 +65,7 @@ export async function startLatchkey(processes: Processes, accounts: Accounts, ho
       const baseUrl = `http://127.0.0.1:${port}`
       writeFileSync(configFile, latchkeyConfig(accounts, { baseUrl, algorithm: home.algorithm, pemFile }))
       const serve = [process.execPath, join(ROOT, 'bin/latchkey.cjs'), 'serve', '--config', configFile]
-      return [...serve, '--port', String(port), '--database', `sqlite:${home.database}`]
+      return [...serve, '--port', String(port), '--database', home.databaseUrl ?? `sqlite:${home.database}`]
     },
     probe: '/healthz',
     cwd: home.folder,

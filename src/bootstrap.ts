@@ -13,8 +13,10 @@ import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
 import type { Config, ZoneBootstrap } from './config.ts'
 import type { ProviderRecord } from './config/records.ts'
-import { clientRules, providerConfig } from './config/records.ts'
+import { clientRules } from './config/records.ts'
 import type { IdentityProvider } from './model/identity-provider.ts'
+import { providerFromJson } from './model/provider-json.ts'
+import type { ProviderDefinition } from './model/provider-json.ts'
 import { sealProviderSecrets } from './model/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
 import type { Zone } from './model/zone.ts'
@@ -53,8 +55,8 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   else await disarmPlayground(service, all)
 
   for (const { bootstrap: records, signingKeys, ...zone } of bootstrap.identityZones) {
-    await applyZone({ zone: withDefaultGroups(zone, records.defaultGroups), bootstrap: records }, all)
-    if (signingKeys !== undefined) await applySigningKeys(zone.id, signingKeys, all)
+    const isThere = await applyZone({ zone: withDefaultGroups(zone, records.defaultGroups), bootstrap: records }, all)
+    if (isThere && signingKeys !== undefined) await applySigningKeys(zone.id, signingKeys, all)
   }
   if (ledger.applied > 0) log(`bootstrap: ${ledger.applied} records written`)
 }
@@ -102,10 +104,11 @@ function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | unde
   return { ...zone, config: { ...zone.config, userConfig } }
 }
 
+/** False for a zone that was deleted through the API since its definition was applied: then nothing is put into it. */
 async function applyZone(
   { zone, bootstrap }: { zone: ZoneDefinition; bootstrap: ZoneBootstrap },
   deps: Deps,
-): Promise<void> {
+): Promise<boolean> {
   const { store, clock, config, ledger } = deps
   const zoneId = zone.id
   const now = clock.now()
@@ -117,6 +120,7 @@ async function applyZone(
       update: ({ version, createdAt }) => store.zones.update({ ...made, version: version + 1, createdAt }),
     }),
   )
+  if ((await store.zones.find(zoneId)) === undefined) return false
 
   const { service } = config
   const providers = bootstrap.identityProviders.some(({ originKey }) => originKey === service)
@@ -161,38 +165,31 @@ async function applyZone(
       applyExternalGroup(zoneId, definition, deps),
     )
   })
+  return true
 }
 
-function applyProvider(zoneId: string, record: ProviderRecord, { store, vault, clock, random }: Deps): Promise<void> {
-  const { originKey, type, name, active = true } = record
+async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps): Promise<void> {
+  const { store, vault, clock, random, config } = deps
+  const { definition } = providerFromJson({ ...record }, { serviceName: config.service })
+  const { externalKey, ...unnamed } = definition
   const now = clock.now()
-  const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
-    sealProviderSecrets(
-      {
-        zoneId,
-        id,
-        originKey,
-        type,
-        name,
-        active,
-        config: providerConfig(record) ?? {}, // text that is no JSON was refused with the configuration
-        version,
-        createdAt,
-        updatedAt: now,
-      },
-      vault,
-    )
-  return upsert({
-    find: () => store.providers.findByOrigin(zoneId, originKey),
-    async insert() {
-      try {
-        await store.providers.insert(zoneId, stored(random.uuid(), 0, now))
-      } catch (error) {
-        // Another process that starts with this configuration was faster. The look-up is remembered for the whole zone
-        // and may not show its record for a second.
-        if (!(error instanceof AlreadyExists)) throw error
-      }
-    },
-    update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
-  })
+
+  const write = (known: ProviderDefinition): Promise<void> => {
+    const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
+      sealProviderSecrets({ ...known, zoneId, id, version, createdAt, updatedAt: now }, vault)
+    return upsert({
+      // Past the cache: another process that starts with this configuration may have been faster.
+      find: async () =>
+        (await store.providers.list(zoneId)).find(({ provider }) => provider.originKey === record.originKey)?.provider,
+      insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
+      update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
+    })
+  }
+  try {
+    await write(definition)
+  } catch (error) {
+    // Another provider has its issuer or entity id: no reason not to start, for then nobody is signed in by either.
+    if (!(error instanceof AlreadyExists) || externalKey === undefined) throw error
+    await write(unnamed)
+  }
 }

@@ -7,8 +7,11 @@ import type { ConfigFile, Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
+import type { OperationsSettings } from './config/operations.ts'
+import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
+import { rateLimitOf } from './config/ratelimit.ts'
 import type { Bootstrap } from './config/records.ts'
 import { checkBootstrap } from './config/records.ts'
 import type { SigningKeys } from './config/signing-keys.ts'
@@ -17,9 +20,11 @@ import { settingsOf } from './config/settings.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 import type { SystemCors } from './model/cors-policy.ts'
+import type { RateLimitSettings } from './model/rate-limit.ts'
 import type { TokenSettings } from './model/settings.ts'
 import type { ZoneConfig } from './model/zone.ts'
 
+export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
 export { masterKeyFor } from './config/master-key.ts'
 export type { Problem } from './config/problems.ts'
 export { ConfigError } from './config/problems.ts'
@@ -30,7 +35,7 @@ export type { SigningKeys } from './config/signing-keys.ts'
 export interface Config {
   /** Without a trailing slash. With port 0 and no base URL given it ends in `:0` until the port is known. */
   readonly baseUrl: string
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: { readonly host: string; readonly port: number; readonly trustedProxies: readonly string[] }
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string
   readonly workers: number
@@ -51,6 +56,11 @@ export interface Config {
   /** Of requests by pages of other origins. */
   readonly cors: SystemCors
   readonly settings: TokenSettings
+  /** Absent: nothing is limited but what always is. */
+  readonly rateLimit?: RateLimitSettings
+  readonly operations: OperationsSettings
+  /** The configuration file, absolute; absent in the playground. */
+  readonly file?: string
   /** Settings of the default zone, without keys. */
   readonly zoneConfig: ZoneConfig
   readonly bootstrap: Bootstrap
@@ -97,7 +107,8 @@ export async function loadConfig({
   const problems = createProblems()
   const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
   const playground = path === undefined
-  const file = playground ? {} : await readConfigFile(resolve(cwd, path), env, problems)
+  const absolutePath = playground ? undefined : resolve(cwd, path)
+  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, problems)
 
   const sources: Sources = { env, problems }
   const listen = file.listen
@@ -147,6 +158,9 @@ export async function loadConfig({
   checkZoneCors(given.corsPolicy, 'zone_config', problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })
+  const operations = operationsOf(file, problems)
+  const rateLimit = rateLimitOf(file.ratelimit, problems)
+  const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -156,7 +170,7 @@ export async function loadConfig({
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
   return {
     baseUrl,
-    listen: { host, port },
+    listen: { host, port, trustedProxies },
     database,
     workers,
     service,
@@ -170,6 +184,9 @@ export async function loadConfig({
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
     cors,
     settings,
+    ...(rateLimit && { rateLimit }),
+    operations,
+    ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
     warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite, cors, settings }),

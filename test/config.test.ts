@@ -17,7 +17,7 @@ describe('the configuration without a file', () => {
     const config = await loadConfig({ env: {}, cwd: folder })
     assert.equal(config.playground, true)
     assert.equal(config.baseUrl, 'http://localhost:8080')
-    assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
+    assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080, trustedProxies: [] })
     assert.equal(config.database, 'sqlite:./data/latchkey.db')
     assert.equal(config.workers, 1)
     assert.equal(config.service, 'svc')

@@ -14,16 +14,34 @@ export class PatternError extends Error {
 }
 
 const LONGEST_PATTERN = 500
-const MOST_STATES = 500
+/** Of a pattern whose repetitions are written out. */
+export const MOST_STATES = 500
 const MOST_REPETITIONS = 100
+/** What is wrong with a pattern that needs more. */
+export const TOO_LARGE = 'is too large once its repetitions are written out'
 
-type Test = (character: string) => boolean
+/** Whether a character may stand in a place. */
+export type Test = (character: string) => boolean
 
-type Node =
-  | { readonly kind: 'one'; readonly test: Test }
+/** A pattern as it was read; groups are numbered from 0 in the order of their opening parentheses. */
+export type Node =
+  | {
+      readonly kind: 'one'
+      readonly test: Test
+      /** The only character that may stand there, where there is only one. */
+      readonly character?: string
+    }
   | { readonly kind: 'start' | 'end' }
   | { readonly kind: 'sequence' | 'choice'; readonly parts: readonly Node[] }
-  | { readonly kind: 'repeat'; readonly part: Node; readonly least: number; readonly most: number }
+  | { readonly kind: 'group'; readonly part: Node; readonly index: number }
+  | {
+      readonly kind: 'repeat'
+      readonly part: Node
+      readonly least: number
+      readonly most: number
+      /** Whether as little as possible is taken. */
+      readonly lazy: boolean
+    }
 
 /** A place in the walk: a character leads on, an edge of the text lets pass, or the ways part. */
 type State =
@@ -37,15 +55,17 @@ type State =
  * and repetitions. Throws `PatternError` for anything else, such as a look-around or a back-reference.
  */
 export function compilePattern(pattern: string): Matcher {
-  if (pattern.length > LONGEST_PATTERN) throw new PatternError(`is longer than ${LONGEST_PATTERN} characters`)
   if (/^\^?\.\*\$?$/.test(pattern)) return () => true
   const states: State[] = [{ kind: 'found' }]
-  const first = build(parse(pattern), 0, states)
+  const first = build(parsePattern(pattern), 0, states)
   return text => walk(states, first, text)
 }
 
-function parse(pattern: string): Node {
+/** Reads a pattern; throws `PatternError` as `compilePattern` does, but for what is too large once it is written out. */
+export function parsePattern(pattern: string): Node {
+  if (pattern.length > LONGEST_PATTERN) throw new PatternError(`is longer than ${LONGEST_PATTERN} characters`)
   let position = 0
+  let groups = 0
 
   function choice(): Node {
     const parts = [sequence()]
@@ -86,17 +106,19 @@ function parse(pattern: string): Node {
       case '{':
         throw new PatternError(`has a ${character} with nothing to repeat`)
       default:
-        return { kind: 'one', test: other => other === character }
+        return { kind: 'one', test: other => other === character, character }
     }
   }
 
   function group(): Node {
-    if (pattern.startsWith('?:', position)) position += 2
+    const isPlain = pattern.startsWith('?:', position)
+    if (isPlain) position += 2
     else if (pattern[position] === '?') throw new PatternError('has a group other than (…) and (?:…)')
+    const index = isPlain ? groups : groups++
     const inside = choice()
     if (pattern[position] !== ')') throw new PatternError('has a group that is not closed')
     position += 1
-    return inside
+    return isPlain ? inside : { kind: 'group', part: inside, index }
   }
 
   function characterClass(): Node {
@@ -111,20 +133,21 @@ function parse(pattern: string): Node {
     position += 1
     if (/^[dwsDWS]$/.test(character)) return { kind: 'one', test: oneOf(`\\${character}`) }
     if (character === '' || /^[A-Za-z0-9]$/.test(character)) throw new PatternError(`has an unknown \\${character}`)
-    return { kind: 'one', test: other => other === character }
+    return { kind: 'one', test: other => other === character, character }
   }
 
   function repetition(part: Node): Node {
     const [whole, counts] = /^(?:[*+?]|\{(\d{1,4}(?:,\d{0,4})?)\})/.exec(pattern.slice(position)) ?? []
     if (whole === undefined) return part
     position += whole.length
-    if (pattern[position] === '?') position += 1 // how greedy it is makes no difference to whether the whole fits
+    const lazy = pattern[position] === '?'
+    if (lazy) position += 1
     if (/^[*+?{]/.test(pattern.slice(position))) throw new PatternError('repeats a repetition')
     const [least, most] = bounds(whole, counts)
     if (least > most || (Number.isFinite(most) ? most : least) > MOST_REPETITIONS) {
       throw new PatternError(`repeats in the wrong order or more than ${MOST_REPETITIONS} times`)
     }
-    return { kind: 'repeat', part, least, most }
+    return { kind: 'repeat', part, least, most, lazy }
   }
 
   const whole = choice()
@@ -159,6 +182,8 @@ function build(node: Node, next: number, states: State[]): number {
       return node.parts.reduceRight((after, part) => build(part, after, states), next)
     case 'choice':
       return add({ kind: 'split', next: node.parts.map(part => build(part, next, states)) }, states)
+    case 'group': // what stands in it makes no difference to whether the whole fits, nor does how greedy a repetition is
+      return build(node.part, next, states)
     case 'repeat':
       return buildRepeat(node, next, states)
   }
@@ -180,7 +205,7 @@ function buildRepeat({ part, least, most }: Node & { kind: 'repeat' }, next: num
 }
 
 function add(state: State, states: State[]): number {
-  if (states.length >= MOST_STATES) throw new PatternError('is too large once its repetitions are written out')
+  if (states.length >= MOST_STATES) throw new PatternError(TOO_LARGE)
   return states.push(state) - 1
 }
 

@@ -35,6 +35,8 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  /** The largest answer that is taken, where the usual 64 KiB are too few. */
+  readonly mostBytes?: number
 }
 
 /** JSON that somebody else answered, with the headers that say how long it is good. */
@@ -140,7 +142,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     try {
       const addresses = await untilAborted(allowedAddresses(url), signal)
       const incoming = await exchange(url, { request, addresses, signal })
-      return await readAnswer(url, incoming)
+      return await readAnswer(url, incoming, request.mostBytes ?? MOST_BYTES)
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
       if (signal.aborted) throw new OutboundError('timeout', `${url.origin}: no complete answer in time`)
@@ -202,21 +204,21 @@ function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<I
   })
 }
 
-async function readAnswer({ origin }: URL, incoming: IncomingMessage): Promise<Response> {
+async function readAnswer({ origin }: URL, incoming: IncomingMessage, mostBytes: number): Promise<Response> {
   try {
     const { statusCode: status = 0, headers } = incoming
     // Each target would have to be judged like the first, and nothing that is fetched here needs to move.
     if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
     const encoding = headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
-    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${MOST_BYTES} bytes`)
-    if (Number(headers['content-length'] ?? 0) > MOST_BYTES) throw tooLarge
+    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${mostBytes} bytes`)
+    if (Number(headers['content-length'] ?? 0) > mostBytes) throw tooLarge
     const chunks: Buffer[] = []
     let size = 0
     for await (const chunk of incoming) {
       const bytes = chunk as Buffer // no encoding is set
       size += bytes.length
-      if (size > MOST_BYTES) throw tooLarge
+      if (size > mostBytes) throw tooLarge
       chunks.push(bytes)
     }
     if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)

@@ -18,9 +18,13 @@ export interface Storage {
 }
 
 /** Opens the database of a configuration and its master key, for the server and for commands beside it. */
-export async function openStorage(config: Config, onError: (cause: unknown) => void): Promise<Storage> {
+export async function openStorage(
+  config: Config,
+  onError: (cause: unknown) => void,
+  onQuery?: (milliseconds: number) => void,
+): Promise<Storage> {
   const random = createRandom()
   const vault = createVault(await masterKeyFor(config, random), random)
-  const store = await openStore(config.database, { clock: systemClock, onError })
+  const store = await openStore(config.database, { clock: systemClock, onError, onQuery })
   return { store, vault, clock: systemClock, random }
 }

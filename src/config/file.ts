@@ -4,19 +4,21 @@ import type { ZoneConfig } from '../model/zone.ts'
 import type { SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import type { CorsFile } from './cors.ts'
+import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
+import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import { CONFIG_SCHEMA } from './schema.ts'
 import type { SettingsFile } from './settings.ts'
 
 /** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
-export interface ConfigFile extends SettingsFile {
+export interface ConfigFile extends SettingsFile, OperationsFile {
   readonly base_url?: string
   readonly service?: string
   readonly compatibility?: string
   readonly database?: string
   readonly workers?: number
-  readonly listen?: { readonly host?: string; readonly port?: number }
+  readonly listen?: { readonly host?: string; readonly port?: number; readonly trusted_proxies?: readonly string[] }
   readonly master_key?: string
   readonly smtp?: {
     readonly host: string
@@ -37,6 +39,7 @@ export interface ConfigFile extends SettingsFile {
   readonly outbound?: { readonly allow_private?: boolean }
   readonly session?: { readonly same_site?: string }
   readonly cors?: CorsFile
+  readonly ratelimit?: RateLimitFile
   readonly zone_config?: ZoneConfig
   readonly bootstrap?: BootstrapFile
 }

@@ -3,6 +3,8 @@ import { behaviourOf } from '../model/compatibility.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { clientFromJson } from '../model/client-json.ts'
 import type { ClientRules } from '../model/client-json.ts'
+import { providerFromJson } from '../model/provider-json.ts'
+import { providerRecordTypes } from '../model/provider-types.ts'
 import { serviceNamed } from '../model/service.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import { checkZoneCors } from './cors.ts'
@@ -254,63 +256,16 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
   return items.map(({ record }) => record)
 }
 
-/** The types that a provider's record may have, whether or not there is a source for them yet. */
-const PROVIDER_TYPES = ['ldap', 'saml', 'oauth2.0', 'oidc1.0', 'keystone']
-
 function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {
   const { problems, service } = rules
   refuseTwins(items, 'originKey', provider => provider.originKey, problems)
+  const types = providerRecordTypes(service).map(({ type }) => type)
   for (const { record, key } of items) {
-    const { originKey, type } = record
-    if (type !== service && !PROVIDER_TYPES.includes(type)) {
-      problems.add(`${key}.type`, `must be one of ${[service, ...PROVIDER_TYPES].join(', ')}`)
+    if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)
+    for (const problem of providerFromJson({ ...record }, { serviceName: service }).problems) {
+      // One by which nobody can sign in yet is kept all the same.
+      if (problem.kind !== 'unusable') problems.add(`${key}.${problem.key}`, problem.message)
     }
-    for (const reserved of [service, 'ldap']) {
-      if ((type === reserved) !== (originKey === reserved)) {
-        problems.add(`${key}.originKey`, `${reserved} is the origin of type ${reserved} and of no other`)
-      }
-    }
-    const config = providerConfig(record)
-    if (config === undefined) problems.add(`${key}.config`, 'is not JSON text of an object')
-    else if (type === service) checkPolicies(config, `${key}.config`, problems)
   }
   return items.map(({ record }) => record)
-}
-
-/** The settings of a provider, whether they stand there as they are or as JSON text; undefined when the text is none. */
-export function providerConfig({ config }: ProviderRecord): Readonly<Record<string, unknown>> | undefined {
-  if (typeof config !== 'string') return config ?? {}
-  try {
-    const parsed: unknown = JSON.parse(config)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? { ...parsed } : undefined
-  } catch {
-    return undefined // told by the caller
-  }
-}
-
-/** Members of the two policies of the internal provider (§6.3): all of them, or the policy would count as absent. */
-const POLICIES = {
-  passwordPolicy: [
-    'minLength',
-    'maxLength',
-    'requireUpperCaseCharacter',
-    'requireLowerCaseCharacter',
-    'requireDigit',
-    'requireSpecialCharacter',
-    'expirePasswordInMonths',
-  ],
-  lockoutPolicy: ['countFailuresWithin', 'lockoutAfterFailures', 'lockoutPeriodSeconds'],
-} as const
-
-function checkPolicies(config: Readonly<Record<string, unknown>>, path: string, problems: Problems): void {
-  for (const [policy, members] of Object.entries(POLICIES)) {
-    const value = config[policy]
-    if (value === undefined || value === null) continue
-    for (const member of members) {
-      const number: unknown = Reflect.get(Object(value), member)
-      if (typeof number !== 'number' || !Number.isInteger(number) || number < 0) {
-        problems.add(`${path}.${policy}.${member}`, 'must be a whole number that is not negative')
-      }
-    }
-  }
 }

@@ -3,6 +3,8 @@
 import { LONGEST_SECONDS } from '../model/zone.ts'
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { corsSchema } from './cors.ts'
+import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
+import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
 import { zoneConfigSchema } from './zone-config-schema.ts'
 
@@ -228,6 +230,7 @@ export const CONFIG_SCHEMA = {
       properties: {
         host: { ...text('Address or name to listen on.'), default: '127.0.0.1' },
         port: { type: 'integer', minimum: 0, maximum: 65_535, default: 8080, description: '0 takes any free port.' },
+        trusted_proxies: trustedProxiesSchema,
       },
     },
     master_key: text('32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted.'),
@@ -262,7 +265,9 @@ export const CONFIG_SCHEMA = {
       },
     },
     ...settingsSchemas,
+    ...operationsSchemas,
     cors: corsSchema,
+    ratelimit: rateLimitSchema,
     zone_config: { $ref: '#/definitions/zoneConfig' },
     bootstrap: {
       type: 'object',

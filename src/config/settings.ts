@@ -1,4 +1,4 @@
-// The keys `jwt`, `authentication` and `oauth`: settings of the whole server that the reference system has under the same
+// The keys `jwt`, `authentication`, `oauth` and `login`: settings of the whole server that the reference system has under the same
 // names.
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
@@ -16,6 +16,7 @@ export interface SettingsFile {
   }
   readonly authentication?: { readonly enableUriEncodingCompatibilityMode?: boolean }
   readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
+  readonly login?: { readonly aliasEntitiesEnabled?: boolean }
 }
 
 const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
@@ -56,6 +57,9 @@ export const settingsSchemas = {
       disable: off('Whether the authorization endpoint takes id_token out of response_type.'),
     }),
   }),
+  login: section('Signing in.', {
+    aliasEntitiesEnabled: off('Whether an identity provider may have a copy in another zone, which is kept like it.'),
+  }),
 } as const
 
 /** The settings, where the types are right; what must not be becomes a problem under its key. */
@@ -66,6 +70,7 @@ export function settingsOf(
   const token = problems.isSound('jwt') ? (file.jwt?.token ?? {}) : {}
   const authentication = problems.isSound('authentication') ? file.authentication : undefined
   const oauth = problems.isSound('oauth') ? file.oauth : undefined
+  const login = problems.isSound('login') ? file.login : undefined
   const excludedClaims = token.claims?.exclude ?? USUAL_SETTINGS.excludedClaims
   for (const [index, name] of excludedClaims.entries()) {
     if (!NEEDED_CLAIMS.has(name)) continue
@@ -81,5 +86,6 @@ export function settingsOf(
     excludedClaims: [...new Set(excludedClaims)],
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,
     idTokenDisabled: oauth?.id_token?.disable ?? USUAL_SETTINGS.idTokenDisabled,
+    aliasEntities: login?.aliasEntitiesEnabled ?? USUAL_SETTINGS.aliasEntities,
   }
 }

@@ -1,5 +1,6 @@
 // The zone's settings as the zone API has them. Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
+import { COLOUR, WEB_LINK } from '../model/zone-rules.ts'
 import { LONGEST_SECONDS } from '../model/zone.ts'
 
 const text = { type: ['string', 'null'] } as const
@@ -105,12 +106,12 @@ export const zoneConfigSchema = {
         banner: closed({
           text: { type: 'string' },
           logo: { type: 'string' },
-          link: { type: 'string', pattern: '^https?://' },
-          textColor: { type: 'string', pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$' },
-          backgroundColor: { type: 'string', pattern: '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$' },
+          link: { type: 'string', pattern: WEB_LINK },
+          textColor: { type: 'string', pattern: COLOUR },
+          backgroundColor: { type: 'string', pattern: COLOUR },
         }),
         consent: {
-          ...closed({ text: { type: 'string' }, link: { type: 'string', pattern: '^https?://' } }),
+          ...closed({ text: { type: 'string' }, link: { type: 'string', pattern: WEB_LINK } }),
           required: ['text'],
         },
       }),

@@ -1,10 +1,16 @@
-// The client record between the wire and the model: the bootstrap and the client API
-// read it here, so that both accept the same.
+// The client record between the wire and the model: the bootstrap and the client API read it here, so that both accept
+// the same. Refuses to know where a record comes from and how its secrets are hashed.
+import type { JsonRecord } from '../base/json.ts'
+import { callerProblems } from './client-caller.ts'
+import type { LimitedCaller } from './client-caller.ts'
+import { keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
+import { isKeepable, readerOf, UNKEEPABLE, words } from './client-reading.ts'
+import type { Refuse } from './client-reading.ts'
 import type { Client } from './client.ts'
 import { GRANT_TYPES } from './client.ts'
-import { keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
+import { isBlank, secretProblem } from './secret-policy.ts'
+import type { SecretPolicy } from './secret-policy.ts'
 import type { Service } from './service.ts'
-import { LONGEST_SECONDS } from './zone.ts'
 
 /** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
 export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'createdAt' | 'updatedAt'>
@@ -29,6 +35,20 @@ export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean
 }
+
+/** How a record comes in. */
+export interface ClientReading {
+  /** By the configuration, as a new client of the API, or in the place of one that is there and keeps its secrets. */
+  readonly as: 'configured' | 'created' | 'updated'
+  /** Whether it may bring a second secret and keys, which count for nothing elsewhere. */
+  readonly withTrust: boolean
+  /** Whoever sends it, when that is no administrator. */
+  readonly caller?: LimitedCaller | undefined
+  /** What new secrets must be like; nothing where it is absent. */
+  readonly secretPolicy?: SecretPolicy | undefined
+}
+
+const CONFIGURED: ClientReading = { as: 'configured', withTrust: true }
 
 /** Properties with a meaning of their own; everything else is an additional attribute. */
 const OWN_PROPERTIES = new Set([
@@ -58,11 +78,19 @@ const OWN_PROPERTIES = new Set([
   'client_jwt_config',
 ])
 
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
 /**
- * Reads a client in the shape of `POST /oauth/clients`. Lists may be arrays or one text separated by white space and
- * commas. Rules that depend on the caller (§3.3), the secret policy (§3.4) and "no secret for implicit" are the API's.
+ * Reads a client in the shape of `POST /oauth/clients`, by the rules of §3.2 and, where the reading names a caller or a
+ * policy, of §3.3 and §3.4. Lists may be arrays or one text separated by white space and commas.
  */
-export function clientFromJson(json: Readonly<Record<string, unknown>>, rules: ClientRules): ClientFromJson {
+export function clientFromJson(
+  json: JsonRecord,
+  rules: ClientRules,
+  reading: ClientReading = CONFIGURED,
+): ClientFromJson {
+  const { service } = rules
+  const isNew = reading.as !== 'updated'
   const problems: ClientProblem[] = []
   const refuse = (key: string, message: string): void => {
     problems.push({ key, message })
@@ -70,22 +98,11 @@ export function clientFromJson(json: Readonly<Record<string, unknown>>, rules: C
   const read = readerOf(json, refuse)
 
   const clientId = read.text('client_id') ?? ''
-  if (clientId === '') refuse('client_id', 'A client_id must be provided.')
-  if (clientId === rules.service.name) refuse('client_id', `Not allowed: ${clientId} is a reserved client_id`)
-  if (/[/\\]/.test(clientId)) refuse('client_id', 'Not allowed characters: client_id must not contain / or \\')
-  if (clientId.length > 255) refuse('client_id', 'client_id must have at most 255 characters')
+  if (isNew) checkId(clientId, service, refuse)
 
-  const grantTypes = read.list('authorized_grant_types') ?? []
+  const grantTypes = read.list('authorized_grant_types')?.flatMap(words) ?? []
   const redirectUris = read.list('redirect_uri') ?? []
-  for (const grant of ['authorization_code', 'implicit'].filter(grant => grantTypes.includes(grant))) {
-    if (redirectUris.length === 0) {
-      refuse('redirect_uri', `${grant} grant type requires at least one redirect URL.`)
-    }
-  }
-  const isUsable = rules.exactRedirectUri ? isExactRedirectUri : isRedirectPattern
-  for (const uri of redirectUris) {
-    if (!isUsable(uri)) refuse('redirect_uri', `One of the redirect_uri is invalid: ${uri}`)
-  }
+  checkRedirectUris(redirectUris, grantTypes, rules, refuse)
 
   const known = `Must be one of: [${GRANT_TYPES.join(', ')}]`
   if (grantTypes.length === 0) {
@@ -95,28 +112,41 @@ export function clientFromJson(json: Readonly<Record<string, unknown>>, rules: C
     refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${known}`)
   }
 
-  const secrets = [read.text('client_secret'), read.text('secondary_client_secret')].filter(text => text !== undefined)
+  const first = read.text('client_secret')
+  const second = reading.withTrust ? read.text('secondary_client_secret') : undefined
+  const secrets = [first, second].filter(text => text !== undefined)
+  const keys = readKeys(json, reading)
+  // A configuration that gives keys means them; the API wants a secret as well (§3.2).
+  const named = reading.as === 'configured' ? [...secrets, keys.jwks ?? '', keys.jwksUri ?? ''] : [first ?? '']
+  const hasCredential = !isNew || named.some(text => !isBlank(text))
   const scope = read.list('scope')?.flatMap(words) ?? []
-  const jwks = read.keySet()
-  const jwksUri = read.text('jwks_uri')
-  const hasCredential = secrets.some(secret => secret !== '') || jwks !== undefined || jwksUri !== undefined
-  const bearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-  if (grantTypes.includes(bearer)) {
-    if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${bearer}`)
-    if (!hasCredential) refuse('client_secret', `Client secret is required for grant type ${bearer}`)
+  if (grantTypes.includes(JWT_BEARER)) {
+    if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
+    if (!hasCredential) refuse('client_secret', `Client secret is required for grant type ${JWT_BEARER}`)
+  }
+
+  const authorities = unique(read.list('authorities')?.flatMap(words) ?? [])
+  if (reading.caller) {
+    const wanted = { clientId, grantTypes, scope, authorities }
+    for (const [key, message] of callerProblems(reading.caller, wanted, service)) refuse(key, message)
+  }
+  const isGuarded = reading.as !== 'configured' && first !== undefined && !isBlank(first)
+  if (isGuarded && grantTypes.includes('implicit')) {
+    refuse('client_secret', 'Implicit grant should not have a client_secret')
   }
   if (grantTypes.includes('client_credentials') && !hasCredential) {
     refuse('client_secret', 'Client secret is required for client_credentials grant type')
   }
-  if (jwksUri !== undefined) {
-    const problem = keyUriProblem(jwksUri)
-    if (problem !== undefined) refuse('jwks_uri', problem)
+  checkSecrets({ first, second }, reading, refuse)
+  if (!reading.withTrust && (json['secondary_client_secret'] ?? undefined) !== undefined) {
+    refuse('secondary_client_secret', 'secondary_client_secret is not allowed here')
   }
+  problems.push(...keys.problems)
 
-  const scopes = scope.length === 0 ? [rules.service.scope('none')] : unique(scope)
-  const authorities = unique(read.list('authorities') ?? [])
+  const scopes = scope.length === 0 ? [service.scope('none')] : unique(scope)
   const refreshes = grantTypes.includes('authorization_code') || grantTypes.includes('password')
-  const allowPublic = read.flag('allowpublic')
+  const given = read.flag('allowpublic')
+  const allowPublic = isNew || given === true ? given : undefined // §3.1: false in an update removes it
   const accessTokenSeconds = read.seconds('access_token_validity')
   const refreshTokenSeconds = read.seconds('refresh_token_validity')
   const name = read.text('name')
@@ -127,7 +157,7 @@ export function clientFromJson(json: Readonly<Record<string, unknown>>, rules: C
     authorizedGrantTypes: unique(refreshes ? [...grantTypes, 'refresh_token'] : grantTypes),
     redirectUris: unique(redirectUris),
     scope: scopes,
-    authorities: authorities.length === 0 ? [rules.service.scope('none')] : authorities,
+    authorities: authorities.length === 0 ? [service.scope('none')] : authorities,
     autoapprove: read.autoapprove(scopes),
     ...(allowPublic === undefined ? {} : { allowPublic }),
     ...(accessTokenSeconds === undefined ? {} : { accessTokenSeconds }),
@@ -136,76 +166,89 @@ export function clientFromJson(json: Readonly<Record<string, unknown>>, rules: C
     ...(allowedProviders === undefined ? {} : { allowedProviders: unique(allowedProviders) }),
     requiredUserGroups: unique(read.list('required_user_groups') ?? []),
     ...(tokenSalt === undefined ? {} : { tokenSalt }),
-    ...(jwks === undefined || jwksUri !== undefined ? {} : { jwks }), // §3.1: used only when jwks_uri is absent
-    ...(jwksUri === undefined ? {} : { jwksUri }),
-    additional: Object.fromEntries(
-      Object.entries(json).filter(([key, value]) => !OWN_PROPERTIES.has(key) && value !== null),
-    ),
+    ...(keys.jwks === undefined || keys.jwksUri !== undefined ? {} : { jwks: keys.jwks }), // §3.1: used only when jwks_uri is absent
+    ...(keys.jwksUri === undefined ? {} : { jwksUri: keys.jwksUri }),
+    additional: additionalOf(json, refuse),
   }
   return { definition, secrets, problems }
 }
 
 const unique = (list: readonly string[]): readonly string[] => [...new Set(list)]
 
-const words = (text: string): readonly string[] => text.split(/[\s,]+/).filter(word => word !== '')
+function checkId(clientId: string, service: Service, refuse: Refuse): void {
+  if (clientId === '') refuse('client_id', 'A client_id must be provided.')
+  if (clientId === service.name) refuse('client_id', `Not allowed: ${clientId} is a reserved client_id`)
+  if (/[/\\\p{Cc}]/u.test(clientId)) refuse('client_id', 'Not allowed characters: client_id must not contain / or \\')
+  if (clientId.length > 255) refuse('client_id', 'client_id must have at most 255 characters')
+}
 
-/** Reads one property at a time; null counts as absent, and a value of another type is refused and then absent. */
-function readerOf(json: Readonly<Record<string, unknown>>, refuse: (key: string, message: string) => void) {
-  const value = (key: string): unknown => (Object.hasOwn(json, key) ? (json[key] ?? undefined) : undefined)
-
-  function text(key: string): string | undefined {
-    const found = value(key)
-    if (found === undefined || typeof found === 'string') return found
-    refuse(key, `${key} must be a string`)
-    return undefined
-  }
-
-  function list(key: string): readonly string[] | undefined {
-    const found = value(key)
-    if (found === undefined) return undefined
-    if (typeof found === 'string') return words(found)
-    if (Array.isArray(found) && found.every(item => typeof item === 'string')) return found
-    refuse(key, `${key} must be a list of strings`)
-    return undefined
-  }
-
-  function flag(key: string): boolean | undefined {
-    const found = value(key)
-    if (found === undefined || typeof found === 'boolean') return found
-    if (found === 'true' || found === 'false') return found === 'true'
-    refuse(key, `${key} must be a boolean`)
-    return undefined
-  }
-
-  function seconds(key: string): number | undefined {
-    const found = value(key)
-    if (found === undefined) return undefined
-    if (typeof found === 'number' && Number.isInteger(found) && found > 0 && found <= LONGEST_SECONDS) {
-      return found
+function checkRedirectUris(
+  uris: readonly string[],
+  grantTypes: readonly string[],
+  { exactRedirectUri }: ClientRules,
+  refuse: Refuse,
+): void {
+  const redirecting = ['authorization_code', 'implicit'].filter(grant => grantTypes.includes(grant))
+  if (uris.length === 0) {
+    for (const grant of redirecting) {
+      refuse('redirect_uri', `${grant} grant type requires at least one redirect URL.`)
     }
-    refuse(key, `${key} must be a positive number of seconds`)
-    return undefined
   }
-
-  /** Everything, or the scopes that the client has anyway: others are dropped (§3.1). */
-  function autoapprove(scopes: readonly string[]): true | readonly string[] {
-    const found = value('autoapprove')
-    if (typeof found === 'boolean') return found ? true : []
-    const approved = list('autoapprove') ?? []
-    return approved.includes('true') ? true : unique(approved.filter(scope => scopes.includes(scope)))
+  // UAA: looks at them only where they are used. See docs/compatibility.md, A15.
+  if (!exactRedirectUri && redirecting.length === 0) return
+  const isUsable = exactRedirectUri ? isExactRedirectUri : isRedirectPattern
+  for (const uri of uris) {
+    if (!isUsable(uri)) refuse('redirect_uri', `One of the redirect_uri is invalid: ${uri}`)
   }
+}
 
-  /** Public halves only, as JSON text. */
-  function keySet(): string | undefined {
-    const found = value('jwks')
-    if (found === undefined) return undefined
-    const problem = keySetProblem(found)
-    if (problem === undefined) return publicKeySet(found)
-    refuse('jwks', problem)
-    return undefined
+function checkSecrets(
+  { first = '', second }: { first: string | undefined; second: string | undefined },
+  { as, secretPolicy: policy }: ClientReading,
+  refuse: Refuse,
+): void {
+  if (as !== 'created') return
+  // Nobody means a second secret that everybody knows.
+  if (second !== undefined && isBlank(second)) refuse('secondary_client_secret', 'A second secret must not be empty')
+  if (!policy) return
+  for (const [key, secret] of [['client_secret', first] as const, ['secondary_client_secret', second ?? ''] as const]) {
+    const problem = secretProblem(policy, secret)
+    if (problem !== undefined) refuse(key, problem)
   }
+}
 
-  return { text, list, flag, seconds, autoapprove, keySet }
+/** Public halves only, as JSON text, and the address of others; nothing where keys count for nothing. */
+function readKeys(
+  json: JsonRecord,
+  { as, withTrust }: ClientReading,
+): { jwks?: string; jwksUri?: string; problems: readonly ClientProblem[] } {
+  const problems: ClientProblem[] = []
+  if (!withTrust) return { problems }
+  const refuse = (key: string, message: string): void => {
+    problems.push({ key, message })
+  }
+  const inApi = as !== 'configured'
+  const given = json['jwks'] ?? undefined
+  // §3.1: an object in the place of the text is refused by the API.
+  const isReadable = !inApi || typeof given === 'string'
+  const problem = given === undefined ? undefined : keySetProblem(isReadable ? given : undefined, { named: inApi })
+  if (problem !== undefined) refuse('jwks', problem)
+  const jwksUri = readerOf(json, refuse).text('jwks_uri')
+  const uriProblem = jwksUri === undefined ? undefined : keyUriProblem(jwksUri)
+  if (uriProblem !== undefined) refuse('jwks_uri', uriProblem)
+  return {
+    ...(given !== undefined && problem === undefined && { jwks: publicKeySet(given) }),
+    ...(jwksUri !== undefined && { jwksUri }),
+    problems,
+  }
+}
+
+function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
+  const entries = Object.entries(json).filter(([key, value]) => !OWN_PROPERTIES.has(key) && value !== null)
+  for (const [key, value] of entries) {
+    if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
+  }
+  return Object.fromEntries(entries)
 }
 
 /** Schemes whose "address" is a program or a document of its own: a redirect there runs what an attacker wrote. */

@@ -29,6 +29,17 @@ export type AuditEventType =
   | 'TokenRevocationEvent'
   | 'ClientJwtChangeSuccess'
   | 'ClientJwtChangeFailure'
+  | 'IdentityProviderCreatedEvent'
+  | 'IdentityProviderModifiedEvent'
+  | 'IdentityZoneCreatedEvent'
+  | 'IdentityZoneModifiedEvent'
+  | 'EntityDeletedEvent'
+  | 'ClientCreateSuccess'
+  | 'ClientUpdateSuccess'
+  | 'ClientDeleteSuccess'
+  | 'ClientApprovalsDeleted'
+  | 'SecretChangeSuccess'
+  | 'SecretChangeFailure'
 
 /** Takes an event; never throws and never waits. */
 export type Audit = (event: AuditEvent) => void

@@ -10,6 +10,11 @@ export interface IdentityProvider {
   readonly active: boolean
   /** In the shape of the provider API; each type knows its own members. */
   readonly config: Readonly<Record<string, unknown>>
+  /** What it calls itself, unique among those of its type in the zone: its issuer, or its SAML entity id. */
+  readonly externalKey?: string
+  /** The copy of this record in another zone, which every change of either changes. */
+  readonly aliasId?: string
+  readonly aliasZoneId?: string
   readonly version: number
   readonly createdAt: Date
   readonly updatedAt: Date

@@ -52,6 +52,8 @@ export function readKeyMaterial(given: {
   readonly text: string
   readonly algorithm?: string | undefined
   readonly certificate?: string | undefined
+  /** Whether a shared secret may be of any length, as clients of the reference system send them. */
+  readonly anyLength?: boolean
 }): KeyMaterial | KeyProblem {
   const algorithm = SIGNING_ALGORITHMS.find(name => name === given.algorithm)
   if (given.algorithm !== undefined && algorithm === undefined) {
@@ -68,7 +70,8 @@ export function readKeyMaterial(given: {
     return { part: 'key', problem: 'is not an unencrypted private key in PEM' }
   }
   if (given.certificate !== undefined) return { part: 'certificate', problem: 'a shared secret has no certificate' }
-  return readSecret(given.text, algorithm ?? 'HS256')
+  const secret = { algorithm: algorithm ?? 'HS256', privateKey: given.text } as const
+  return given.anyLength === true ? secret : longEnough(secret)
 }
 
 function readAsymmetric(
@@ -97,14 +100,13 @@ function readAsymmetric(
   return { ...material, certificate }
 }
 
-function readSecret(text: string, algorithm: SigningAlgorithm): KeyMaterial | KeyProblem {
-  const bytes = Buffer.byteLength(text)
+/** RFC 7518 §3.2: a shorter secret could be guessed from any token. */
+function longEnough(secret: KeyMaterial): KeyMaterial | KeyProblem {
+  const { algorithm, privateKey } = secret
+  const bytes = Buffer.byteLength(privateKey)
   const least = hashBytesOfSymmetric(algorithm) ?? 0
-  // RFC 7518 §3.2: a shorter secret could be guessed from any token.
-  if (bytes < least) {
-    return { part: 'key', problem: `${algorithm} needs a secret of at least ${least} bytes, this one has ${bytes}` }
-  }
-  return { algorithm, privateKey: text }
+  if (bytes >= least) return secret
+  return { part: 'key', problem: `${algorithm} needs a secret of at least ${least} bytes, this one has ${bytes}` }
 }
 
 function fits(key: PrivateKey, algorithm: SigningAlgorithm): boolean {

@@ -23,6 +23,8 @@ export const OAUTH_ERROR_STATUS = {
   request_uri_not_supported: 400,
   registration_not_supported: 400,
   parameter_parsing_error: 400,
+  client_metadata: 400,
+  unknown_error: 400,
   zone_exists: 409,
   invalid_identity_zone: 422,
 } as const

@@ -1,4 +1,4 @@
-/** Settings of the whole server about tokens and credentials, under the names that the reference system gives them. */
+/** Settings of the whole server, under the names that the reference system gives them. */
 export interface TokenSettings {
   /** `jwt.token.queryString.enabled`: whether credentials and tokens may stand in the query of a URL. */
   readonly queryString: boolean
@@ -10,6 +10,8 @@ export interface TokenSettings {
   readonly plainBasicCredentials: boolean
   /** `oauth.id_token.disable`: whether the authorization endpoint takes `id_token` out of `response_type`. */
   readonly idTokenDisabled: boolean
+  /** `login.aliasEntitiesEnabled`: whether an identity provider may have a copy in another zone. */
+  readonly aliasEntities: boolean
 }
 
 /** What holds where the configuration says nothing. */
@@ -19,6 +21,7 @@ export const USUAL_SETTINGS: TokenSettings = {
   excludedClaims: [],
   plainBasicCredentials: false,
   idTokenDisabled: false,
+  aliasEntities: false,
 }
 
 /**

@@ -1,34 +1,70 @@
 import type { Behaviour } from './compatibility.ts'
 import type { Zone } from './zone.ts'
 
+/** What names the default zone in a path. A zone with this subdomain has its host alone. */
+const DEFAULT_ZONE = 'default'
+
+/** What of a zone decides about its addresses. */
+export type AddressedZone = Pick<Zone, 'subdomain' | 'address'>
+
 /** The addresses of the server as each zone's clients see them: from the configuration, never from a Host header. */
 export interface Urls {
   /** Base URL of the default zone, without a trailing slash. */
   readonly base: string
-  /** Path of the base URL: empty, or beginning with a slash and not ending with one. */
+  /** Path of the base URL: empty, or beginning with a slash and not ending with one. What belongs to no zone is below it. */
   readonly basePath: string
   readonly isHttps: boolean
   /** Host name of the base URL, without a port, lower case. */
   readonly hostname: string
-  /** The base URL with the zone's subdomain in front of the host. */
-  ofZone(zone: Zone): string
-  /** The zone's issuer identifier (OpenID Connect Discovery §3, row M1). */
+  /**
+   * The base URL of the zone as the request addressed it: with the subdomain in front of the host, or with `/z/` and the
+   * subdomain behind the base path.
+   */
+  ofZone(zone: AddressedZone): string
+  /** The path of `ofZone`, shaped like `basePath`: what links, forms and cookies of the zone begin with. */
+  pathOf(zone: AddressedZone): string
+  /** All base URLs of the zone, that of the request first: for comparing what comes back from outside, never for producing. */
+  addressesOf(zone: AddressedZone): readonly string[]
+  /** The zone's issuer identifier as the request addressed it (OpenID Connect Discovery §3, row M1). */
   issuer(zone: Zone): string
+  /** All issuer identifiers of the zone, that of the request first: its keys and users are the same at each address. */
+  issuersOf(zone: Zone): readonly string[]
 }
+
+/** The name of the zone in a path: its subdomain, or `default`. */
+export const pathNameOf = ({ subdomain }: AddressedZone): string => (subdomain === '' ? DEFAULT_ZONE : subdomain)
+
+/** The subdomain that a name in a path stands for; the default zone's is empty. */
+export const subdomainForPathName = (name: string): string => (name === DEFAULT_ZONE ? '' : name)
 
 /** Parses the base URL once. */
 export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
   const url = new URL(baseUrl)
   const basePath = url.pathname.replace(/\/+$/, '')
   const base = `${url.protocol}//${url.host}${basePath}`
-  const ofZone = (zone: Zone): string =>
-    zone.subdomain === '' ? base : `${url.protocol}//${zone.subdomain}.${url.host}${basePath}`
+
+  const byHost = ({ subdomain }: AddressedZone): string =>
+    subdomain === '' ? base : `${url.protocol}//${subdomain}.${url.host}${basePath}`
+  const byPath = (zone: AddressedZone): string => `${base}/z/${pathNameOf(zone)}`
+
+  const ofZone = (zone: AddressedZone): string => (zone.address === 'path' ? byPath(zone) : byHost(zone))
+  function addressesOf(zone: AddressedZone): readonly string[] {
+    if (zone.subdomain === DEFAULT_ZONE) return [byHost(zone)]
+    return zone.address === 'path' ? [byPath(zone), byHost(zone)] : [byHost(zone), byPath(zone)]
+  }
+
   return {
     base,
     basePath,
     isHttps: url.protocol === 'https:',
     hostname: url.hostname,
     ofZone,
+    pathOf: zone => (zone.address === 'path' ? `${basePath}/z/${pathNameOf(zone)}` : basePath),
+    addressesOf,
     issuer: zone => (zone.config.issuer ?? ofZone(zone)) + behaviour.issuerPath,
+    issuersOf(zone) {
+      const { issuer } = zone.config
+      return (issuer === undefined ? addressesOf(zone) : [issuer]).map(each => each + behaviour.issuerPath)
+    },
   }
 }

@@ -1,8 +1,10 @@
-/** An isolated realm with its own clients, users, keys and issuer, found by the host name of a request. */
+/** An isolated realm with its own clients, users, keys and issuer, found by the host name or the path of a request. */
 export interface Zone {
   readonly id: string
   /** Lower case; empty for the default zone. */
   readonly subdomain: string
+  /** Set by a request that found the zone by its path, and never stored: its URLs are to stay there. */
+  readonly address?: 'path'
   readonly name: string
   readonly description?: string
   readonly active: boolean
@@ -15,6 +17,7 @@ export interface Zone {
 /** A zone's settings in the shape of the zone API; an absent member has the default of the functions below. */
 export interface ZoneConfig {
   readonly tokenPolicy?: TokenPolicy
+  readonly samlConfig?: SamlConfig
   readonly branding?: Branding
   readonly links?: ZoneLinks
   readonly prompts?: readonly Prompt[]
@@ -38,6 +41,22 @@ export interface TokenPolicy {
   readonly refreshTokenRotate?: boolean
   readonly refreshTokenFormat?: 'opaque' | 'jwt'
   readonly activeKeyId?: string
+}
+
+/** The SAML service provider of the zone. */
+export interface SamlConfig {
+  /** Instead of the one that is made of the server's and the subdomain. */
+  readonly entityID?: string | null
+  readonly activeKeyId?: string | null
+  readonly keys?: Readonly<Record<string, SamlKey>>
+}
+
+/** A key pair of the service provider; what signs is readable only with the master key. */
+export interface SamlKey {
+  /** Sealed: PKCS#8 PEM. */
+  readonly sealedKey: string
+  /** X.509 certificates in PEM, its own first. */
+  readonly certificate: string
 }
 
 /** Cross-origin resource sharing: for requests that say they are an XMLHttpRequest, and for all others. */
@@ -74,6 +93,8 @@ export interface Branding {
     readonly textColor?: string
     readonly backgroundColor?: string
   }
+  /** What a person has to agree to before getting an account; the text is never blank. */
+  readonly consent?: { readonly text?: string; readonly link?: string }
 }
 
 /** Where a zone's pages lead. */
@@ -103,27 +124,34 @@ export interface UserConfig {
   readonly defaultGroups?: readonly string[]
   /** When present, users have only these groups and the default ones. */
   readonly allowedGroups?: readonly string[] | null
+  /** -1 is no limit. */
+  readonly maxUsers?: number
 }
 
 /** Names of the groups that every user of the zone has (`userConfig.defaultGroups`). */
-export function defaultGroups(zone: Zone, serviceName: string): readonly string[] {
-  return (
-    zone.config.userConfig?.defaultGroups ?? [
-      'openid',
-      'password.write',
-      `${serviceName}.user`,
-      'approvals.me',
-      'profile',
-      'roles',
-      'user_attributes',
-      `${serviceName}.offline_token`,
-    ]
-  )
-}
+export const defaultGroups = ({ config }: Pick<Zone, 'config'>, serviceName: string): readonly string[] =>
+  config.userConfig?.defaultGroups ?? usualDefaultGroups(serviceName)
 
-/** The zone's SAML entity id: the server's own, with the subdomain in front. It ends the URL of the bearer endpoint. */
-export const samlEntityIdOf = (zone: Zone, serverEntityId: string): string =>
-  zone.subdomain === '' ? serverEntityId : `${zone.subdomain}.${serverEntityId}`
+/** What `defaultGroups` is where the zone says nothing. */
+export const usualDefaultGroups = (serviceName: string): readonly string[] => [
+  'openid',
+  'password.write',
+  `${serviceName}.user`,
+  'approvals.me',
+  'profile',
+  'roles',
+  'user_attributes',
+  `${serviceName}.offline_token`,
+]
+
+/**
+ * The zone's SAML entity id: its own, or the server's with the subdomain in front. It ends the URL of the bearer endpoint.
+ */
+export function samlEntityIdOf({ config, subdomain }: Zone, serverEntityId: string): string {
+  const own = config.samlConfig?.entityID ?? ''
+  if (own.trim() !== '') return own
+  return subdomain === '' ? serverEntityId : `${subdomain}.${serverEntityId}`
+}
 
 /** The longest lifetime that can be set, 68 years: what is added to the present moment must stay a date. */
 export const LONGEST_SECONDS = 2 ** 31 - 1

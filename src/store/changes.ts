@@ -8,10 +8,16 @@ import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { Zone } from '../model/zone.ts'
 import { isStorable } from './database.ts'
+import type { Outline } from './listing.ts'
 
-/** A cached record that changed; `key` is empty where everything of the zone is remembered together. */
+const KINDS = ['zones', 'clients', 'providers', 'keys', 'everything'] as const
+
+/**
+ * A cached record that changed; `key` is empty where everything of the zone is remembered together. `everything` is the
+ * zone itself with all that is in it: a version that does not know the word forgets all zones.
+ */
 export interface Change {
-  readonly kind: 'zones' | 'clients' | 'providers' | 'keys'
+  readonly kind: (typeof KINDS)[number]
   readonly zoneId: string
   readonly key: string
 }
@@ -35,6 +41,8 @@ export interface Caches extends ChangeListener {
   /** Subdomain to zone id; only a hint, which the zone itself must confirm. */
   readonly subdomains: Cache<{ readonly id: string }>
   readonly clients: Cache<Client>
+  /** How many clients each zone has, and which ones are where among them. */
+  readonly clientOutlines: Cache<Outline>
   readonly providers: Cache<ZoneProviders>
   readonly keys: Cache<readonly SigningKeyRecord[]>
 }
@@ -48,6 +56,7 @@ export function createCaches(): Caches {
     zones: createCache<Zone>(1000),
     subdomains: createCache<{ readonly id: string }>(1000),
     clients: createCache<Client>(10_000),
+    clientOutlines: createCache<Outline>(1000),
     providers: createCache<ZoneProviders>(1000),
     keys: createCache<readonly SigningKeyRecord[]>(1000),
   }
@@ -58,10 +67,17 @@ export function createCaches(): Caches {
         case 'zones':
           return caches.zones.drop(zoneId)
         case 'clients':
+          caches.clientOutlines.drop(zoneId)
           return caches.clients.drop(keyInZone(zoneId, key))
         case 'providers':
           return caches.providers.drop(zoneId)
         case 'keys':
+          return caches.keys.drop(zoneId)
+        case 'everything':
+          caches.zones.drop(zoneId)
+          caches.clientOutlines.drop(zoneId)
+          caches.clients.dropPrefix(keyInZone(zoneId, ''))
+          caches.providers.drop(zoneId)
           return caches.keys.drop(zoneId)
       }
     },
@@ -83,8 +99,9 @@ export function readChange(text: string): Change | undefined {
     return undefined
   }
   if (!Array.isArray(parts)) return undefined
-  const [kind, zoneId, key]: unknown[] = parts
-  if (kind !== 'zones' && kind !== 'clients' && kind !== 'providers' && kind !== 'keys') return undefined
+  const [name, zoneId, key]: unknown[] = parts
+  const kind = KINDS.find(each => each === name)
+  if (kind === undefined) return undefined
   if (typeof zoneId !== 'string' || typeof key !== 'string') return undefined
   return { kind, zoneId, key }
 }

@@ -1,8 +1,11 @@
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
 import { type Caches, remembered } from './changes.ts'
+import { createClientList } from './client-list.ts'
+import { createClientChanges } from './client-changes.ts'
+import { toClient, toClientRow } from './client-rows.ts'
 import { type Database, statement } from './database.ts'
-import { flag, fromJson, toJson, withoutNulls } from './rows.ts'
+import { fromJson, toJson, withoutNulls } from './rows.ts'
 import { CLIENT_COLUMNS, type ClientRow, insertInto, list, updateByKey } from './schema.ts'
 import type { ClientStore } from './store.ts'
 
@@ -15,7 +18,13 @@ const FIND = statement<Key, ClientRow>(
   `select ${list(CLIENT_COLUMNS)} from clients where zone_id = :zone_id and client_id = :client_id`,
 )
 const INSERT = statement<ClientRow>(insertInto('clients', CLIENT_COLUMNS))
-const UPDATE = statement<ClientRow>(updateByKey('clients', CLIENT_COLUMNS, ['zone_id', 'client_id']))
+// Every write that an observer can tell is counted, so that a change of what was read before is noticed.
+const UPDATE = statement<ClientRow>(
+  updateByKey('clients', CLIENT_COLUMNS, ['zone_id', 'client_id']).replace(
+    ' where ',
+    ', revision = revision + 1 where ',
+  ),
+)
 const SECRETS = statement<Key, { secrets: string }>(
   `select secrets from clients where zone_id = :zone_id and client_id = :client_id`,
 )
@@ -25,14 +34,16 @@ const RENEW_SECRETS = statement<Key & { secrets: string; known: string }>(
 )
 
 const SET_TOKEN_SALT = statement<Key & { token_salt: string }>(
-  `update clients set token_salt = :token_salt where zone_id = :zone_id and client_id = :client_id`,
+  `update clients set token_salt = :token_salt, revision = revision + 1
+   where zone_id = :zone_id and client_id = :client_id`,
 )
 
 const KEYS = statement<Key, { jwks: string | null; jwks_uri: string | null }>(
   `select jwks, jwks_uri from clients where zone_id = :zone_id and client_id = :client_id`,
 )
 const SET_KEYS = statement<Key & { jwks: string | null; jwks_uri: string | null }>(
-  `update clients set jwks = :jwks, jwks_uri = :jwks_uri where zone_id = :zone_id and client_id = :client_id`,
+  `update clients set jwks = :jwks, jwks_uri = :jwks_uri, revision = revision + 1
+   where zone_id = :zone_id and client_id = :client_id`,
 )
 
 const LONGEST = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
@@ -44,17 +55,19 @@ const LONGEST = statement<{ zone_id: string }, { access_seconds: number | null; 
 export function createClients(db: Database, caches: Caches): ClientStore {
   async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
     await db.transaction(async within => {
-      await within.run(into, toRow(zoneId, client))
+      await within.run(into, toClientRow(zoneId, client))
       await within.announce({ kind: 'clients', zoneId, key: client.clientId })
     })
   }
 
   return {
+    ...createClientChanges(db),
     find: (zoneId, clientId) =>
       remembered(db, caches.clients, [zoneId, clientId], async () => {
         const [row] = await db.read(FIND, { zone_id: zoneId, client_id: clientId })
         return row && toClient(row)
       }),
+    list: createClientList(db, caches),
     insert: (zoneId, client) => keep(INSERT, zoneId, client),
     update: (zoneId, client) => keep(UPDATE, zoneId, client),
     async longestLifetimes(zoneId) {
@@ -99,50 +112,3 @@ function replaceHash(secrets: readonly ClientSecret[], renewed: ClientSecret): C
   if (!secrets.some(({ revision }) => revision === renewed.revision)) return undefined
   return secrets.map(secret => (secret.revision === renewed.revision ? renewed : secret))
 }
-
-const toRow = (zoneId: string, client: Client): ClientRow => ({
-  zone_id: zoneId,
-  client_id: client.clientId,
-  secrets: toJson(client.secrets),
-  authorized_grant_types: toJson(client.authorizedGrantTypes),
-  redirect_uris: toJson(client.redirectUris),
-  scope: toJson(client.scope),
-  authorities: toJson(client.authorities),
-  autoapprove: toJson(client.autoapprove),
-  allow_public: client.allowPublic === undefined ? null : flag(client.allowPublic),
-  access_token_seconds: client.accessTokenSeconds ?? null,
-  refresh_token_seconds: client.refreshTokenSeconds ?? null,
-  name: client.name ?? null,
-  allowed_providers: client.allowedProviders === undefined ? null : toJson(client.allowedProviders),
-  required_user_groups: toJson(client.requiredUserGroups),
-  token_salt: client.tokenSalt ?? null,
-  jwks: client.jwks ?? null,
-  jwks_uri: client.jwksUri ?? null,
-  additional: toJson(client.additional),
-  created_at: client.createdAt.getTime(),
-  updated_at: client.updatedAt.getTime(),
-})
-
-const toClient = (row: ClientRow): Client =>
-  withoutNulls<Client>({
-    zoneId: row.zone_id,
-    clientId: row.client_id,
-    secrets: fromJson<readonly ClientSecret[]>(row.secrets),
-    authorizedGrantTypes: fromJson<readonly string[]>(row.authorized_grant_types),
-    redirectUris: fromJson<readonly string[]>(row.redirect_uris),
-    scope: fromJson<readonly string[]>(row.scope),
-    authorities: fromJson<readonly string[]>(row.authorities),
-    autoapprove: fromJson<true | readonly string[]>(row.autoapprove),
-    allowPublic: row.allow_public === null ? null : row.allow_public === 1,
-    accessTokenSeconds: row.access_token_seconds,
-    refreshTokenSeconds: row.refresh_token_seconds,
-    name: row.name,
-    allowedProviders: row.allowed_providers === null ? null : fromJson<readonly string[]>(row.allowed_providers),
-    requiredUserGroups: fromJson<readonly string[]>(row.required_user_groups),
-    tokenSalt: row.token_salt,
-    jwks: row.jwks,
-    jwksUri: row.jwks_uri,
-    additional: fromJson<Readonly<Record<string, unknown>>>(row.additional),
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  })

@@ -15,6 +15,8 @@ export interface Statement<Args extends object, Row> {
   readonly names: readonly string[]
   /** `select` compares its values, `delete` too; the others keep them. */
   readonly verb: string
+  /** Set when its text was made for one request: it is kept prepared nowhere, so that callers cannot fill a server. */
+  readonly once?: true
   /** Never set; carries the types. */
   readonly shape?: (args: Args) => Row
 }
@@ -31,6 +33,12 @@ export function statement<Args extends object = object, Row = never>(text: strin
     verb: /^\w+/.exec(text.trim())?.[0] ?? '',
   }
 }
+
+/** A statement whose text depends on what a caller asks for, such as a filter: its values by name are the caller's. */
+export const statementOnce = <Row>(text: string): Statement<Readonly<Record<string, Value>>, Row> => ({
+  ...statement(text),
+  once: true,
+})
 
 /** What a statement did. */
 export interface Outcome<Row> {

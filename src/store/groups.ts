@@ -1,5 +1,5 @@
 import type { ExternalGroup, Group, Membership } from '../model/group.ts'
-import { type Database, isStorable, type Statement, statement } from './database.ts'
+import { type Database, isStorable, type Statement, statement, type Transaction } from './database.ts'
 import { lowerCase, withoutNulls } from './rows.ts'
 import {
   EXTERNAL_GROUP_COLUMNS,
@@ -18,6 +18,7 @@ const FIND_BY_NAME = statement<{ zone_id: string; display_name_lower: string }, 
   `select ${list(GROUP_COLUMNS)} from groups where zone_id = :zone_id and display_name_lower = :display_name_lower`,
 )
 const INSERT = statement<GroupRow>(insertInto('groups', GROUP_COLUMNS))
+const INSERT_MISSING = statement<GroupRow>(`${insertInto('groups', GROUP_COLUMNS)} on conflict do nothing`)
 const UPDATE = statement<GroupRow>(updateByKey('groups', GROUP_COLUMNS, ['zone_id', 'id']))
 const ADD_MEMBER = statement<GroupMemberRow>(
   `${insertInto('group_members', GROUP_MEMBER_COLUMNS)} on conflict do nothing`,
@@ -77,6 +78,11 @@ export function createGroups(db: Database): GroupStore {
       await db.write(ADD_EXTERNAL, toExternalRow(zoneId, mapping))
     },
   }
+}
+
+/** Adds those groups whose names the zone does not have yet, inside a transaction. */
+export async function addMissingGroups(within: Transaction, zoneId: string, groups: readonly Group[]): Promise<void> {
+  for (const group of groups) await within.run(INSERT_MISSING, toRow(zoneId, group))
 }
 
 // Lists are filled up to one of these sizes by repeating a name, so that there are three statements and not hundreds.

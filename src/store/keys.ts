@@ -30,6 +30,7 @@ const SAVE = statement<SigningKeyRow>(
    created_at = excluded.created_at, expires_at = excluded.expires_at`,
 )
 const INSERT = statement<SigningKeyRow>(insertInto('signing_keys', SIGNING_KEY_COLUMNS))
+const DELETE_ALL = statement<{ zone_id: string }>(`delete from signing_keys where zone_id = :zone_id`)
 
 /** The signing keys of the database. */
 export function createKeys(db: Database, caches: Caches): SigningKeyStore {
@@ -70,14 +71,7 @@ export function createKeys(db: Database, caches: Caches): SigningKeyStore {
         return true
       })
     },
-    activate: (zoneId, keyId, now) =>
-      change(zoneId, async (within, before) => {
-        const key = before.find(each => each.keyId === keyId)
-        if (key?.sealedPrivateKey === undefined || (key.expiresAt && key.expiresAt <= now)) return false
-        await within.run(DEACTIVATE, { zone_id: zoneId, key_id: keyId }) // first: the database takes one active key only
-        await within.run(ACTIVATE, { zone_id: zoneId, key_id: keyId })
-        return true
-      }),
+    activate: (zoneId, keyId, now) => change(zoneId, within => activateKey(within, zoneId, keyId, now)),
     retire: (zoneId, keyId, expiresAt) =>
       change(zoneId, async (within, before) => {
         const key = before.find(each => each.keyId === keyId)
@@ -97,6 +91,28 @@ export function createKeys(db: Database, caches: Caches): SigningKeyStore {
         return (await within.run(LIST, { zone_id: zoneId })).rows.map(toKey)
       }),
   }
+}
+
+/** Puts these keys in the place of all that the zone has, inside a transaction that tells of it. */
+export async function replaceKeys(
+  within: Transaction,
+  zoneId: string,
+  keys: readonly SigningKeyRecord[],
+): Promise<void> {
+  await within.lock(`keys ${zoneId}`)
+  await within.run(DELETE_ALL, { zone_id: zoneId })
+  for (const key of keys) await within.run(INSERT, toRow(zoneId, key))
+}
+
+/** Makes a key sign that can, inside a transaction that tells of it; false where it is not there, or cannot at `now`. */
+export async function activateKey(within: Transaction, zoneId: string, keyId: string, now: Date): Promise<boolean> {
+  await within.lock(`keys ${zoneId}`)
+  const keys = (await within.run(LIST, { zone_id: zoneId })).rows.map(toKey)
+  const key = keys.find(each => each.keyId === keyId)
+  if (key?.sealedPrivateKey === undefined || (key.expiresAt && key.expiresAt <= now)) return false
+  await within.run(DEACTIVATE, { zone_id: zoneId, key_id: keyId }) // first: the database takes one active key only
+  await within.run(ACTIVATE, { zone_id: zoneId, key_id: keyId })
+  return true
 }
 
 /** Forgets the keys that expired before `now`, zone by zone, as every process has to hear; answers how many. */

@@ -162,8 +162,10 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table clients add column app_launch_url ${text}`,
       `alter table clients add column app_icon ${text}`,
       `alter table clients add column created_by ${text}`,
-      // Filters compare without case.
-      `create index clients_by_lower_id on clients (zone_id, lower(client_id))`,
+      // Filters compare without case; with the id beside it the index answers them alone.
+      `create index clients_by_lower_id on clients (zone_id, lower(client_id), client_id)`,
+      // They go with their client.
+      `create index approvals_by_client on approvals (zone_id, client_id)`,
 
       // What the provider calls itself: its issuer or its SAML entity id, unique among those of one type in the zone.
       `alter table identity_providers add column external_key ${text}`,

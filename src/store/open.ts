@@ -9,6 +9,7 @@ import { type Database, type DatabaseOptions, statement } from './database.ts'
 import { createEvents } from './events.ts'
 import { createGroups } from './groups.ts'
 import { createKeys } from './keys.ts'
+import { measured } from './measured.ts'
 import { migrate } from './migrations.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
@@ -26,6 +27,8 @@ export interface StoreOptions {
   readonly clock: Clock
   /** Hears what fails in the background, such as a lost connection that is being made again. */
   readonly onError?: (error: unknown) => void
+  /** Hears how many milliseconds every question took. */
+  readonly onQuery?: ((milliseconds: number) => void) | undefined
 }
 
 const PING = statement<object, { id: string }>(`select id from migrations limit 1`)
@@ -34,9 +37,10 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  * Opens `sqlite:<path>`, `sqlite::memory:` or `postgres://user:pw@host/db` (a socket: `?host=/path`) and brings its
  * schema up to date. Throws `StoreUnavailable`, or a plain error for any other URL, which is never repeated in it.
  */
-export async function openStore(url: string, { clock, onError = () => {} }: StoreOptions): Promise<Store> {
+export async function openStore(url: string, { clock, onError = () => {}, onQuery }: StoreOptions): Promise<Store> {
   const caches = createCaches()
-  const db = await openDatabase(url, { clock, onError, listener: caches })
+  const opened = await openDatabase(url, { clock, onError, listener: caches })
+  const db = onQuery ? measured(opened, onQuery) : opened
   try {
     await migrate(db, clock)
     await db.listen()

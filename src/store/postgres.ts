@@ -193,6 +193,7 @@ function createTexts(): (of: Statement<never, unknown>) => { readonly text: stri
     const known = texts.get(of)
     if (known !== undefined) return known
     const text = of.pieces.map((piece, index) => (index === 0 ? piece : `$${index}${piece}`)).join('')
+    if (of.once === true) return { text }
     names += 1
     const made = names > NAMES_LIMIT ? { text } : { text, name: `latchkey_${names}` }
     texts.set(of, made)

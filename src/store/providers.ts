@@ -1,15 +1,33 @@
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
-import { type Database, statement } from './database.ts'
-import { flag, fromJson, toJson } from './rows.ts'
+import { type Database, statement, type Transaction } from './database.ts'
+import { deleteOrigin } from './origin-deletion.ts'
+import { flag, fromJson, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, PROVIDER_COLUMNS, type ProviderRow, updateByKey } from './schema.ts'
-import type { ProviderStore } from './store.ts'
+import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore } from './store.ts'
 
 const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
   `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id order by origin_key`,
 )
 const INSERT = statement<ProviderRow>(insertInto('identity_providers', PROVIDER_COLUMNS))
-const UPDATE = statement<ProviderRow>(updateByKey('identity_providers', PROVIDER_COLUMNS, ['zone_id', 'id']))
+// Every write is counted, so that a change of what was read before is noticed.
+const COUNTED = updateByKey('identity_providers', PROVIDER_COLUMNS, ['zone_id', 'id']).replace(
+  ' where ',
+  ', revision = revision + 1 where ',
+)
+const UPDATE = statement<ProviderRow>(COUNTED)
+
+type CountedRow = ProviderRow & { revision: number }
+const LIST = statement<{ zone_id: string }, CountedRow>(
+  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers where zone_id = :zone_id order by origin_key`,
+)
+const FIND = statement<{ zone_id: string; id: string }, CountedRow>(
+  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers where zone_id = :zone_id and id = :id`,
+)
+const REPLACE = statement<CountedRow>(`${COUNTED} and revision = :revision`)
+const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
+  `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
+)
 
 /** The identity providers of the database; a zone has few, so they are remembered together. */
 export function createProviders(db: Database, caches: Caches): ProviderStore {
@@ -34,7 +52,58 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     listActive: async zoneId => (await ofZone(zoneId))?.active ?? [],
     insert: (zoneId, provider) => keep(INSERT, zoneId, provider),
     update: (zoneId, provider) => keep(UPDATE, zoneId, provider),
+    async list(zoneId) {
+      const rows = await db.read(LIST, { zone_id: zoneId })
+      return rows.map(row => ({ provider: toProvider(row), revision: row.revision }))
+    },
+    async findForChange(zoneId, id) {
+      const [row] = await db.read(FIND, { zone_id: zoneId, id })
+      return row && { provider: toProvider(row), revision: row.revision }
+    },
+    async apply(zoneId, change, copy) {
+      // In one order everywhere: two changes of a pair then wait one for the other, and never each for the other.
+      const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
+      const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
+      await db.transaction(async within => {
+        for (const each of ordered) {
+          await make(within, each.zoneId, each.change)
+          await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
+        }
+      })
+    },
   }
+}
+
+async function make(within: Transaction, zoneId: string, change: ProviderChange): Promise<void> {
+  const { provider } = change
+  const what = `identity provider ${provider.originKey}`
+  switch (change.kind) {
+    case 'insert':
+      await within.run(INSERT, toRow(zoneId, provider)).catch(naming(what))
+      return
+    case 'update': {
+      const row = { ...toRow(zoneId, provider), revision: change.revision }
+      const { changes } = await within.run(REPLACE, row).catch(naming(what))
+      if (changes === 0) throw new ChangedMeanwhile(what)
+      return
+    }
+    case 'delete': {
+      const { changes } = await within.run(DELETE, { zone_id: zoneId, id: provider.id, revision: change.revision })
+      if (changes === 0) throw new ChangedMeanwhile(what)
+      await deleteOrigin(within, zoneId, provider.originKey)
+    }
+  }
+}
+
+const naming =
+  (what: string) =>
+  (cause: unknown): never => {
+    throw cause instanceof AlreadyExists ? new AlreadyExists(what, { cause }) : cause
+  }
+
+/** Adds a provider, inside a transaction that tells of it. */
+export async function addProvider(within: Transaction, zoneId: string, provider: IdentityProvider): Promise<void> {
+  await within.run(INSERT, toRow(zoneId, provider))
 }
 
 const toRow = (zoneId: string, provider: IdentityProvider): ProviderRow => ({
@@ -45,20 +114,27 @@ const toRow = (zoneId: string, provider: IdentityProvider): ProviderRow => ({
   name: provider.name,
   active: flag(provider.active),
   config: toJson(provider.config),
+  external_key: provider.externalKey ?? null,
+  alias_id: provider.aliasId ?? null,
+  alias_zone_id: provider.aliasZoneId ?? null,
   version: provider.version,
   created_at: provider.createdAt.getTime(),
   updated_at: provider.updatedAt.getTime(),
 })
 
-const toProvider = (row: ProviderRow): IdentityProvider => ({
-  zoneId: row.zone_id,
-  id: row.id,
-  originKey: row.origin_key,
-  type: row.type,
-  name: row.name,
-  active: row.active === 1,
-  config: fromJson<Readonly<Record<string, unknown>>>(row.config),
-  version: row.version,
-  createdAt: new Date(row.created_at),
-  updatedAt: new Date(row.updated_at),
-})
+const toProvider = (row: ProviderRow): IdentityProvider =>
+  withoutNulls<IdentityProvider>({
+    zoneId: row.zone_id,
+    id: row.id,
+    originKey: row.origin_key,
+    type: row.type,
+    name: row.name,
+    active: row.active === 1,
+    config: fromJson<Readonly<Record<string, unknown>>>(row.config),
+    externalKey: row.external_key,
+    aliasId: row.alias_id,
+    aliasZoneId: row.alias_zone_id,
+    version: row.version,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  })

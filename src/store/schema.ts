@@ -193,6 +193,9 @@ export interface ProviderRow {
   name: string
   active: Flag
   config: string
+  external_key: string | null
+  alias_id: string | null
+  alias_zone_id: string | null
   version: number
   created_at: number
   updated_at: number
@@ -206,6 +209,9 @@ export const PROVIDER_COLUMNS = [
   'name',
   'active',
   'config',
+  'external_key',
+  'alias_id',
+  'alias_zone_id',
   'version',
   'created_at',
   'updated_at',

@@ -188,10 +188,10 @@ interface Connection {
 function createConnection(database: DatabaseSync): Connection {
   const prepared = new WeakMap<object, { handle: StatementSync; answers: boolean }>()
 
-  function prepare(of: { readonly pieces: readonly string[] }): { handle: StatementSync; answers: boolean } {
+  function prepare(of: Statement<never, unknown>): { handle: StatementSync; answers: boolean } {
     const handle = database.prepare(of.pieces.join('?'))
     const entry = { handle, answers: handle.columns().length > 0 }
-    prepared.set(of, entry)
+    if (of.once !== true) prepared.set(of, entry)
     return entry
   }
 

@@ -3,6 +3,8 @@
 import type { Approval } from '../model/approval.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
+import type { ClientDescription, ClientMetadata } from '../model/client-metadata.ts'
+import type { Filter } from '../model/filter.ts'
 import type { ExternalGroup, Group, Membership } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
@@ -16,6 +18,14 @@ export class AlreadyExists extends Error {
   constructor(what: string, options?: ErrorOptions) {
     super(`${what} already exists`, options)
     this.name = 'AlreadyExists'
+  }
+}
+
+/** Thrown by a write of a record that somebody else changed or deleted after it was read: the caller answers 409. */
+export class ChangedMeanwhile extends Error {
+  constructor(what: string) {
+    super(`${what} was changed meanwhile`)
+    this.name = 'ChangedMeanwhile'
   }
 }
 
@@ -59,13 +69,89 @@ export interface ZoneStore {
   insert(zone: Zone): Promise<void>
   /** Replaces the record with this id. */
   update(zone: Zone): Promise<void>
+  /** The record as it is in the database at this moment, with what a change of it has to know. */
+  read(id: string): Promise<ZoneState | undefined>
+  /** Every zone, oldest first, by a single statement. */
+  list(): Promise<readonly ZoneState[]>
+  /**
+   * Adds a zone with what it begins with, all or nothing; nothing that an earlier zone with this id left behind is in it.
+   * Throws `AlreadyExists` when the id or the subdomain is taken.
+   */
+  create(zone: Zone, contents: ZoneContents): Promise<void>
+  /**
+   * Replaces the record that was read with this revision, adds the groups that are missing and changes the keys, all or
+   * nothing. Throws `ChangedMeanwhile`, or `AlreadyExists` when the subdomain is taken.
+   */
+  replace(zone: Zone, revision: number, also: ZoneAdditions): Promise<void>
+  /**
+   * Deletes the zone with everything in it, and the groups of the default zone that are named after it, in one
+   * transaction; what the bootstrap did stays known, so that it does not bring the zone back. `aliased` when one of its
+   * providers has an alias: then nothing is deleted.
+   */
+  delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>
+  /** Names of all groups of the zone, in no order. */
+  groupNames(id: string): Promise<readonly string[]>
+}
+
+/** A zone at one moment. */
+export interface ZoneState {
+  readonly zone: Zone
+  /** Counts the writes of the record. */
+  readonly revision: number
+  /** Of the key that signs; absent while the zone has none. */
+  readonly activeKeyId?: string
+}
+
+/** What a new zone begins with. */
+export interface ZoneContents {
+  readonly provider: IdentityProvider
+  readonly groups: readonly Group[]
+  readonly keys: readonly SigningKeyRecord[]
+}
+
+/** What is changed together with a zone's record. */
+export interface ZoneAdditions {
+  readonly groups: readonly Group[]
+  /** These instead of all that the zone has, or another of those that it has; absent leaves them as they are. */
+  readonly keys?: readonly SigningKeyRecord[] | { readonly activate: string; readonly now: Date }
+}
+
+/** What is asked of a list. */
+export interface ListQuery {
+  readonly filter: Filter
+  readonly sortBy: string
+  readonly descending: boolean
+  /** Of the first record of the page; the first of all is 1. */
+  readonly startIndex: number
+  /** The most records of the page; 0 asks only how many there are. */
+  readonly count: number
+}
+
+/** A page of a list. */
+export interface Page<T> {
+  readonly records: readonly T[]
+  /** How many records match, on this page and all others. */
+  readonly totalResults: number
 }
 
 /** Clients; `find` is cached. */
 export interface ClientStore {
   find(zoneId: string, clientId: string): Promise<Client | undefined>
+  /** Not cached. Throws `InvalidFilter` for an attribute or a value that clients are not listed by. */
+  list(zoneId: string, query: ListQuery): Promise<Page<Client>>
   insert(zoneId: string, client: Client): Promise<void>
   update(zoneId: string, client: Client): Promise<void>
+  /** Past the cache, with the count of the record's writes, which `apply` wants to be told. */
+  findForChange(zoneId: string, clientId: string): Promise<StoredClient | undefined>
+  /**
+   * Makes all of the changes or none, each of another client. Throws `AlreadyExists` for an insertion of what is there,
+   * and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
+   */
+  apply(zoneId: string, changes: readonly ClientChange[]): Promise<void>
+  /** How the client is shown; not cached. */
+  findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
+  /** Of those that have an address or an icon, by id, five thousand at most. */
+  listMetadata(zoneId: string): Promise<readonly ClientMetadata[]>
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
   /** The longest lifetimes that clients of the zone have of their own; absent where none has any. Not cached. */
@@ -82,6 +168,33 @@ export interface ClientStore {
     change: (before: ClientKeys) => ClientKeys,
   ): Promise<{ readonly before: ClientKeys; readonly after: ClientKeys } | undefined>
 }
+
+/** A client as it was read to be changed. */
+export interface StoredClient {
+  readonly client: Client
+  /** How often the record was written. */
+  readonly revision: number
+}
+
+/** One change of one client. */
+export type ClientChange =
+  | { readonly kind: 'insert'; readonly client: Client; readonly createdBy?: string | undefined }
+  /** Replaces the record, but not how it is shown. */
+  | {
+      readonly kind: 'update'
+      readonly client: Client
+      readonly revision: number
+      /** Whether people are asked again what the client may do. */
+      readonly forgetApprovals?: boolean
+    }
+  | {
+      readonly kind: 'describe'
+      readonly clientId: string
+      readonly description: ClientDescription
+      readonly revision: number
+    }
+  /** Takes the approvals along. */
+  | { readonly kind: 'delete'; readonly clientId: string; readonly revision: number }
 
 /** Users; not cached. User names are compared without case. */
 export interface UserStore {
@@ -139,7 +252,31 @@ export interface ProviderStore {
   listActive(zoneId: string): Promise<readonly IdentityProvider[]>
   insert(zoneId: string, provider: IdentityProvider): Promise<void>
   update(zoneId: string, provider: IdentityProvider): Promise<void>
+  /** Every provider of the zone as it is in the database at this moment, by origin key. */
+  list(zoneId: string): Promise<readonly StoredProvider[]>
+  /** Past the cache, with the count of the record's writes, which `apply` wants to be told. */
+  findForChange(zoneId: string, id: string): Promise<StoredProvider | undefined>
+  /**
+   * Makes the changes, all or none; a copy in another zone is changed together with its record. Throws `AlreadyExists`
+   * when an origin or an external key is taken, and `ChangedMeanwhile` for a record that was written or deleted since its
+   * revision was read.
+   */
+  apply(zoneId: string, change: ProviderChange, copy?: ProviderChange): Promise<void>
 }
+
+/** A provider as it was read to be changed. */
+export interface StoredProvider {
+  readonly provider: IdentityProvider
+  /** How often the record was written. */
+  readonly revision: number
+}
+
+/** One change of one provider. */
+export type ProviderChange =
+  | { readonly kind: 'insert'; readonly provider: IdentityProvider }
+  | ({ readonly kind: 'update' } & StoredProvider)
+  /** Takes along the accounts of its origin, with all that is theirs, and the mappings of its groups. */
+  | ({ readonly kind: 'delete' } & StoredProvider)
 
 /** Signing keys; `list` is cached. */
 export interface SigningKeyStore {

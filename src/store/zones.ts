@@ -1,16 +1,39 @@
 import type { Zone, ZoneConfig } from '../model/zone.ts'
 import { type Caches, remembered } from './changes.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, statement, type Transaction } from './database.ts'
+import { addMissingGroups } from './groups.ts'
+import { activateKey, replaceKeys } from './keys.ts'
+import { addProvider } from './providers.ts'
 import { flag, fromJson, lowerCase, toJson, withoutNulls } from './rows.ts'
-import { insertInto, list, updateByKey, ZONE_COLUMNS, type ZoneRow } from './schema.ts'
-import type { ZoneStore } from './store.ts'
+import { insertInto, list, ZONE_COLUMNS, type ZoneRow } from './schema.ts'
+import { ChangedMeanwhile, type ZoneState, type ZoneStore } from './store.ts'
+import { clearZone, deleteGroupsAbout } from './zone-deletion.ts'
 
 const FIND = statement<{ id: string }, ZoneRow>(`select ${list(ZONE_COLUMNS)} from zones where id = :id`)
 const FIND_ID = statement<{ subdomain_lower: string }, { id: string }>(
   `select id from zones where subdomain_lower = :subdomain_lower`,
 )
 const INSERT = statement<ZoneRow>(insertInto('zones', ZONE_COLUMNS))
-const UPDATE = statement<ZoneRow>(updateByKey('zones', ZONE_COLUMNS, ['id']))
+const CHANGED = ZONE_COLUMNS.filter(column => column !== 'id').map(column => `${column} = :${column}`)
+const UPDATE_TEXT = `update zones set ${list(CHANGED)}, revision = revision + 1 where id = :id`
+const UPDATE = statement<ZoneRow>(UPDATE_TEXT)
+const REPLACE = statement<ZoneRow & { known_revision: number }>(`${UPDATE_TEXT} and revision = :known_revision`)
+const DELETE = statement<{ id: string }>(`delete from zones where id = :id`)
+
+interface StateRow extends ZoneRow {
+  revision: number
+  active_key_id: string | null
+}
+const STATE = `select ${list(ZONE_COLUMNS)}, revision,
+  (select key_id from signing_keys where signing_keys.zone_id = zones.id and active = 1) as active_key_id from zones`
+const READ = statement<{ id: string }, StateRow>(`${STATE} where id = :id`)
+const LIST = statement<object, StateRow>(`${STATE} order by created_at, id`)
+const GROUP_NAMES = statement<{ zone_id: string }, { display_name: string }>(
+  `select display_name from groups where zone_id = :zone_id`,
+)
+const ALIASED = statement<{ zone_id: string }, { id: string }>(
+  `select id from identity_providers where zone_id = :zone_id and alias_id is not null limit 1`,
+)
 
 /** The zones of the database. */
 export function createZones(db: Database, caches: Caches): ZoneStore {
@@ -20,10 +43,13 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       return row && toZone(row)
     })
 
+  const announce = (within: Transaction, zoneId: string, kind: 'zones' | 'keys' | 'everything'): Promise<void> =>
+    within.announce({ kind, zoneId, key: '' })
+
   async function keep(into: typeof INSERT, zone: Zone): Promise<void> {
     await db.transaction(async within => {
       await within.run(into, toRow(zone))
-      await within.announce({ kind: 'zones', zoneId: zone.id, key: '' })
+      await announce(within, zone.id, 'zones')
     })
   }
 
@@ -47,8 +73,50 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
     },
     insert: zone => keep(INSERT, zone),
     update: zone => keep(UPDATE, zone),
+    async read(id) {
+      const [row] = await db.read(READ, { id })
+      return row && toState(row)
+    },
+    list: async () => (await db.read(LIST, {})).map(toState),
+    create: (zone, { provider, groups, keys }) =>
+      db.transaction(async within => {
+        await within.run(INSERT, toRow(zone))
+        await clearZone(within, zone.id)
+        await addProvider(within, zone.id, provider)
+        await addMissingGroups(within, zone.id, groups)
+        await replaceKeys(within, zone.id, keys)
+        await announce(within, zone.id, 'everything')
+      }),
+    replace: (zone, revision, { groups, keys }) =>
+      db.transaction(async within => {
+        const { changes } = await within.run(REPLACE, { ...toRow(zone), known_revision: revision })
+        if (changes === 0) throw new ChangedMeanwhile('zone')
+        await addMissingGroups(within, zone.id, groups)
+        if (keys !== undefined) {
+          if (!('activate' in keys)) await replaceKeys(within, zone.id, keys)
+          else if (!(await activateKey(within, zone.id, keys.activate, keys.now))) throw new ChangedMeanwhile('zone')
+          await announce(within, zone.id, 'keys')
+        }
+        await announce(within, zone.id, 'zones')
+      }),
+    delete: (id, defaultZoneId) =>
+      db.transaction(async within => {
+        if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return 'aliased'
+        if ((await within.run(DELETE, { id })).changes === 0) return 'missing'
+        await clearZone(within, id)
+        await deleteGroupsAbout(within, id, defaultZoneId)
+        await announce(within, id, 'everything')
+        return 'deleted'
+      }),
+    async groupNames(id) {
+      const rows = await db.read(GROUP_NAMES, { zone_id: id })
+      return rows.map(row => row.display_name)
+    },
   }
 }
+
+const toState = (row: StateRow): ZoneState =>
+  withoutNulls<ZoneState>({ zone: toZone(row), revision: row.revision, activeKeyId: row.active_key_id })
 
 const toRow = (zone: Zone): ZoneRow => ({
   id: zone.id,
@@ -64,7 +132,7 @@ const toRow = (zone: Zone): ZoneRow => ({
 })
 
 const toZone = (row: ZoneRow): Zone =>
-  withoutNulls<Zone>({
+  withoutNulls<Omit<Zone, 'address'>>({
     id: row.id,
     subdomain: row.subdomain,
     name: row.name,

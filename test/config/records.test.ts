@@ -209,6 +209,52 @@ describe('bootstrap records', () => {
       want: ['identity_providers[0].config: is not JSON text of an object'],
     },
     {
+      name: 'a member of a provider with a wrong type, also in JSON text',
+      bootstrap: {
+        identity_providers: [
+          { originKey: 'a', type: 'oidc1.0', name: 'A', config: { authUrl: 'javascript:alert(1)', scopes: 'openid' } },
+          { originKey: 'b', type: 'saml', name: 'B', config: '{"groupMappingMode":"X"}' },
+        ],
+      },
+      want: [
+        'identity_providers[0].config.authUrl: must be an http or https URL',
+        'identity_providers[0].config.scopes: must be a list of texts',
+        'identity_providers[1].config.groupMappingMode: must be one of EXPLICITLY_MAPPED, AS_SCOPES',
+      ],
+    },
+    {
+      name: 'a private key as the key of a provider',
+      bootstrap: {
+        identity_providers: [
+          { originKey: 'a', type: 'oidc1.0', name: 'A', config: { tokenKey: '{"kty":"EC","d":"private"}' } },
+        ],
+      },
+      want: ['identity_providers[0].config.tokenKey: must be a public key'],
+    },
+    {
+      name: 'a member of the password policy that nobody knows',
+      bootstrap: {
+        identity_providers: [
+          {
+            ...policy,
+            config: {
+              passwordPolicy: {
+                minLength: 1,
+                maxLength: 9,
+                requireUpperCaseCharacter: 0,
+                requireLowerCaseCharacter: 0,
+                requireDigit: 0,
+                requireSpecialCharacter: 0,
+                expirePasswordInMonths: 0,
+                minlength: 3,
+              },
+            },
+          },
+        ],
+      },
+      want: ['identity_providers[0].config.passwordPolicy.minlength: is not a known member'],
+    },
+    {
       name: 'the default zone once more',
       bootstrap: zone({ id: 'svc' }),
       want: ['identity_zones[0].id: svc is the id of the default zone'],

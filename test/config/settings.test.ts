@@ -25,13 +25,15 @@ jwt:
     refresh: { restrict_grant: true }
     claims: { exclude: [authorities, email, email] }
 authentication: { enableUriEncodingCompatibilityMode: true }
-oauth: { id_token: { disable: true } }`)
+oauth: { id_token: { disable: true } }
+login: { aliasEntitiesEnabled: true }`)
     assert.deepEqual(settings, {
       queryString: true,
       restrictRefresh: true,
       excludedClaims: ['authorities', 'email'],
       plainBasicCredentials: true,
       idTokenDisabled: true,
+      aliasEntities: true,
     })
   })
 

@@ -9,8 +9,11 @@ import { stopwatch, systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import { AlreadyExists, type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
+import { filterCases } from './filter-cases.ts'
+import { clientCases } from './client-cases.ts'
 import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
+import { providerCases } from './provider-cases.ts'
 import { ownSessionCases } from './session-cases.ts'
 import {
   approval,
@@ -32,6 +35,7 @@ import {
   zone,
 } from './records.ts'
 import { tokenCases } from './token-cases.ts'
+import { zoneCases } from './zone-cases.ts'
 
 const OTHER_PROCESS = fileURLToPath(new URL('other-process.ts', import.meta.url))
 
@@ -720,9 +724,13 @@ export function storeCases(kind: DatabaseKind): void {
     newZone,
     elsewhere: (task: string, argument: string) => inOtherProcess(database.url, task, argument),
   }
+  clientCases(lent)
   tokenCases(lent)
   onceCases(lent)
+  filterCases({ ...lent, url: () => database.url, kind, inTime })
   ownSessionCases(lent)
+  providerCases(lent)
+  zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('sessions', () => {
     it('change only in the members given, and undefined clears one', async () => {

@@ -1,0 +1,185 @@
+// The key `ratelimit`: how many requests are let through, under the names that the reference system gives it.
+import { PatternError } from '../base/linear-pattern.ts'
+import { compileSearch } from '../base/linear-search.ts'
+import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../model/rate-limit.ts'
+import type {
+  CredentialPart,
+  LimitKind,
+  LimiterMapping,
+  PathSelector,
+  Rate,
+  RateLimitLogging,
+  RateLimitSettings,
+  TokenSection,
+} from '../model/rate-limit.ts'
+import type { Problems } from './problems.ts'
+
+/** `ratelimit` as it stands in the file. */
+export interface RateLimitFile {
+  readonly loggingOption?: string
+  readonly credentialID?: string
+  readonly limiterMappings: readonly MappingFile[]
+}
+
+type MappingFile = { readonly name: string; readonly pathSelectors: readonly string[] } & {
+  readonly [K in LimitKind]?: string
+}
+
+const text = (description: string) => ({ type: 'string', minLength: 1, description }) as const
+const rate = (description: string) =>
+  text(`${description} \`<n>r/<s>s\`; the seconds, 1 to 1800, may be left out: 50r/s.`)
+
+/** JSON Schema of `ratelimit`. */
+export const rateLimitSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'How many requests are let through. Absent: nothing is counted.',
+  required: ['limiterMappings'],
+  properties: {
+    loggingOption: {
+      ...text(`What leaves a line in the log, in any case of letters: ${RATE_LIMIT_LOGGING.join(', ')}.`),
+      default: RATE_LIMIT_LOGGING[0],
+    },
+    credentialID: text(
+      'What of a bearer token tells callers apart: JWT, JWT:<section>, JWT:<section>+<regular expression with groups>, or JWTjsonField:<section>:<claim>. Sections: Header or 0, Payload, Claims or 1, Signature or 2.',
+    ),
+    limiterMappings: {
+      type: 'array',
+      minItems: 1,
+      description: 'Limits by path.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'pathSelectors'],
+        properties: {
+          name: text('Unique; told to whoever is limited.'),
+          pathSelectors: {
+            type: 'array',
+            minItems: 1,
+            items: { type: 'string' },
+            description:
+              'equals:/path, startsWith:/path, contains:text, other or all, each in one mapping only; paths are below the base URL.',
+          },
+          withCallerCredentialsID: rate('For each caller that sends a token.'),
+          withCallerRemoteAddressID: rate('For each address, where the token tells nothing.'),
+          withoutCallerID: rate('For all callers together that are told apart by neither.'),
+          global: rate('For all callers together.'),
+        },
+      },
+    },
+  },
+} as const
+
+/** The rate limiter; everything that cannot be used becomes a problem under its key. */
+export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems): RateLimitSettings | undefined {
+  if (file === undefined || !problems.isSound('ratelimit')) return undefined
+  const { loggingOption = RATE_LIMIT_LOGGING[0], credentialID, limiterMappings } = file
+  const credential = credentialID === undefined ? undefined : credentialOf(credentialID, problems)
+  const selectors = new Map<string, string>()
+  const names = new Map<string, string>()
+  const mappings = limiterMappings.map((mapping, index) => {
+    const key = `ratelimit.limiterMappings[${index}]`
+    refuseTwin(names, { value: mapping.name, key: `${key}.name`, problems })
+    for (const [place, selector] of mapping.pathSelectors.entries()) {
+      refuseTwin(selectors, { value: selector, key: `${key}.pathSelectors[${place}]`, problems })
+    }
+    return mappingOf(mapping, { key, problems, hasCredential: credentialID !== undefined })
+  })
+  return { logging: loggingOf(loggingOption, problems), ...(credential && { credential }), mappings }
+}
+
+function loggingOf(option: string, problems: Problems): RateLimitLogging {
+  const known = RATE_LIMIT_LOGGING.find(each => each.toLowerCase() === option.toLowerCase())
+  if (known === undefined) problems.add('ratelimit.loggingOption', `must be one of ${RATE_LIMIT_LOGGING.join(', ')}`)
+  return known ?? RATE_LIMIT_LOGGING[0]
+}
+
+function mappingOf(
+  mapping: MappingFile,
+  { key, problems, hasCredential }: { key: string; problems: Problems; hasCredential: boolean },
+): LimiterMapping {
+  const limits = LIMIT_KINDS.flatMap(kind => {
+    const text = mapping[kind]
+    const rate = text === undefined ? undefined : rateOf(text, `${key}.${kind}`, problems)
+    return rate ? [[kind, rate] as const] : []
+  })
+  if (LIMIT_KINDS.every(kind => mapping[kind] === undefined)) {
+    problems.add(key, `must have at least one of ${LIMIT_KINDS.join(', ')}`)
+  }
+  if (mapping.withCallerCredentialsID !== undefined && !hasCredential) {
+    problems.add(`${key}.withCallerCredentialsID`, 'needs ratelimit.credentialID')
+  }
+  const selectors = mapping.pathSelectors.flatMap(
+    (selector, index) => selectorOf(selector, `${key}.pathSelectors[${index}]`, problems) ?? [],
+  )
+  return { name: mapping.name, selectors, limits: Object.fromEntries(limits) }
+}
+
+function refuseTwin(
+  seen: Map<string, string>,
+  { value, key, problems }: { value: string; key: string; problems: Problems },
+): void {
+  const other = seen.get(value)
+  if (other === undefined) seen.set(value, key)
+  else problems.add(key, `is already used by ${other}`)
+}
+
+function selectorOf(text: string, key: string, problems: Problems): PathSelector | undefined {
+  if (text === 'other' || text === 'all') return { kind: text }
+  const [, kind, path = ''] = /^(equals|startsWith|contains):(.+)$/s.exec(text) ?? []
+  if (kind === 'contains') return { kind, text: path }
+  if ((kind === 'equals' || kind === 'startsWith') && path.startsWith('/')) return { kind, text: path }
+  problems.add(key, 'must be equals:/path, startsWith:/path, contains:text, other or all')
+  return undefined
+}
+
+const MOST_SECONDS = 1800
+
+function rateOf(text: string, key: string, problems: Problems): Rate | undefined {
+  const [, requests = '', seconds = '1'] = /^(\d{1,9})r\/(\d{1,4})?s$/.exec(text) ?? []
+  const rate = { requests: Number(requests), seconds: Number(seconds) }
+  if (requests !== '' && rate.seconds >= 1 && rate.seconds <= MOST_SECONDS) return rate
+  problems.add(key, `must be <n>r/<s>s with 1 to ${MOST_SECONDS} seconds, such as 50r/s or 1r/60s`)
+  return undefined
+}
+
+const SECTIONS: Readonly<Record<string, TokenSection>> = {
+  '0': 0,
+  header: 0,
+  headers: 0,
+  '1': 1,
+  payload: 1,
+  claims: 1,
+  '2': 2,
+  signature: 2,
+}
+
+const CREDENTIAL = 'ratelimit.credentialID'
+const FORMS = 'must be JWT, JWT:<section>, JWT:<section>+<regular expression> or JWTjsonField:<section>:<claim>'
+
+function credentialOf(value: string, problems: Problems): CredentialPart | undefined {
+  if (value === 'JWT') return { kind: 'token' }
+  const [, type, name = '', separator, rest = ''] =
+    /^(JWT|JWTjsonField):([A-Za-z0-9]+)(?:([+:])(.+))?$/s.exec(value) ?? []
+  const section = Object.hasOwn(SECTIONS, name.toLowerCase()) ? SECTIONS[name.toLowerCase()] : undefined
+  if (section === undefined) {
+    problems.add(CREDENTIAL, FORMS)
+    return undefined
+  }
+  if (type === 'JWT' && separator === undefined) return { kind: 'section', section }
+  if (type === 'JWT' && separator === '+') return patternOf(section, rest, problems)
+  if (type === 'JWTjsonField' && separator === ':' && section !== 2) return { kind: 'claim', section, claim: rest }
+  problems.add(CREDENTIAL, FORMS)
+  return undefined
+}
+
+function patternOf(section: TokenSection, pattern: string, problems: Problems): CredentialPart | undefined {
+  try {
+    if (compileSearch(pattern).groups > 0) return { kind: 'pattern', section, pattern }
+    problems.add(CREDENTIAL, 'the regular expression has no group (…), whose text would tell callers apart')
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error
+    problems.add(CREDENTIAL, `the regular expression ${error.message}`)
+  }
+  return undefined
+}

@@ -1,0 +1,51 @@
+// What a caller who administers nothing may put into a client (§3.3): no more than it has itself.
+import type { Service } from './service.ts'
+
+/** Somebody who may write clients without being an administrator. */
+export interface LimitedCaller {
+  readonly clientId: string
+  /** Scopes of the calling client; absent for a client of another zone, which has none here. */
+  readonly scope?: readonly string[]
+}
+
+/** The parts of a record that depend on who sends it. */
+export interface Wanted {
+  readonly clientId: string
+  readonly grantTypes: readonly string[]
+  readonly scope: readonly string[]
+  readonly authorities: readonly string[]
+}
+
+/** What the caller may not put there: the member, and the text that the API answers. */
+export function callerProblems(
+  caller: LimitedCaller,
+  { clientId, grantTypes, scope, authorities }: Wanted,
+  service: Service,
+): readonly (readonly [key: string, message: string])[] {
+  const problems: [string, string][] = []
+  const none = service.scope('none') // what an empty list becomes; nobody gains anything by it
+  if (grantTypes.includes('password')) {
+    problems.push(['authorized_grant_types', 'password is not an allowed grant type for non-admin caller.'])
+  }
+  if (grantTypes.includes('implicit') && grantTypes.includes('authorization_code')) {
+    const message = 'Not allowed: implicit grant type is not allowed together with authorization_code'
+    problems.push(['authorized_grant_types', message])
+  }
+  const prefix = `${caller.clientId}.`
+  const own = caller.scope
+  const isOwn = (name: string): boolean =>
+    name === none || (own !== undefined && (name.startsWith(prefix) || own.includes(name)))
+  for (const name of scope.filter(each => !isOwn(each))) {
+    const message =
+      own === undefined
+        ? `No scopes alllowed for null caller and client_id=${clientId}.`
+        : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${own.join(', ')}]`
+    problems.push(['scope', message])
+  }
+  const allowed = grantTypes.includes('client_credentials') ? [none, service.scope('resource')] : [none]
+  for (const name of authorities.filter(each => !allowed.includes(each))) {
+    const message = `${name} is not an allowed authority for caller=${caller.clientId}. Must be one of: [${allowed.join(', ')}]`
+    problems.push(['authorities', message])
+  }
+  return problems
+}

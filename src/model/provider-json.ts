@@ -1,0 +1,214 @@
+// The identity provider's record between the wire and the model: the bootstrap and the provider API read it here, so that
+// both understand the same.
+import { isJsonRecord, parseJson } from '../base/json.ts'
+import type { JsonRecord } from '../base/json.ts'
+import type { IdentityProvider } from './identity-provider.ts'
+import { ABSENT, isPlainText, isWhole } from './provider-members.ts'
+import { withKeptSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
+import { providerRecordTypes } from './provider-types.ts'
+import type { ProviderProblem, ProviderRecordType } from './provider-types.ts'
+
+/** What a request or the configuration says about a provider: all of it but its zone, its id and its dates. */
+export interface ProviderDefinition {
+  readonly originKey: string
+  readonly type: string
+  readonly name: string
+  readonly active: boolean
+  /** The version that the body has; the next one is one more. */
+  readonly version: number
+  /** Only members that are set, with secrets in the clear. */
+  readonly config: JsonRecord
+  readonly externalKey?: string
+  readonly aliasId?: string
+  readonly aliasZoneId?: string
+}
+
+/** What was read; the definition may only be used when there are no problems. */
+export interface ProviderFromJson {
+  readonly definition: ProviderDefinition
+  readonly problems: readonly ProviderProblem[]
+}
+
+/** What the reading depends on. */
+export interface ProviderRules {
+  readonly serviceName: string
+  /** The record that is replaced, with its secrets readable: its origin stays, and so do secrets that are not named. */
+  readonly before?: IdentityProvider
+}
+
+const LONGEST_ORIGIN = 36
+const LONGEST_NAME = 255
+
+/** Reads a provider in the shape of `POST /identity-providers`; `config` may be an object or JSON text of one. */
+export function providerFromJson(json: JsonRecord, { serviceName, before }: ProviderRules): ProviderFromJson {
+  const problems: ProviderProblem[] = []
+  const refuse = (key: string, message: string, kind: ProviderProblem['kind']): void => {
+    problems.push({ key, message, kind })
+  }
+  const read = <T>(key: string, expected: string, is: (value: unknown) => value is T): T | undefined => {
+    const value = Object.hasOwn(json, key) ? (json[key] ?? undefined) : undefined
+    if (value === undefined || is(value)) return value
+    refuse(key, `must be ${expected}`, 'malformed')
+    return undefined
+  }
+  const text = (key: string): string | undefined => read(key, 'a text', isPlainText) || undefined
+
+  const type = text('type') ?? 'unknown'
+  const named = text('originKey')
+  const name = text('name')
+  const active = read('active', 'true or false', isFlag) ?? true
+  const version = read('version', 'a whole number that is not negative', isVersion) ?? 0
+  const aliasId = text('aliasId')
+  const aliasZoneId = text('aliasZid')
+  // The origin of a record never changes; only a SAML provider may leave it out (§6.5).
+  if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
+  const originKey = before?.originKey ?? named ?? ''
+  if (originKey.length > LONGEST_ORIGIN) refuse('originKey', `has more than ${LONGEST_ORIGIN} characters`, 'invalid')
+  if (type.length > LONGEST_NAME) refuse('type', `has more than ${LONGEST_NAME} characters`, 'invalid')
+  if (name === undefined) refuse('name', 'must be given', 'invalid')
+  else if (name.length > LONGEST_NAME) refuse('name', `has more than ${LONGEST_NAME} characters`, 'invalid')
+  for (const reserved of [serviceName, 'ldap']) {
+    if ((type === reserved) !== (originKey === reserved)) {
+      refuse('originKey', `${reserved} is the origin of type ${reserved} and of no other`, 'invalid')
+    }
+  }
+
+  const given = configOf(json)
+  if (given === 'unreadable') refuse('config', 'is not JSON text of an object', 'unreadable')
+  const recordType = recordTypeOf(type, serviceName)
+  if (given === undefined && recordType?.needsConfig === true) refuse('config', 'must be given', 'unusable')
+  const members = isJsonRecord(given) ? given : {}
+  const own = recordType ? readMembers(members, recordType, problems) : members
+  const config = withoutEmptySecret(before?.type === type ? withKeptSecrets(own, before.config) : own)
+  for (const problem of recordType?.check(config) ?? []) problems.push({ ...problem, key: `config.${problem.key}` })
+  const externalKey = recordType?.externalKey(config)
+  const definition: ProviderDefinition = {
+    originKey,
+    type,
+    name: name ?? '',
+    active,
+    version,
+    config,
+    ...(externalKey !== undefined && { externalKey }),
+    ...(aliasId !== undefined && { aliasId }),
+    ...(aliasZoneId !== undefined && { aliasZoneId }),
+  }
+  return { definition, problems }
+}
+
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'
+/** One below the largest, so that there is a next one. */
+const isVersion = (value: unknown): value is number => isWhole(value) && value >= 0 && value < 2 ** 31 - 1
+
+const recordTypeOf = (type: string, serviceName: string): ProviderRecordType | undefined =>
+  providerRecordTypes(serviceName).find(each => each.type === type)
+
+/** The settings, whether they stand there as they are or as JSON text; undefined when there are none. */
+function configOf(json: JsonRecord): JsonRecord | 'unreadable' | undefined {
+  const given = Object.hasOwn(json, 'config') ? (json['config'] ?? undefined) : undefined
+  if (given === undefined || given === '') return undefined
+  const value = typeof given === 'string' ? parseJson(given) : given
+  if (value === null) return undefined
+  return isJsonRecord(value) && isModest(value) ? value : 'unreadable'
+}
+
+/** More levels than any record has; whoever walks a record may do so by recursion. */
+const DEEPEST = 32
+
+/** Whether no member reaches into a prototype, or too deep. */
+function isModest(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (depth >= DEEPEST) return false
+  return Object.entries(value).every(([name, each]) => name !== '__proto__' && isModest(each, depth + 1))
+}
+
+/** The members that the type knows and that are set; others are ignored. */
+function readMembers(config: JsonRecord, { members }: ProviderRecordType, problems: ProviderProblem[]): JsonRecord {
+  const read: Record<string, unknown> = {}
+  for (const { name, kind } of members) {
+    const value = Object.hasOwn(config, name) ? (config[name] ?? undefined) : undefined
+    if (value === undefined) continue
+    const known = kind.read(value)
+    if (known === undefined) {
+      problems.push({ key: `config.${name}`, message: `must be ${kind.expected}`, kind: 'unreadable' })
+    } else if (known !== null) read[name] = known
+  }
+  return read
+}
+
+/** An empty secret is none; it differs from an absent one only while one that is kept could take its place. */
+const withoutEmptySecret = (config: JsonRecord): JsonRecord =>
+  Object.fromEntries(Object.entries(config).filter(([name, value]) => !(name === 'relyingPartySecret' && value === '')))
+
+/** How a record is shown. */
+export interface ProviderView {
+  readonly serviceName: string
+  /** Whether `config` is an object; otherwise it is JSON text. */
+  readonly raw: boolean
+}
+
+const shownConfig = (config: unknown, raw: boolean): unknown =>
+  raw || !isJsonRecord(config) ? (config ?? null) : JSON.stringify(config)
+
+/** The record as the API answers it: every member of its type, and no secret. */
+export function providerToJson(provider: IdentityProvider, { serviceName, raw }: ProviderView): JsonRecord {
+  const recordType = recordTypeOf(provider.type, serviceName)
+  return {
+    type: provider.type,
+    config: shownConfig(withoutSecrets(recordType ? complete(provider, recordType) : provider.config), raw),
+    id: provider.id,
+    originKey: provider.originKey,
+    name: provider.name,
+    version: provider.version,
+    created: provider.createdAt.getTime(),
+    last_modified: provider.updatedAt.getTime(),
+    active: provider.active,
+    identityZoneId: provider.zoneId,
+    aliasId: provider.aliasId ?? null,
+    aliasZid: provider.aliasZoneId ?? null,
+  }
+}
+
+/** The settings with what stands for the members that are not set. */
+function complete(provider: IdentityProvider, { members, computed }: ProviderRecordType): JsonRecord {
+  const all = { ...provider.config, ...computed(provider) }
+  return Object.fromEntries(
+    members.flatMap(({ name, unset }) => {
+      const value = Object.hasOwn(all, name) ? (all[name] ?? unset) : unset
+      return value === ABSENT ? [] : [[name, value]]
+    }),
+  )
+}
+
+/** Members of the envelope, in their order; a refused record is repeated with these and no others. */
+const ENVELOPE = [
+  'type',
+  'config',
+  'id',
+  'originKey',
+  'name',
+  'version',
+  'created',
+  'last_modified',
+  'active',
+  'identityZoneId',
+  'aliasId',
+  'aliasZid',
+]
+
+/** A record as somebody sent it, without the secrets in it; `config` that cannot be read is left out. */
+export function echoOf(json: JsonRecord, { raw }: Pick<ProviderView, 'raw'>): JsonRecord {
+  const config = configOf(json)
+  return Object.fromEntries(
+    ENVELOPE.filter(name => Object.hasOwn(json, name)).map(name => [
+      name,
+      name === 'config'
+        ? shownConfig(config === 'unreadable' ? null : withoutSuspects(config), raw)
+        : withoutSuspects(json[name]),
+    ]),
+  )
+}
+
+/** What the provider calls itself, also for a record that was written when nobody kept it. */
+export const externalKeyOf = (provider: IdentityProvider, serviceName: string): string | undefined =>
+  provider.externalKey ?? recordTypeOf(provider.type, serviceName)?.externalKey(provider.config)

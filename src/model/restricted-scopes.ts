@@ -1,0 +1,66 @@
+// Scopes with which somebody administers a zone or everybody's accounts: `/oauth/clients/restricted` keeps them out of the
+// clients that are made there, and every new zone has a group for each of them.
+import type { JsonRecord } from '../base/json.ts'
+import { wordsOf } from './client-reading.ts'
+import { scopeMatches } from './scopes.ts'
+import type { Service } from './service.ts'
+
+const RIGHTS_IN_ZONES = [
+  'admin',
+  'read',
+  'clients.admin',
+  'clients.read',
+  'clients.write',
+  'scim.create',
+  'scim.read',
+  'scim.write',
+  'idps.read',
+  'idps.write',
+  'sps.write',
+  'sps.read',
+]
+
+/** Every restricted scope in the order of the API; `*` stands for any text. */
+export const restrictedScopes = (service: Service): readonly string[] => [
+  'zones.read',
+  'zones.write',
+  ...RIGHTS_IN_ZONES.map(right => `zones.*.${right}`),
+  'sps.write',
+  'sps.read',
+  'idps.read',
+  'idps.write',
+  'clients.admin',
+  'clients.write',
+  'clients.read',
+  'clients.secret',
+  'scim.write',
+  'scim.read',
+  'scim.create',
+  'scim.userids',
+  'scim.zones',
+  'groups.update',
+  'password.write',
+  'oauth.login',
+  service.scope('admin'),
+]
+
+/** The first restricted scope or authority that a client record asks for, in the words of the API; undefined for none. */
+export function restrictionProblem(json: JsonRecord, service: Service): string | undefined {
+  const scope = wordsOf(json['scope']).find(each => isRestricted(each, service))
+  if (scope !== undefined) return `${scope} is a restricted scope.`
+  const authority = wordsOf(json['authorities']).find(each => isRestricted(each, service))
+  return authority === undefined ? undefined : `${authority} is a restricted authority.`
+}
+
+/** Whether the scope is one of them, or has stars that could stand for one of them. */
+export const isRestricted = (scope: string, service: Service): boolean =>
+  restrictedScopes(service).some(restricted => couldBe(scope, restricted))
+
+function couldBe(scope: string, restricted: string): boolean {
+  const [head = '', tail] = restricted.split('.*.')
+  if (tail === undefined) return scopeMatches(scope, restricted)
+  const words = scope.split('.')
+  const tailLength = tail.split('.').length
+  const hasMiddle = words.length > 1 + tailLength
+  return hasMiddle && scopeMatches(words[0] ?? '', head) && scopeMatches(words.slice(-tailLength).join('.'), tail)
+}

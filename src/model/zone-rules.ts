@@ -1,0 +1,96 @@
+// What a zone's settings must be beyond their types (§5.5), in the words of the reference interface and in its order.
+import { corsProblems } from './cors-policy.ts'
+import type { CorsProblem } from './cors-policy.ts'
+import type { Branding, UserConfig, ZoneConfig } from './zone.ts'
+
+/** Thrown for settings that cannot be; the message is one of §5.5. */
+export class InvalidZoneConfig extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'InvalidZoneConfig'
+  }
+}
+
+/** A colour of a banner. */
+export const COLOUR = '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$'
+const IS_COLOUR = new RegExp(COLOUR)
+
+/** How a link of a banner or a consent begins. */
+export const WEB_LINK = '^https?://'
+const IS_WEB_LINK = new RegExp(WEB_LINK)
+
+/** Throws `InvalidZoneConfig` for the first rule that is broken; the rules about keys are told before. */
+export function checkZoneConfig(
+  { corsPolicy, userConfig, branding }: ZoneConfig,
+  { usualDefaultGroups }: { readonly usualDefaultGroups: readonly string[] },
+): void {
+  const problem =
+    corsText(corsProblems(corsPolicy ?? {})[0]) ??
+    groupsProblem(userConfig, usualDefaultGroups) ??
+    usersProblem(userConfig) ??
+    consentProblem(branding) ??
+    bannerProblem(branding)
+  if (problem !== undefined) throw new InvalidZoneConfig(problem)
+}
+
+/** Patterns are told of under the name of the list beside them. */
+function corsText(problem: CorsProblem | undefined): string | undefined {
+  if (problem === undefined) return undefined
+  const member = problem.member.replace(/(Origin|Uri)Patterns$/, '$1s')
+  return `Invalid value in config.corsPolicy.${problem.part}.${member}: '${problem.value}'.`
+}
+
+/** Names that groups of the zone may have; undefined where every name is allowed. */
+export function allowedGroupNames(
+  userConfig: UserConfig | undefined,
+  usualDefaultGroups: readonly string[],
+): ReadonlySet<string> | undefined {
+  const { allowedGroups, defaultGroups } = userConfig ?? {}
+  return allowedGroups ? new Set([...allowedGroups, ...(defaultGroups ?? usualDefaultGroups)]) : undefined
+}
+
+function groupsProblem(userConfig: UserConfig | undefined, usual: readonly string[]): string | undefined {
+  return allowedGroupNames(userConfig, usual)?.size === 0 ? 'At least one group must be allowed' : undefined
+}
+
+function usersProblem({ maxUsers = -1 }: UserConfig = {}): string | undefined {
+  if (maxUsers === -1 || maxUsers > 0) return undefined
+  return 'Maximum number of users in the zone is invalid, either use -1 or a value more than 0.'
+}
+
+const isBlank = (text: string | undefined): boolean => text === undefined || text.trim() === ''
+
+const isWrongLink = (link: string | undefined): boolean =>
+  !isBlank(link) && !(IS_WEB_LINK.test(link ?? '') && URL.canParse(link ?? ''))
+
+const linkProblem = (whose: 'consent' | 'banner', link: string | undefined): string | undefined =>
+  isWrongLink(link)
+    ? `Invalid ${whose} link: ${link}. Must be a properly formatted URI beginning with http:// or https://`
+    : undefined
+
+function consentProblem({ consent }: Branding = {}): string | undefined {
+  if (consent === undefined) return undefined
+  if (isBlank(consent.text)) return 'Consent text must be set if configuring consent'
+  return linkProblem('consent', consent.link)
+}
+
+function bannerProblem({ banner = {} }: Branding = {}): string | undefined {
+  const colour = (which: string, value: string | undefined): string | undefined =>
+    isBlank(value) || IS_COLOUR.test(value ?? '')
+      ? undefined
+      : `Invalid banner ${which} color: ${value}. Must be a properly formatted hexadecimal color code.`
+  return (
+    linkProblem('banner', banner.link) ??
+    colour('background', banner.backgroundColor) ??
+    colour('text', banner.textColor) ??
+    (isBlank(banner.logo) || isBase64(banner.logo ?? '') ? undefined : 'Invalid banner logo. Must be in BASE64 format.')
+  )
+}
+
+/** RFC 4648 §4, with or without padding. */
+function isBase64(value: string): boolean {
+  const digits = value.replace(/={1,2}$/, '')
+  const isPadded = digits.length !== value.length
+  if (isPadded ? value.length % 4 !== 0 : digits.length % 4 === 1) return false
+  return !/[^A-Za-z0-9+/]/.test(digits)
+}

@@ -1,0 +1,110 @@
+// The key pairs of a zone's SAML service provider between the wire and the store: what signs comes in and never goes out.
+import { isSameCertificate, readCertifiedKey } from '../base/certified-key.ts'
+import type { JsonRecord } from '../base/json.ts'
+import { isJsonRecord } from '../base/json.ts'
+import type { Vault } from '../base/secrets.ts'
+import { InvalidZoneConfig } from './zone-rules.ts'
+import { WrongShape } from './zone-shape.ts'
+import type { SamlConfig, SamlKey } from './zone.ts'
+
+/** Id of the key that the members of the old form stand for. */
+export const LEGACY_SAML_KEY = 'legacy-saml-key'
+
+/** A key pair as it was sent; empty where something is missing. */
+interface SentKey {
+  readonly key: string
+  readonly passphrase: string
+  readonly certificate: string
+}
+
+/** More would only keep the server busy with opening them. */
+const MOST_KEYS = 20
+
+/** Which key signs: the one that was chosen, or the one of the old form where it is there. */
+export const samlActiveKeyId = ({ activeKeyId, keys = {} }: SamlConfig): string | undefined =>
+  activeKeyId ?? (Object.hasOwn(keys, LEGACY_SAML_KEY) ? LEGACY_SAML_KEY : undefined)
+
+/**
+ * The key pairs of settings that were sent, sealed. One that comes without its private half keeps the one that the zone
+ * has for the same certificate. Throws `WrongShape`, or `InvalidZoneConfig` in the order of §5.5.
+ */
+export function readSamlKeys(
+  config: JsonRecord,
+  { zoneId, before = {}, vault }: { readonly zoneId: string; readonly before?: SamlConfig; readonly vault: Vault },
+): Readonly<Record<string, SamlKey>> {
+  const sent = sentKeys(config)
+  const ids = Object.keys(sent)
+  if (ids.length === 0) return {}
+  const active = textOf(config, 'activeKeyId', 'config.samlConfig') || (LEGACY_SAML_KEY in sent && LEGACY_SAML_KEY)
+  if (!active || !Object.hasOwn(sent, active)) {
+    const named = active === false || active === '' ? 'null' : active
+    throw new InvalidZoneConfig(`Invalid SAML active key ID: '${named}'. Couldn't find any matching keys.`)
+  }
+  return Object.fromEntries(
+    Object.entries(sent).map(([id, key]): readonly [string, SamlKey] => {
+      const kept = Object.hasOwn(before.keys ?? {}, id) ? before.keys?.[id] : undefined
+      return [id, sealedPair(id, key, { kept, zoneId, vault })]
+    }),
+  )
+}
+
+function sealedPair(
+  id: string,
+  { key, passphrase, certificate }: SentKey,
+  { kept, zoneId, vault }: { readonly kept: SamlKey | undefined; readonly zoneId: string; readonly vault: Vault },
+): SamlKey {
+  if (key === '' && passphrase === '' && kept && isSameCertificate(kept.certificate, certificate)) return kept
+  if (key === '' || certificate === '') {
+    throw new InvalidZoneConfig('Identity zone cannot be udpated with partial Saml CertKey config.')
+  }
+  const privatePem = readCertifiedKey({ key, passphrase, certificate })
+  if (privatePem === undefined) {
+    throw new InvalidZoneConfig(`There is a security problem with the SAML SP Key configuration for key '${id}'.`)
+  }
+  return { sealedKey: vault.seal(privatePem, sealContext(zoneId, id)), certificate }
+}
+
+/** The text that a sealed key is bound to, so that one that is copied to another zone or name does not open. */
+const sealContext = (zoneId: string, id: string): string => `saml-key ${zoneId} ${id}`
+
+/** The PKCS#8 PEM of a key pair. Throws when it was altered, or sealed for another zone, name or master key. */
+export const openSamlKey = (zoneId: string, id: string, { sealedKey }: SamlKey, vault: Vault): string =>
+  vault.open(sealedKey, sealContext(zoneId, id))
+
+/** The entries of `keys`, and the one of the old form, which wins over an entry of its name. */
+function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
+  const path = 'config.samlConfig.keys'
+  const given = (Object.hasOwn(config, 'keys') ? config['keys'] : undefined) ?? {}
+  if (!isJsonRecord(given)) throw new WrongShape(path, 'an object')
+  if (Object.keys(given).length > MOST_KEYS) throw new WrongShape(path, `an object of at most ${MOST_KEYS} keys`)
+  const keys = Object.entries(given).map(([id, entry]): readonly [string, SentKey] => {
+    if (!isJsonRecord(entry)) throw new WrongShape(`${path}.${id}`, 'an object')
+    const at = `${path}.${id}`
+    return [
+      id,
+      {
+        key: textOf(entry, 'key', at),
+        passphrase: textOf(entry, 'passphrase', at),
+        certificate: textOf(entry, 'certificate', at),
+      },
+    ]
+  })
+  const at = 'config.samlConfig'
+  const legacy = {
+    key: textOf(config, 'privateKey', at),
+    passphrase: textOf(config, 'privateKeyPassword', at),
+    certificate: textOf(config, 'certificate', at),
+  }
+  // A certificate alone is the old form of what was shown, and the entry of its name says the same.
+  const isSaid = legacy.key !== '' || (legacy.certificate !== '' && !Object.hasOwn(given, LEGACY_SAML_KEY))
+  return { ...Object.fromEntries(keys), ...(isSaid && { [LEGACY_SAML_KEY]: legacy }) }
+}
+
+/** A key or certificate that is longer is none. */
+const LONGEST_TEXT = 65_536
+
+function textOf(record: JsonRecord, name: string, path: string): string {
+  const value = (Object.hasOwn(record, name) ? record[name] : undefined) ?? ''
+  if (typeof value !== 'string' || value.length > LONGEST_TEXT) throw new WrongShape(`${path}.${name}`, 'a string')
+  return value.trim() === '' ? '' : value
+}

@@ -1,0 +1,113 @@
+// The management of clients: one or many at once, all or nothing, and never over what somebody else wrote meanwhile.
+import { toClient, toClientRow, toMetadata } from './client-rows.ts'
+import type { MetadataRow } from './client-rows.ts'
+import { type Database, type Statement, statement, type Transaction } from './database.ts'
+import { flag } from './rows.ts'
+import { CLIENT_COLUMNS, type ClientRow, type Flag, insertInto, list, updateByKey } from './schema.ts'
+import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from './store.ts'
+
+interface Key {
+  zone_id: string
+  client_id: string
+}
+
+/** A write that counts itself, and that only who knows the last count may do. */
+const counted = (update: string): string =>
+  `${update.replace(' where ', ', revision = revision + 1 where ')} and revision = :revision`
+
+const KEYS = ['zone_id', 'client_id'] as const
+const METADATA = ['client_id', 'name', 'show_on_home_page', 'app_launch_url', 'app_icon', 'created_by'] as const
+
+const FIND = statement<Key, ClientRow & { revision: number }>(
+  `select ${list(CLIENT_COLUMNS)}, revision from clients where zone_id = :zone_id and client_id = :client_id`,
+)
+const INSERT = statement<ClientRow & { created_by: string | null }>(
+  insertInto('clients', [...CLIENT_COLUMNS, 'created_by']),
+)
+const UPDATE = statement<ClientRow & { revision: number }>(counted(updateByKey('clients', CLIENT_COLUMNS, KEYS)))
+const DESCRIBE = statement<
+  Key & { show_on_home_page: Flag; app_launch_url: string | null; app_icon: string; revision: number }
+>(counted(updateByKey('clients', ['show_on_home_page', 'app_launch_url', 'app_icon'], KEYS)))
+const RENAME = statement<Key & { name: string }>(updateByKey('clients', ['name'], KEYS))
+const DELETE = statement<Key & { revision: number }>(
+  `delete from clients where zone_id = :zone_id and client_id = :client_id and revision = :revision`,
+)
+const DELETE_APPROVALS = statement<Key>(`delete from approvals where zone_id = :zone_id and client_id = :client_id`)
+
+const FIND_METADATA = statement<Key, MetadataRow>(
+  `select ${list(METADATA)} from clients where zone_id = :zone_id and client_id = :client_id`,
+)
+const LIST_METADATA = statement<{ zone_id: string }, MetadataRow>(
+  `select ${list(METADATA)} from clients
+   where zone_id = :zone_id and (app_launch_url is not null or app_icon is not null) order by client_id limit 5000`,
+)
+
+/** The part of the clients' store that changes records as the API does. */
+export function createClientChanges(
+  db: Database,
+): Pick<ClientStore, 'findForChange' | 'apply' | 'findMetadata' | 'listMetadata'> {
+  /** One write of a record whose count of writes is known. */
+  async function writeOnce<Args extends Key & { revision: number }>(
+    within: Transaction,
+    write: Statement<Args, never>,
+    args: Args,
+  ): Promise<void> {
+    const { changes } = await within.run(write, args)
+    if (changes === 0) throw new ChangedMeanwhile(`client ${args.client_id}`)
+  }
+
+  async function make(within: Transaction, key: Key, change: ClientChange): Promise<void> {
+    switch (change.kind) {
+      case 'insert': {
+        const row = { ...toClientRow(key.zone_id, change.client), created_by: change.createdBy ?? null }
+        await within.run(INSERT, row).catch((cause: unknown) => {
+          throw cause instanceof AlreadyExists ? new AlreadyExists(`client ${key.client_id}`, { cause }) : cause
+        })
+        return
+      }
+      case 'update':
+        await writeOnce(within, UPDATE, { ...toClientRow(key.zone_id, change.client), revision: change.revision })
+        if (change.forgetApprovals) await within.run(DELETE_APPROVALS, key)
+        return
+      case 'describe': {
+        const { clientName, showOnHomePage, appLaunchUrl = null, appIcon } = change.description
+        const shown = { show_on_home_page: flag(showOnHomePage), app_launch_url: appLaunchUrl, app_icon: appIcon }
+        await writeOnce(within, DESCRIBE, { ...key, ...shown, revision: change.revision })
+        if (clientName !== undefined) await within.run(RENAME, { ...key, name: clientName })
+        return
+      }
+      case 'delete':
+        await writeOnce(within, DELETE, { ...key, revision: change.revision })
+        await within.run(DELETE_APPROVALS, key)
+    }
+  }
+
+  return {
+    async findForChange(zoneId, clientId) {
+      const [row] = await db.read(FIND, { zone_id: zoneId, client_id: clientId })
+      return row && { client: toClient(row), revision: row.revision }
+    },
+    async apply(zoneId, changes) {
+      // In one order everywhere: two batches then wait one for the other, and never each for the other.
+      const ordered = changes
+        .map(change => ({ change, clientId: clientIdOf(change) }))
+        .toSorted((left, right) => (left.clientId < right.clientId ? -1 : 1))
+      await db.transaction(async within => {
+        for (const { change, clientId } of ordered) {
+          await make(within, { zone_id: zoneId, client_id: clientId }, change)
+          await within.announce({ kind: 'clients', zoneId, key: clientId })
+        }
+      })
+    },
+    async findMetadata(zoneId, clientId) {
+      const [row] = await db.read(FIND_METADATA, { zone_id: zoneId, client_id: clientId })
+      return row && toMetadata(row)
+    },
+    async listMetadata(zoneId) {
+      return (await db.read(LIST_METADATA, { zone_id: zoneId })).map(toMetadata)
+    },
+  }
+}
+
+const clientIdOf = (change: ClientChange): string =>
+  change.kind === 'insert' || change.kind === 'update' ? change.client.clientId : change.clientId

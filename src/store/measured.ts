@@ -1,0 +1,20 @@
+import { stopwatch } from '../base/clock.ts'
+import type { Database } from './database.ts'
+
+/** The same database; `onQuery` hears how many milliseconds each statement or whole transaction took, failed ones too. */
+export function measured(db: Database, onQuery: (milliseconds: number) => void): Database {
+  async function timed<T>(work: () => Promise<T>): Promise<T> {
+    const elapsed = stopwatch()
+    try {
+      return await work()
+    } finally {
+      onQuery(elapsed())
+    }
+  }
+  return {
+    ...db,
+    read: (statement, args) => timed(() => db.read(statement, args)),
+    write: (statement, args) => timed(() => db.write(statement, args)),
+    transaction: work => timed(() => db.transaction(work)),
+  }
+}

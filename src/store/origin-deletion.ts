@@ -1,0 +1,32 @@
+// What goes with the accounts of an origin when its provider goes. There may be many: a few statements for all of them, and
+// none for each.
+import { statement, type Transaction } from './database.ts'
+
+interface Origin {
+  zone_id: string
+  origin: string
+}
+
+const USERS = `select id from users where zone_id = :zone_id and origin = :origin`
+
+/** Tables with rows of users, by the column that names the user. */
+const OF_USERS = [
+  ['approvals', 'user_id'],
+  ['authorization_codes', 'user_id'],
+  ['tokens', 'user_id'],
+  ['sessions', 'user_id'],
+  ['sign_in_failures', 'user_id'],
+  ['one_time_codes', 'user_id'],
+  ['group_members', `member_type = 'USER' and member_id`],
+] as const
+
+const STATEMENTS = [
+  ...OF_USERS.map(([table, user]) => `delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
+  `delete from external_groups where zone_id = :zone_id and origin = :origin`,
+  `delete from users where zone_id = :zone_id and origin = :origin`,
+].map(text => statement<Origin>(text))
+
+/** Deletes the accounts of the origin, their memberships, decisions, tokens and sessions, and the mappings of its groups. */
+export async function deleteOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {
+  for (const deleteRows of STATEMENTS) await within.run(deleteRows, { zone_id: zoneId, origin })
+}

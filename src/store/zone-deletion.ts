@@ -1,0 +1,66 @@
+// What goes with a zone. No table refers to `zones`, because writers of hot rows would have to look there each time; so
+// what belongs to a zone is listed here, and a test compares the list with the schema.
+import { statement, type Transaction } from './database.ts'
+
+/** Every table with rows of zones, those that refer to others first. */
+const TABLES = [
+  'group_members',
+  'external_groups',
+  'groups',
+  'users',
+  'clients',
+  'identity_providers',
+  'signing_keys',
+  'approvals',
+  'authorization_codes',
+  'tokens',
+  'revocations',
+  'sessions',
+  'sign_in_failures',
+  'one_time_codes',
+  'used_assertions',
+] as const
+
+const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))
+// That the zone itself was applied stays known: what was deleted through an API is not brought back by the next start.
+const FORGET_BOOTSTRAP = statement<{ zone_id: string }>(
+  `delete from bootstrap_records where zone_id = :zone_id and kind <> 'zone'`,
+)
+
+/** Deletes everything that is in the zone, but not the zone. */
+export async function clearZone(within: Transaction, zoneId: string): Promise<void> {
+  for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId })
+  await within.run(FORGET_BOOTSTRAP, { zone_id: zoneId })
+}
+
+interface Named {
+  zone_id: string
+  prefix: string
+  end: string
+  prefix_lower: string
+  end_lower: string
+}
+// Texts are compared byte by byte, and a slash comes next after a dot: from `zones.x.` to before `zones.x/` is exactly
+// what begins with the former. The lower-case pair is for the index.
+const NAMED = `zone_id = :zone_id and display_name_lower >= :prefix_lower and display_name_lower < :end_lower
+  and display_name >= :prefix and display_name < :end`
+const IDS = `select id from groups where ${NAMED}`
+const DELETE_ABOUT = [
+  `delete from group_members where zone_id = :zone_id and group_id in (${IDS})`,
+  `delete from group_members where zone_id = :zone_id and member_type = 'GROUP' and member_id in (${IDS})`,
+  `delete from external_groups where zone_id = :zone_id and group_id in (${IDS})`,
+  `delete from groups where ${NAMED}`,
+].map(text => statement<Named>(text))
+
+/** Deletes the groups `zones.<id>.…` of the default zone, in which the zone's administrators are. */
+export async function deleteGroupsAbout(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
+  const [prefix, end] = [`zones.${zoneId}.`, `zones.${zoneId}/`]
+  const args = {
+    zone_id: defaultZoneId,
+    prefix,
+    end,
+    prefix_lower: prefix.toLowerCase(),
+    end_lower: end.toLowerCase(),
+  }
+  for (const deleteNamed of DELETE_ABOUT) await within.run(deleteNamed, args)
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string) => loadText(folder, text)
+
+describe('settings of operators', () => {
+  it('have defaults that measure nothing and stop at once', async () => {
+    for (const text of ['{}', 'uaa: { health: { db: {} }, shutdown: {} }\nmetrics: {}\nstatsd: {}']) {
+      assert.deepEqual((await load(text)).operations, { probeMilliseconds: 10_000, stoppingMilliseconds: 0 })
+    }
+  })
+
+  it('have the names of the reference system', async () => {
+    const { operations } = await load(`uaa: { health: { db: { rate: 500 } }, shutdown: { sleep: 3000 } }
+statsd: { enabled: true, host: stats.example, port: 9125 }
+metrics: { perRequestMetrics: true }`)
+    assert.deepEqual(operations, {
+      probeMilliseconds: 500,
+      stoppingMilliseconds: 3000,
+      statsd: { host: 'stats.example', port: 9125, perRequest: true },
+    })
+  })
+
+  it('send measurements to this machine unless told otherwise', async () => {
+    const { operations } = await load('statsd: { enabled: true }')
+    assert.deepEqual(operations.statsd, { host: 'localhost', port: 8125, perRequest: false })
+  })
+
+  it('measure nothing where metrics are off', async () => {
+    const { operations } = await load('statsd: { enabled: true }\nmetrics: { enabled: false }')
+    assert.equal(operations.statsd, undefined)
+  })
+
+  const refused = [
+    {
+      name: 'times that are out of bounds',
+      text: 'uaa: { health: { db: { rate: 99 } }, shutdown: { sleep: -1 } }',
+      want: ['uaa.health.db.rate: must be at least 100', 'uaa.shutdown.sleep: must be at least 0'],
+    },
+    {
+      name: 'wrong types',
+      text: 'uaa: []\nstatsd: { enabled: 1, port: "x", host: "" }\nmetrics: x',
+      want: [
+        'uaa: must be of type object',
+        'metrics: must be of type object',
+        'statsd.enabled: must be of type boolean',
+        'statsd.host: must not be empty',
+        'statsd.port: must be of type integer',
+      ],
+    },
+    { name: 'an unknown key', text: 'uaa: { url: http://x }', want: ['uaa.url: is not a known key'] },
+  ]
+  for (const { name, text, want } of refused) {
+    it(`are refused for ${name}`, async () => {
+      assert.deepEqual((await problemsOf(load(text))).toSorted(), want.toSorted())
+    })
+  }
+})
+
+describe('listen.trusted_proxies', () => {
+  const proxies = (list: unknown) => load(`listen: { trusted_proxies: ${JSON.stringify(list)} }`)
+
+  it('are addresses and blocks', async () => {
+    const list = ['10.0.0.1', '10.0.0.0/8', '192.0.2.7/32', '::1', 'fd00::/8', '2001:db8::1/128']
+    assert.deepEqual((await proxies(list)).listen.trustedProxies, list)
+    assert.deepEqual((await proxies([])).listen.trustedProxies, [])
+  })
+
+  const bad = ['', 'proxy.example', 'loopback', '10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/x', '10.0.0.0/8/8']
+  for (const block of [...bad, '10.0.0.0/255.0.0.0', 'fd00::/129', 'fe80::1%eth0', '/8', '10.0.0.0/08']) {
+    it(`cannot be ${JSON.stringify(block)}`, async () => {
+      assert.deepEqual(await problemsOf(proxies(['10.0.0.1', block])), [
+        'listen.trusted_proxies[1]: must be an IP address or a block such as 10.0.0.0/8',
+      ])
+    })
+  }
+
+  for (const block of ['0.0.0.0/0', '::/0', '10.0.0.0/00']) {
+    it(`cannot be everybody: ${block}`, async () => {
+      assert.deepEqual(await problemsOf(proxies([block])), [
+        'listen.trusted_proxies[0]: would let everybody say where they come from',
+      ])
+    })
+  }
+
+  it('are a list', async () => {
+    assert.deepEqual(await problemsOf(proxies('10.0.0.1')), ['listen.trusted_proxies: must be of type array'])
+    assert.deepEqual(await problemsOf(proxies([1])), ['listen.trusted_proxies[0]: must be of type string'])
+  })
+})

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { clientFromJson } from '../../src/model/client-json.ts'
+import { clientToJson } from '../../src/model/client-to-json.ts'
+import { mergedJson, updatedClient } from '../../src/model/client-update.ts'
+import type { Client } from '../../src/model/client.ts'
+import { serviceNamed } from '../../src/model/service.ts'
+import { client, fullClient } from '../store/records.ts'
+import { clientRecords, documented } from '../support/client-records.ts'
+
+const rules = { service: serviceNamed('svc'), exactRedirectUri: true }
+const later = new Date('2031-01-01T00:00:00Z')
+
+const made = (json: Readonly<Record<string, unknown>>): Client => {
+  const { definition, problems } = clientFromJson(json, rules, { as: 'created', withTrust: true })
+  assert.deepEqual(problems, [])
+  return { ...definition, zoneId: 'svc', secrets: [], createdAt: later, updatedAt: later }
+}
+
+describe('a client record', () => {
+  it('is answered as it is documented, for every valid one', () => {
+    fc.assert(
+      fc.property(clientRecords, json => {
+        assert.deepEqual(clientToJson(made(json)), { ...documented(json), lastModified: later.getTime() })
+      }),
+    )
+  })
+
+  it('is the same after it was read and written back', () => {
+    fc.assert(
+      fc.property(clientRecords, json => {
+        const stored = made(json)
+        const { definition, problems } = clientFromJson(mergedJson(stored, clientToJson(stored)), rules, {
+          as: 'updated',
+          withTrust: false,
+        })
+        assert.deepEqual(problems, [])
+        const { allowPublic, ...left } = stored
+        // Said again, `false` removes it.
+        assert.deepEqual(
+          updatedClient(stored, definition, later),
+          allowPublic === true ? { ...left, allowPublic } : left,
+        )
+      }),
+    )
+  })
+
+  it('is the same after an update that says nothing', () => {
+    const stored = client({ ...fullClient, allowPublic: true, accessTokenSeconds: 60, refreshTokenSeconds: 60 })
+    const json = mergedJson(stored, { client_id: stored.clientId })
+    const { definition, problems } = clientFromJson(json, rules, { as: 'updated', withTrust: false })
+    assert.deepEqual(problems, [])
+    const want = { ...stored, authorizedGrantTypes: ['client_credentials', 'password', 'refresh_token'] }
+    assert.deepEqual(updatedClient(stored, definition, stored.updatedAt), want)
+  })
+
+  it('is never read with a fault, whatever is in it', () => {
+    const keys = Object.keys({ ...clientToJson(client(fullClient)), client_secret: 1, jwks: 1, jwks_uri: 1 })
+    const json = fc.dictionary(fc.oneof(fc.constantFrom(...keys), fc.string()), fc.jsonValue({ maxDepth: 4 }))
+    fc.assert(
+      fc.property(json, fc.boolean(), (body, withTrust) => {
+        for (const as of ['configured', 'created', 'updated'] as const) {
+          const { problems } = clientFromJson(body, rules, { as, withTrust })
+          for (const { message } of problems) assert.ok(message.length > 0)
+        }
+        clientFromJson(mergedJson(client(fullClient), body), rules, { as: 'updated', withTrust: false })
+      }),
+    )
+  })
+})
+
+describe('an update', () => {
+  const stored = client({
+    scope: ['a', 'b'],
+    autoapprove: ['a', 'b'],
+    authorizedGrantTypes: ['client_credentials'],
+    additional: { createdwith: 'zones.write', note: 1 },
+    jwks: '{"keys":[]}',
+    secrets: [{ hash: 'h', revision: 'r' }],
+  })
+  const updated = (json: Readonly<Record<string, unknown>>): Client => {
+    const { definition, problems } = clientFromJson(mergedJson(stored, json), rules, {
+      as: 'updated',
+      withTrust: false,
+    })
+    assert.deepEqual(problems, [])
+    return updatedClient(stored, definition, later)
+  }
+
+  it('drops what was approved and is no scope any more', () => {
+    assert.deepEqual(updated({ scope: ['b'] }).autoapprove, ['b'])
+  })
+
+  it('keeps what only the server says, and takes it from nobody', () => {
+    assert.deepEqual(updated({ createdwith: 'me', note: null, resource_ids: ['x'] }).additional, {
+      createdwith: 'zones.write',
+    })
+  })
+
+  it('keeps secrets and keys', () => {
+    const { secrets, jwks, jwksUri, createdAt, updatedAt } = updated({
+      client_secret: 'x',
+      jwks_uri: 'https://a.example/',
+    })
+    assert.deepEqual([secrets, jwks, jwksUri], [stored.secrets, stored.jwks, undefined])
+    assert.deepEqual([createdAt, updatedAt], [stored.createdAt, later])
+  })
+
+  for (const [key, value] of [
+    ['scope', false],
+    ['authorities', 0],
+    ['redirect_uri', true],
+    ['access_token_validity', ''],
+    ['access_token_validity', []],
+    ['refresh_token_validity', false],
+  ] as const) {
+    it(`does not take ${JSON.stringify(value)} for no ${key}`, () => {
+      const json = mergedJson(stored, { [key]: value })
+      const { problems } = clientFromJson(json, rules, { as: 'updated', withTrust: false })
+      assert.deepEqual(
+        problems.map(problem => problem.key),
+        [key],
+      )
+    })
+  }
+})

@@ -1,0 +1,515 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import { echoOf, providerFromJson, providerToJson } from '../../src/model/provider-json.ts'
+import type { ProviderFromJson } from '../../src/model/provider-json.ts'
+import { ABSENT } from '../../src/model/provider-members.ts'
+import { withoutSecrets } from '../../src/model/provider-secrets.ts'
+import { providerRecordTypes } from '../../src/model/provider-types.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const rules = { serviceName: 'svc' }
+const originOf = (type: string): string => (type === 'svc' || type === 'ldap' ? type : 'corp')
+const read = (type: string, config: unknown, more: Members = {}): ProviderFromJson =>
+  providerFromJson({ type, originKey: originOf(type), name: 'Corp', config, ...more }, rules)
+const kinds = (reading: ProviderFromJson): readonly string[] =>
+  reading.problems.map(({ key, kind }) => `${key} ${kind}`)
+
+/** The record as it would be kept. */
+function stored(reading: ProviderFromJson): IdentityProvider {
+  const { definition } = reading
+  return { ...definition, zoneId: 'svc', id: 'p1', createdAt: new Date(1), updatedAt: new Date(2) }
+}
+const shown = (reading: ProviderFromJson): Members =>
+  Object(providerToJson(stored(reading), { ...rules, raw: true })['config'])
+
+const common = { emailDomain: null, additionalConfiguration: null, providerDescription: null }
+const external = {
+  ...common,
+  externalGroupsWhitelist: [],
+  attributeMappings: {},
+  addShadowUserOnLogin: true,
+  storeCustomAttributes: true,
+}
+const oauth = {
+  authUrl: null,
+  tokenUrl: null,
+  tokenKeyUrl: null,
+  tokenKey: null,
+  userInfoUrl: null,
+  logoutUrl: null,
+  performRpInitiatedLogout: true,
+  issuer: null,
+  relyingPartyId: null,
+  authMethod: 'none',
+  clientAuthInBody: false,
+  pkce: true,
+  scopes: null,
+  responseType: 'code',
+  linkText: null,
+  showLinkText: true,
+  skipSslValidation: false,
+  userPropagationParameter: null,
+  cacheJwks: true,
+}
+
+describe('the config of an answer', () => {
+  const complete: Readonly<Record<string, Members>> = {
+    svc: { ...common, passwordPolicy: null, lockoutPolicy: null, disableInternalUserManagement: false },
+    ldap: {
+      ...external,
+      ldapProfileFile: null,
+      baseUrl: null,
+      referral: null,
+      skipSSLVerification: false,
+      tlsConfiguration: 'none',
+      userDNPattern: null,
+      userDNPatternDelimiter: null,
+      bindUserDn: null,
+      userSearchBase: null,
+      userSearchFilter: null,
+      passwordAttributeName: null,
+      passwordEncoder: null,
+      localPasswordCompare: null,
+      mailAttributeName: 'mail',
+      mailSubstitute: null,
+      mailSubstituteOverridesLdap: false,
+      ldapGroupFile: null,
+      groupSearchBase: null,
+      groupSearchFilter: null,
+      groupsIgnorePartialResults: null,
+      autoAddGroups: true,
+      groupSearchSubTree: true,
+      maxGroupSearchDepth: 10,
+      groupRoleAttribute: null,
+    },
+    saml: {
+      ...external,
+      metaDataLocation: null,
+      idpEntityAlias: 'corp',
+      zoneId: 'svc',
+      nameID: null,
+      assertionConsumerIndex: 0,
+      metadataTrustCheck: false,
+      showSamlLink: false,
+      linkText: 'corp',
+      iconUrl: null,
+      groupMappingMode: 'EXPLICITLY_MAPPED',
+      skipSslValidation: false,
+      authnContext: null,
+      socketFactoryClassName: null,
+    },
+    'oauth2.0': { ...external, ...oauth, checkTokenUrl: null },
+    'oidc1.0': {
+      ...external,
+      ...oauth,
+      discoveryUrl: null,
+      jwtClientAuthentication: null,
+      passwordGrantEnabled: false,
+      setForwardHeader: false,
+    },
+    keystone: external,
+  }
+  for (const { type } of providerRecordTypes('svc')) {
+    it(`has every member of type ${type}, and no secret`, () => {
+      for (const empty of [{}, null, undefined, '{}', 'null'])
+        assert.deepEqual(shown(read(type, empty)), complete[type])
+    })
+  }
+
+  it('leaves out the usual way to map groups, and shows another', () => {
+    assert.equal(
+      Object.hasOwn(shown(read('oidc1.0', { groupMappingMode: 'EXPLICITLY_MAPPED' })), 'groupMappingMode'),
+      false,
+    )
+    assert.equal(shown(read('oidc1.0', { groupMappingMode: 'AS_SCOPES' }))['groupMappingMode'], 'AS_SCOPES')
+    assert.equal(shown(read('saml', { groupMappingMode: 'AS_SCOPES' }))['groupMappingMode'], 'AS_SCOPES')
+  })
+
+  it('has prompts and parameters only where there are some', () => {
+    const prompts = [{ name: 'pin', type: 'password', text: 'PIN' }]
+    const config = { prompts: [{ ...prompts[0], more: 1 }], additionalAuthzParameters: { acr_values: 'high' } }
+    const { prompts: asked, additionalAuthzParameters } = shown(read('oidc1.0', config))
+    assert.deepEqual([asked, additionalAuthzParameters], [prompts, { acr_values: 'high' }])
+  })
+
+  it('computes how this server proves itself', () => {
+    const method = (config: Members) => shown(read('oidc1.0', config))['authMethod']
+    assert.equal(method({}), 'none')
+    assert.equal(method({ relyingPartySecret: 's' }), 'client_secret_basic')
+    assert.equal(method({ relyingPartySecret: 's', clientAuthInBody: true }), 'client_secret_post')
+    assert.equal(method({ relyingPartySecret: 's', authMethod: 'client_secret_post' }), 'client_secret_basic')
+    assert.equal(method({ clientAuthInBody: true }), 'none')
+    assert.equal(method({ jwtClientAuthentication: true }), 'private_key_jwt')
+    assert.equal(method({ jwtClientAuthentication: false }), 'none')
+    assert.equal(method({ relyingPartySecret: '' }), 'none')
+  })
+
+  it('says where a SAML record really is', () => {
+    const { idpEntityAlias, zoneId, linkText } = shown(
+      read('saml', { idpEntityAlias: 'x', zoneId: 'y', linkText: 'Federation' }),
+    )
+    assert.deepEqual([idpEntityAlias, zoneId, linkText], ['corp', 'svc', 'Federation'])
+  })
+})
+
+describe('reading a provider', () => {
+  it('ignores members that the type does not know', () => {
+    const reading = read('oidc1.0', { bindPassword: 'x', passwordPolicy: 1, nothing: 2, checkTokenUrl: 3 })
+    assert.deepEqual(reading.definition.config, {})
+  })
+
+  it('leaves out what is null, and takes booleans in words', () => {
+    const { config } = read('ldap', { baseUrl: null, skipSSLVerification: 'true', autoAddGroups: 'false' }).definition
+    assert.deepEqual(config, { skipSSLVerification: true, autoAddGroups: false })
+  })
+
+  const WRONG: readonly unknown[] = [
+    7,
+    0.5,
+    -1,
+    2 ** 40,
+    true,
+    'text',
+    'x\0y',
+    '\udc00',
+    'https://[',
+    [],
+    [1],
+    [null],
+    [[]],
+    ['x\0'],
+    {},
+    { a: 1 },
+    { a: {} },
+    { kid: 7 },
+    { a: '\0' },
+    [{ name: 'x' }],
+  ]
+  for (const { type, members } of providerRecordTypes('svc')) {
+    it(`reads any value of any member of type ${type} without a fault, as a value or a problem of that member`, () => {
+      for (const { name } of members) {
+        for (const value of WRONG) {
+          const reading = read(type, { [name]: value })
+          const isKept = Object.hasOwn(reading.definition.config, name)
+          const isRefused = reading.problems.some(({ key }) => key.startsWith(`config.${name}`))
+          const isIgnored = name === 'socketFactoryClassName'
+          assert.ok(isKept || isRefused || isIgnored, `${name} ${JSON.stringify(value)}`)
+          assert.doesNotThrow(() => JSON.stringify(shown(reading)))
+        }
+      }
+    })
+  }
+
+  it('answers what it read, whatever that was, and reads its answer back as the same', () => {
+    const tables = providerRecordTypes('svc')
+    const value = fc.oneof(
+      fc.constantFrom(...WRONG, null, true, false, 'none', 'AS_SCOPES'),
+      fc.webUrl(),
+      fc.jsonValue(),
+    )
+    const record = fc
+      .constantFrom(...tables)
+      .chain(({ type, members }) =>
+        fc.tuple(
+          fc.constant(type),
+          fc.dictionary(fc.constantFrom(...members.map(({ name }) => name)), value, { noNullPrototype: true }),
+        ),
+      )
+    fc.assert(
+      fc.property(record, ([type, config]) => {
+        const reading = read(type, config)
+        const answer = shown(reading)
+        const again = read(type, JSON.stringify(answer))
+        // A secret is in no answer, so that the way back does not know it.
+        const { authMethod: _, tokenKey = null, ...rest } = shown(again)
+        const { authMethod: __, tokenKey: wanted = null, ...expected } = answer
+        assert.equal(tokenKey, wanted)
+        assert.deepEqual(rest, JSON.parse(JSON.stringify(withoutSecrets(expected))))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('never finds a member of an answer that its type does not name', () => {
+    for (const { type, members } of providerRecordTypes('svc')) {
+      const names = members.filter(({ unset }) => unset !== ABSENT).map(({ name }) => name)
+      assert.deepEqual(Object.keys(shown(read(type, {}))), names)
+      assert.equal(new Set(names).size, names.length)
+    }
+  })
+})
+
+describe('the rules', () => {
+  const policy = {
+    minLength: 1,
+    maxLength: 9,
+    requireUpperCaseCharacter: 0,
+    requireLowerCaseCharacter: 0,
+    requireDigit: 0,
+    requireSpecialCharacter: 0,
+    expirePasswordInMonths: 0,
+  }
+  const lockout = { countFailuresWithin: 1, lockoutAfterFailures: 2, lockoutPeriodSeconds: 3 }
+  const oidc = {
+    authUrl: 'https://corp.example/a',
+    tokenUrl: 'https://corp.example/t',
+    tokenKeyUrl: 'https://corp.example/k',
+    relyingPartyId: 'me',
+    linkText: 'Corp',
+  }
+  const { linkText: _, ...unlinked } = oidc
+  const pem = (what: string): string => `-----BEGIN ${what}-----\nAAAA\n-----END ${what}-----`
+
+  const cases: readonly { name: string; type: string; config: Members; want?: readonly string[] }[] = [
+    { name: 'take both policies', type: 'svc', config: { passwordPolicy: policy, lockoutPolicy: lockout } },
+    { name: 'take no policies', type: 'svc', config: { passwordPolicy: null, lockoutPolicy: null } },
+    { name: 'take a moment', type: 'svc', config: { passwordPolicy: { ...policy, passwordNewerThan: 1e12 } } },
+    {
+      name: 'take a date',
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, passwordNewerThan: '2026-01-01T00:00:00.000+00:00' } },
+    },
+    ...['', 'soon', '2026', {}, true, 1e16, 0.5].map(passwordNewerThan => ({
+      name: `refuse ${JSON.stringify(passwordNewerThan)} as a date`,
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, passwordNewerThan } },
+      want: ['config.passwordPolicy.passwordNewerThan unreadable'],
+    })),
+    ...Object.keys(policy).flatMap(name =>
+      [
+        { value: undefined, kind: 'invalid' },
+        { value: null, kind: 'invalid' },
+        { value: -1, kind: 'invalid' },
+        { value: '1', kind: 'unreadable' },
+        { value: 1.5, kind: 'unreadable' },
+        { value: 2 ** 31, kind: 'unreadable' },
+      ].map(({ value, kind }) => ({
+        name: `refuse a password policy whose ${name} is ${JSON.stringify(value) ?? 'missing'}`,
+        type: 'svc',
+        config: { passwordPolicy: { ...policy, [name]: value } },
+        want: [`config.passwordPolicy.${name} ${kind}`],
+      })),
+    ),
+    ...Object.keys(lockout).map(name => ({
+      name: `refuse a lockout policy without ${name}`,
+      type: 'svc',
+      config: { lockoutPolicy: { ...lockout, [name]: undefined } },
+      want: [`config.lockoutPolicy.${name} invalid`],
+    })),
+    {
+      name: 'refuse a member of the password policy that nobody knows',
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, minlength: 3 } },
+      want: ['config.passwordPolicy.minlength unreadable'],
+    },
+    {
+      name: 'ignore such a member of the lockout policy',
+      type: 'svc',
+      config: { lockoutPolicy: { ...lockout, x: 1 } },
+    },
+
+    ...['simple-bind', 'search-and-bind', 'search-and-compare'].map(name => ({
+      name: `take the profile ${name}`,
+      type: 'ldap',
+      config: { ldapProfileFile: `ldap/ldap-${name}.xml` },
+    })),
+    ...['null', 'as-scopes', 'map-to-scopes', 'populator'].map(name => ({
+      name: `take the groups ${name}`,
+      type: 'ldap',
+      config: { ldapGroupFile: `ldap/ldap-groups-${name}.xml` },
+    })),
+    ...[
+      { ldapProfileFile: 'ldap/ldap-magic.xml' },
+      { ldapProfileFile: '' },
+      { ldapGroupFile: '../ldap-groups-null.xml' },
+      { tlsConfiguration: 'always' },
+      { referral: 'maybe' },
+      { passwordEncoder: 'java.lang.Runtime' },
+      { maxGroupSearchDepth: 'deep' },
+    ].map(config => ({
+      name: `refuse ${JSON.stringify(config)}`,
+      type: 'ldap',
+      config,
+      want: [`config.${String(Object.keys(config)[0])} unreadable`],
+    })),
+    { name: 'take a directory that is not configured', type: 'ldap', config: { baseUrl: '' } },
+
+    {
+      name: 'refuse another way to map groups',
+      type: 'saml',
+      config: { groupMappingMode: 'X' },
+      want: ['config.groupMappingMode unreadable'],
+    },
+    { name: 'ignore a class of sockets', type: 'saml', config: { socketFactoryClassName: { x: 1 } } },
+
+    { name: 'take complete addresses', type: 'oidc1.0', config: oidc },
+    {
+      name: 'take a discovery document instead',
+      type: 'oidc1.0',
+      config: { discoveryUrl: 'https://corp.example/d', relyingPartyId: 'me', showLinkText: false },
+    },
+    {
+      name: 'take a key instead of its address',
+      type: 'oidc1.0',
+      config: { ...oidc, tokenKeyUrl: '', tokenKey: pem('PUBLIC KEY') },
+    },
+    ...['authUrl', 'tokenUrl'].map(name => ({
+      name: `want ${name} without a discovery document`,
+      type: 'oidc1.0',
+      config: { ...oidc, [name]: undefined },
+      want: [`config.${name} unusable`],
+    })),
+    { name: 'want a key', type: 'oidc1.0', config: { ...oidc, tokenKeyUrl: null }, want: ['config.tokenKey unusable'] },
+    { name: 'want none of OAuth 2.0', type: 'oauth2.0', config: { relyingPartyId: 'me', linkText: 'x' } },
+    ...['oauth2.0', 'oidc1.0'].flatMap(type => [
+      {
+        name: `want an id from ${type}`,
+        type,
+        config: { ...oidc, relyingPartyId: ' ' },
+        want: ['config.relyingPartyId unusable'],
+      },
+      {
+        name: `want the text of a link that is shown by ${type}`,
+        type,
+        config: unlinked,
+        want: ['config.linkText unusable'],
+      },
+      { name: `want no text of ${type} without a link`, type, config: { ...unlinked, showLinkText: false } },
+      {
+        name: `refuse another method of ${type}`,
+        type,
+        config: { ...oidc, authMethod: 'tls_client_auth' },
+        want: ['config.authMethod invalid'],
+      },
+      ...['PRIVATE KEY', 'RSA PRIVATE KEY', 'ENCRYPTED PRIVATE KEY'].map(what => ({
+        name: `refuse an ${what} of ${type}`,
+        type,
+        config: { ...oidc, tokenKey: pem(what) },
+        want: ['config.tokenKey invalid'],
+      })),
+      {
+        name: `refuse a private JWK of ${type}`,
+        type,
+        config: { ...oidc, tokenKey: JSON.stringify({ keys: [{ kty: 'EC', d: 'x' }] }) },
+        want: ['config.tokenKey invalid'],
+      },
+      ...[
+        'javascript:alert(1)',
+        'ftp://corp.example/',
+        '/relative',
+        'corp.example',
+        'file:///etc/passwd',
+        'https://',
+      ].map(authUrl => ({
+        name: `refuse ${authUrl} as an address of ${type}`,
+        type,
+        config: { ...oidc, authUrl },
+        want: ['config.authUrl unreadable', ...(type === 'oidc1.0' ? ['config.authUrl unusable'] : [])],
+      })),
+    ]),
+    {
+      name: 'refuse an issuer that no index takes',
+      type: 'oidc1.0',
+      config: { ...oidc, issuer: 'x'.repeat(2001) },
+      want: ['config.issuer invalid'],
+    },
+    ...(
+      [
+        { secret: true, key: true, method: undefined, ok: false },
+        { secret: true, key: true, method: 'client_secret_basic', ok: true },
+        { secret: true, key: true, method: 'private_key_jwt', ok: true },
+        { secret: true, key: true, method: 'none', ok: false },
+        { secret: true, key: false, method: undefined, ok: true },
+        { secret: true, key: false, method: 'client_secret_post', ok: true },
+        { secret: true, key: false, method: 'private_key_jwt', ok: false },
+        { secret: true, key: false, method: 'none', ok: false },
+        { secret: false, key: true, method: undefined, ok: true },
+        { secret: false, key: true, method: 'private_key_jwt', ok: true },
+        { secret: false, key: true, method: 'client_secret_basic', ok: false },
+        { secret: false, key: true, method: 'none', ok: false },
+        { secret: false, key: false, method: undefined, ok: true },
+        { secret: false, key: false, method: 'none', ok: true },
+        { secret: false, key: false, method: 'client_secret_basic', ok: false },
+        { secret: false, key: false, method: 'private_key_jwt', ok: false },
+      ] as const
+    ).map(({ secret, key, method, ok }) => ({
+      name: `${ok ? 'take' : 'refuse'} the method ${method ?? 'that is not said'} ${secret ? 'with' : 'without'} a secret ${key ? 'with' : 'without'} a key`,
+      type: 'oidc1.0',
+      config: {
+        ...oidc,
+        ...(method !== undefined && { authMethod: method }),
+        ...(secret && { relyingPartySecret: 's' }),
+        ...(key && { jwtClientAuthentication: true }),
+      },
+      ...(!ok && { want: ['config.authMethod unusable'] }),
+    })),
+    ...[
+      'redirect_uri',
+      'code',
+      'client_id',
+      'client_secret',
+      'response_type',
+      'grant_type',
+      'code_verifier',
+      'client_assertion',
+      'client_assertion_type',
+      'code_challenge',
+      'code_challenge_method',
+      'nonce',
+      'state',
+      'scope',
+      'assertion',
+      'subject_token',
+      'actor_token',
+      'username',
+      'password',
+    ].map(name => ({
+      name: `refuse ${name} as a parameter of its own`,
+      type: 'oidc1.0',
+      config: { ...oidc, additionalAuthzParameters: { [name]: 'x' } },
+      want: ['config.additionalAuthzParameters unusable'],
+    })),
+    {
+      name: 'take another parameter',
+      type: 'oidc1.0',
+      config: { ...oidc, additionalAuthzParameters: { acr_values: 'x' } },
+    },
+    {
+      name: 'refuse a parameter that is a number',
+      type: 'oidc1.0',
+      config: { ...oidc, additionalAuthzParameters: { odd: 7 } },
+      want: ['config.additionalAuthzParameters unreadable'],
+    },
+  ]
+  for (const { name, type, config, want = [] } of cases) {
+    it(name, () => assert.deepEqual(kinds(read(type, config)), want))
+  }
+
+  it('keep a date as milliseconds', () => {
+    const { config } = read('svc', {
+      passwordPolicy: { ...policy, passwordNewerThan: '2026-01-01T00:00:00Z' },
+    }).definition
+    assert.deepEqual(config['passwordPolicy'], { ...policy, passwordNewerThan: Date.UTC(2026, 0, 1) })
+  })
+})
+
+describe('the echo of a refused record', () => {
+  it('has the members of the envelope as they were sent, and no others', () => {
+    const sent = {
+      name: 5,
+      type: null,
+      id: 'x',
+      originKey: 'corp',
+      other: 1,
+      config: { a: 1, relyingPartySecret: 's' },
+    }
+    assert.deepEqual(echoOf(sent, { raw: true }), { type: null, config: { a: 1 }, id: 'x', originKey: 'corp', name: 5 })
+    assert.equal(echoOf(sent, { raw: false })['config'], '{"a":1}')
+    assert.equal(echoOf({ ...sent, config: '{"bindPassword":"s"}' }, { raw: false })['config'], '{}')
+    assert.equal(echoOf({ config: '{"bindPassword":"s"' }, { raw: false })['config'], null)
+    assert.deepEqual(echoOf({}, { raw: true }), {})
+  })
+})

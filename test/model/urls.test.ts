@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import { createUrls, pathNameOf, subdomainForPathName } from '../../src/model/urls.ts'
+import type { Zone } from '../../src/model/zone.ts'
+import { MODES } from '../support/oauth.ts'
+
+const zone = (subdomain: string, more: Partial<Zone> = {}): Zone => ({
+  id: subdomain || 'svc',
+  subdomain,
+  name: subdomain,
+  active: true,
+  version: 0,
+  config: {},
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  ...more,
+})
+
+const BASES = [
+  { base: 'https://id.example', path: '' },
+  { base: 'https://id.example/', path: '' },
+  { base: 'http://id.example:8080/uaa', path: '/uaa' },
+  { base: 'http://id.example:8080/a/b//', path: '/a/b' },
+] as const
+
+for (const { base, path } of BASES) {
+  describe(`addresses below ${base}`, () => {
+    const urls = createUrls(base, behaviourOf('standard'))
+    const root = base.replace(/\/+$/, '')
+    const host = root.replace('://', '://x.')
+
+    const cases: readonly { name: string; zone: Zone; ofZone: string; pathOf: string; others: readonly string[] }[] = [
+      {
+        name: 'the default zone by host',
+        zone: zone(''),
+        ofZone: root,
+        pathOf: path,
+        others: [`${root}/z/default`],
+      },
+      {
+        name: 'the default zone by path',
+        zone: zone('', { address: 'path' }),
+        ofZone: `${root}/z/default`,
+        pathOf: `${path}/z/default`,
+        others: [root],
+      },
+      { name: 'a zone by host', zone: zone('x'), ofZone: host, pathOf: path, others: [`${root}/z/x`] },
+      {
+        name: 'a zone by path',
+        zone: zone('x', { address: 'path' }),
+        ofZone: `${root}/z/x`,
+        pathOf: `${path}/z/x`,
+        others: [host],
+      },
+      {
+        name: 'a zone called default, which no path leads to',
+        zone: zone('default'),
+        ofZone: root.replace('://', '://default.'),
+        pathOf: path,
+        others: [],
+      },
+    ]
+    for (const { name, zone: given, ofZone, pathOf, others } of cases) {
+      it(`are right for ${name}`, () => {
+        assert.equal(urls.ofZone(given), ofZone)
+        assert.equal(urls.pathOf(given), pathOf)
+        assert.deepEqual(urls.addressesOf(given), [ofZone, ...others])
+        assert.equal(new URL(`${ofZone}/x`).pathname, `${pathOf}/x`)
+      })
+    }
+
+    it('are of one zone each', () => {
+      const all = ['', 'x', 'y', 'x.y', 'default', 'z'].flatMap(name => urls.addressesOf(zone(name)))
+      assert.equal(new Set(all).size, all.length)
+    })
+  })
+}
+
+for (const mode of MODES) {
+  describe(`issuers in ${mode}`, () => {
+    const urls = createUrls('https://id.example/uaa', behaviourOf(mode))
+    const end = mode === 'uaa' ? '/oauth/token' : ''
+
+    it('are the addresses of the zone, that of the request first', () => {
+      const [byHost, byPath] = [`https://x.id.example/uaa${end}`, `https://id.example/uaa/z/x${end}`]
+      assert.equal(urls.issuer(zone('x')), byHost)
+      assert.deepEqual(urls.issuersOf(zone('x')), [byHost, byPath])
+      assert.equal(urls.issuer(zone('x', { address: 'path' })), byPath)
+      assert.deepEqual(urls.issuersOf(zone('x', { address: 'path' })), [byPath, byHost])
+    })
+
+    it('are one and the same where the zone has set it', () => {
+      const config = { issuer: 'https://issuer.example' }
+      for (const address of [{}, { address: 'path' }] as const) {
+        const given = zone('x', { config, ...address })
+        assert.equal(urls.issuer(given), `https://issuer.example${end}`)
+        assert.deepEqual(urls.issuersOf(given), [`https://issuer.example${end}`])
+      }
+    })
+  })
+}
+
+describe('the name of a zone in a path', () => {
+  it('is its subdomain, and "default" for the default zone', () => {
+    assert.equal(pathNameOf(zone('x')), 'x')
+    assert.equal(pathNameOf(zone('')), 'default')
+    assert.equal(subdomainForPathName('x'), 'x')
+    assert.equal(subdomainForPathName('default'), '')
+  })
+})

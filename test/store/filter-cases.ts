@@ -1,0 +1,458 @@
+// What every database must answer to a filter: the same as this file computes of the same rows in JavaScript.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Comparison, Filter, FilterValue } from '../../src/model/filter.ts'
+import { COMPARISONS, InvalidFilter, filterText, parseFilter } from '../../src/model/filter.ts'
+import type { Database } from '../../src/store/database.ts'
+import { statement, statementOnce } from '../../src/store/database.ts'
+import type { Attribute } from '../../src/store/filter-sql.ts'
+import type { Listing, Outline } from '../../src/store/listing.ts'
+import { readPage } from '../../src/store/listing.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import type { ListQuery, Store } from '../../src/store/store.ts'
+import type { DatabaseKind } from '../support/databases.ts'
+import { at, client } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+interface Thing {
+  readonly zone_id: string
+  readonly id: string
+  readonly name: string | null
+  readonly code: string
+  readonly size: number | null
+  readonly made_at: number
+  readonly is_new: 0 | 1
+  readonly tags: string
+}
+const COLUMNS = ['zone_id', 'id', 'name', 'code', 'size', 'made_at', 'is_new', 'tags'] as const
+
+const ATTRIBUTES: ReadonlyMap<string, Attribute & { readonly of: (thing: Thing) => unknown }> = new Map([
+  ['id', { column: 'id', type: 'text', of: thing => thing.id }],
+  ['name', { column: 'name', type: 'text', of: thing => thing.name }],
+  ['code', { column: 'code', type: 'exact', of: thing => thing.code }],
+  ['size', { column: 'size', type: 'number', of: thing => thing.size }],
+  ['meta.made', { column: 'made_at', type: 'date', of: thing => thing.made_at }],
+  ['new', { column: 'is_new', type: 'flag', of: thing => thing.is_new === 1 }],
+  ['tags', { column: 'tags', type: 'list', of: thing => JSON.parse(thing.tags) as readonly string[] }], // as below
+])
+
+/** Whatever is special to one of the layers: the language, `like`, JSON, the bytes of UTF-8, the case of letters. */
+const TEXTS = [
+  '',
+  'a',
+  'A',
+  'ab',
+  'aB',
+  'b%',
+  'b_',
+  'bx',
+  'é',
+  'É',
+  'ß',
+  'İ',
+  'K',
+  'k',
+  '\u{1f511}',
+  '\uffee',
+  ':a',
+  '$1',
+  "'",
+  '--',
+  'x,',
+  ',y',
+  '[z]',
+]
+const AWKWARD = ['"', '\\', '\\"', '"a', 'a\\', 'a\n', ',', '[', ']', '","']
+
+const lower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+const inBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
+
+/** Whether one value stands to another as the comparison says; the values are both texts or both numbers. */
+function holds(one: string | number, comparison: Comparison, other: string | number): boolean {
+  const order = typeof one === 'string' ? inBytes(one, String(other)) : one - Number(other)
+  switch (comparison) {
+    case 'eq':
+      return order === 0
+    case 'co':
+      return String(one).includes(String(other))
+    case 'sw':
+      return String(one).startsWith(String(other))
+    case 'gt':
+      return order > 0
+    case 'ge':
+      return order >= 0
+    case 'lt':
+      return order < 0
+    case 'le':
+      return order <= 0
+  }
+}
+
+/** What a filter means, said once more. */
+function matches(thing: Thing, filter: Filter): boolean {
+  switch (filter.kind) {
+    case 'and':
+      return filter.parts.every(part => matches(thing, part))
+    case 'or':
+      return filter.parts.some(part => matches(thing, part))
+    case 'not':
+      return !matches(thing, filter.part)
+    case 'present':
+    case 'compare': {
+      const attribute = ATTRIBUTES.get(filter.attribute.toLowerCase())
+      const found = attribute?.of(thing)
+      const present = Array.isArray(found) ? found.length > 0 : found !== null
+      if (filter.kind === 'present') return present
+      if (filter.value === null) return !present
+      if (Array.isArray(found)) {
+        return found.some(each => holds(lower(String(each)), filter.comparison, lower(String(filter.value))))
+      }
+      if (typeof found === 'boolean') return found === filter.value
+      if (typeof found === 'number') {
+        const value = typeof filter.value === 'string' ? Date.parse(filter.value) : Number(filter.value)
+        return holds(found, filter.comparison, value)
+      }
+      const fold = attribute?.type === 'exact' ? String : lower
+      return typeof found === 'string' && holds(fold(found), filter.comparison, fold(String(filter.value)))
+    }
+  }
+}
+
+const things = (zoneId: string): Thing[] =>
+  fc
+    .sample(
+      fc.record({
+        name: fc.option(fc.constantFrom(...TEXTS, ...AWKWARD)),
+        code: fc.constantFrom(...TEXTS, ...AWKWARD),
+        size: fc.option(fc.constantFrom(-1, 0, 1, Number.MAX_SAFE_INTEGER)),
+        made_at: fc.constantFrom(0, 1000, at(0).getTime(), at(1).getTime()),
+        is_new: fc.constantFrom(0 as const, 1 as const),
+        tags: fc.array(fc.constantFrom(...TEXTS), { maxLength: 3 }).map(tags => JSON.stringify(tags)),
+      }),
+      { numRuns: 60, seed: 7 },
+    )
+    .map((thing, index) => ({ ...thing, zone_id: zoneId, id: `${TEXTS[index % TEXTS.length] ?? ''}${index}` }))
+
+const filters = ((): fc.Arbitrary<Filter> => {
+  const compare = (
+    attribute: string,
+    comparisons: readonly Comparison[],
+    values: fc.Arbitrary<FilterValue>,
+  ): fc.Arbitrary<Filter> =>
+    fc
+      .tuple(fc.constantFrom(...comparisons), values)
+      .map(([comparison, value]) => ({ kind: 'compare', attribute, comparison, value }))
+  const ordered = COMPARISONS.filter(word => word !== 'co' && word !== 'sw')
+  const texts = fc.constantFrom(...TEXTS, ...AWKWARD)
+  const leaves = fc.oneof(
+    compare('id', COMPARISONS, texts),
+    compare('NAME', COMPARISONS, texts),
+    compare('code', COMPARISONS, texts),
+    compare('size', ordered, fc.constantFrom(-2, 0, 1, Number.MAX_SAFE_INTEGER)),
+    compare('meta.made', ordered, fc.constantFrom('1970-01-01T00:00:01Z', '2030-01-01T00:00:00.000Z', 1000)),
+    compare('new', ['eq'], fc.boolean()),
+    compare('tags', ['eq', 'co', 'sw'], fc.constantFrom(...TEXTS)),
+    fc.constantFrom(...ATTRIBUTES.keys()).chain(attribute => compare(attribute, ['eq'], fc.constant(null))),
+    fc.constantFrom(...ATTRIBUTES.keys()).map((attribute): Filter => ({ kind: 'present', attribute })),
+  )
+  return fc.letrec<{ tree: Filter }>(tie => ({
+    tree: fc.oneof(
+      { maxDepth: 3 },
+      leaves,
+      fc.record({
+        kind: fc.constantFrom('and' as const, 'or' as const),
+        parts: fc.array(tie('tree'), { minLength: 2, maxLength: 3 }),
+      }),
+      fc.record({ kind: fc.constant('not' as const), part: tie('tree') }),
+    ),
+  })).tree
+})()
+
+const refusals: readonly { name: string; filter: string }[] = [
+  { name: 'an attribute that there is not', filter: 'nothing pr' },
+  { name: 'a column that is no attribute', filter: 'made_at gt 0' },
+  { name: 'the zone', filter: 'zone_id eq "other"' },
+  { name: 'a name that every object has', filter: 'constructor pr' },
+  { name: 'another one', filter: 'toString eq "x"' },
+  { name: 'a number for a text', filter: 'name eq 1' },
+  { name: 'a truth for a text', filter: 'code eq true' },
+  { name: 'a text for a number', filter: 'size eq "1"' },
+  { name: 'a fraction for a whole number', filter: 'size eq 1.5' },
+  { name: 'a number beyond those that are exact', filter: 'size lt 1e17' },
+  { name: 'a part of a number', filter: 'size co 1' },
+  { name: 'a text that is no date', filter: 'meta.made gt "yesterday"' },
+  { name: 'a day that there is not', filter: 'meta.made gt "2030-02-30T00:00:00.000Z"' },
+  { name: 'an hour that there is not', filter: 'meta.made gt "2030-02-20T25:00:00.000Z"' },
+  { name: 'a date without a zone of time', filter: 'meta.made gt "2030-02-20T00:00:00"' },
+  { name: 'the beginning of a date', filter: 'meta.made sw "2030-01-01T00:00:00Z"' },
+  { name: 'a text for a flag', filter: 'new eq "true"' },
+  { name: 'an order of flags', filter: 'new gt false' },
+  { name: 'an order of lists', filter: 'tags gt "a"' },
+  { name: 'a number for a list', filter: 'tags eq 1' },
+  { name: 'an order of nothing', filter: 'name gt null' },
+  { name: 'NUL in a text', filter: 'name eq "\\u0000"' },
+  { name: 'NUL in a list', filter: 'tags co "\\u0000"' },
+  { name: 'NUL beside what matches', filter: 'id pr or code sw "a\\u0000"' },
+  { name: 'a lone surrogate', filter: 'not (name co "\\ud800")' },
+  { name: 'a lone surrogate in a list', filter: 'tags sw "\\udc00"' },
+]
+
+/** What the cases of filters are lent besides. */
+interface FilterLent extends Lent {
+  readonly url: () => string
+  readonly kind: DatabaseKind
+  readonly inTime: (expected: unknown, ask: () => Promise<unknown>) => Promise<void>
+}
+
+/** The cases of filters and pages, inside the suite of a database. */
+export function filterCases({ store, open, newZone, url, kind, inTime }: FilterLent): void {
+  describe('a filter on the database', () => {
+    let db: Database
+    let rows: readonly Thing[]
+    let outlines = new Map<string, Outline>()
+    const listing: Listing = {
+      table: 'things',
+      columns: COLUMNS,
+      key: 'id',
+      attributes: ATTRIBUTES,
+      orders: new Map([
+        ['id', 'id'],
+        ['name', 'name'],
+        ['size', 'size'],
+        ['tags', 'tags'],
+      ]),
+      async outline(zoneId, load) {
+        const known = outlines.get(zoneId) ?? (await load())
+        outlines.set(zoneId, known)
+        return known
+      },
+    }
+    const zoneId = 'mine'
+    const query = { filter: parseFilter('id pr'), sortBy: 'id', descending: false, startIndex: 1, count: 1000, zoneId }
+    const ask = (filter: Filter): Promise<{ rows: readonly Thing[]; totalResults: number }> =>
+      readPage<Thing>(db, listing, { ...query, filter })
+    const idsOf = (found: readonly { readonly id: string }[]): readonly string[] => found.map(({ id }) => id)
+
+    before(async () => {
+      const options = { clock: systemClock, listener: { changed() {}, missed() {} }, onError: () => {} }
+      db =
+        kind === 'sqlite'
+          ? await openSqlite(url().slice('sqlite:'.length), options)
+          : await openPostgres(url(), options)
+      const { text, integer, flag, tableEnd } = db.columnTypes
+      await db.write(
+        statement(`create table things (zone_id ${text} not null, id ${text} not null, name ${text}, code ${text} not null,
+          size ${integer}, made_at ${integer} not null, is_new ${flag} not null, tags ${text} not null,
+          primary key (zone_id, id))${tableEnd}`),
+        {},
+      )
+      rows = things(zoneId).sort((one, other) => inBytes(one.id, other.id))
+      const insert = statement<Thing>(
+        `insert into things (${COLUMNS.join(', ')}) values (${COLUMNS.map(column => `:${column}`).join(', ')})`,
+      )
+      for (const thing of [...rows, ...things('theirs').slice(0, 5)]) await db.write(insert, thing)
+    })
+    after(async () => {
+      await db.write(statement(`drop table things`), {})
+      await db.close()
+    })
+
+    it('matches what it says, in the order of the bytes, and nothing of another zone', async () => {
+      await fc.assert(
+        fc.asyncProperty(filters, async filter => {
+          const want = rows.filter(thing => matches(thing, filter))
+          const { rows: found, totalResults } = await ask(filter)
+          assert.deepEqual(idsOf(found), idsOf(want), filterText(filter))
+          assert.equal(totalResults, want.length)
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    it('finds in a list only what is an entry of it', async () => {
+      const lists = AWKWARD.map((tag, index) => ({
+        ...rows[0],
+        zone_id: 'awkward',
+        id: `${index}`,
+        tags: JSON.stringify(['a', tag, 'b']),
+      }))
+      const insert = statement<Thing>(
+        `insert into things (${COLUMNS.join(', ')}) values (${COLUMNS.map(column => `:${column}`).join(', ')})`,
+      )
+      for (const thing of lists) await db.write(insert, thing as Thing) // `rows` has a first one
+      for (const [index, tag] of AWKWARD.entries()) {
+        const filter: Filter = { kind: 'compare', attribute: 'tags', comparison: 'eq', value: tag }
+        const found = await readPage<Thing>(db, listing, { ...query, zoneId: 'awkward', filter })
+        // These are what stands between entries as well: of them nothing is told.
+        assert.deepEqual(idsOf(found.rows), [',', '[', ']'].includes(tag) ? [] : [`${index}`], tag)
+      }
+    })
+
+    for (const { name, filter } of refusals) {
+      it(`is refused: ${name}`, () => assert.rejects(() => ask(parseFilter(filter)), InvalidFilter))
+    }
+
+    const orders: readonly { sortBy: string; of: (one: Thing, other: Thing) => number }[] = [
+      { sortBy: 'id', of: () => 0 },
+      {
+        sortBy: 'NAME',
+        of: (one, other) =>
+          Number(one.name !== null) - Number(other.name !== null) || inBytes(one.name ?? '', other.name ?? ''),
+      },
+      {
+        sortBy: 'size',
+        of: (one, other) =>
+          Number(one.size !== null) - Number(other.size !== null) || (one.size ?? 0) - (other.size ?? 0),
+      },
+      { sortBy: 'tags', of: (one, other) => inBytes(one.tags, other.tags) },
+    ]
+    for (const { sortBy, of } of orders) {
+      for (const descending of [false, true]) {
+        for (const filter of ['id pr', 'not (size eq 1)']) {
+          it(`comes in pages by ${sortBy}${descending ? ', descending' : ''}: ${filter}`, async () => {
+            const sorted = rows
+              .filter(thing => matches(thing, parseFilter(filter)))
+              .sort((one, other) => of(one, other) || inBytes(one.id, other.id))
+            const want = idsOf(descending ? sorted.toReversed() : sorted)
+            const page = async (startIndex: number, count: number): Promise<void> => {
+              const asked = { ...query, filter: parseFilter(filter), sortBy, descending, startIndex, count }
+              const { rows: found, totalResults } = await readPage<Thing>(db, listing, asked)
+              assert.deepEqual(
+                idsOf(found),
+                want.slice(startIndex - 1, startIndex - 1 + count),
+                `${startIndex} ${count}`,
+              )
+              assert.equal(totalResults, want.length)
+            }
+            outlines = new Map()
+            for (let start = 1; start <= want.length + 7; start += 7) await page(start, 7) // one after the other
+            for (const start of [50, 3, 61, 22, 2, 59, 1, 2 ** 31 - 1]) await page(start, 5) // and here and there
+            await page(1, 0)
+            await page(1, 500)
+          })
+        }
+      }
+    }
+
+    it('can be sorted only by what there is to sort by', async () => {
+      for (const sortBy of ['code', '', 'id desc', 'id; drop table things', '__proto__', 'zone_id']) {
+        await assert.rejects(() => readPage(db, listing, { ...query, sortBy }), InvalidFilter)
+      }
+    })
+
+    it('leaves no statement behind that is kept for its shape', {
+      skip: kind === 'sqlite' && 'it keeps none by name',
+    }, async () => {
+      for (let count = 1; count <= 600; count += 1) {
+        await db.read(statementOnce(`select id from things where id = :id or ${count} = 0`), { id: 'x' })
+      }
+      await db.read(statement<{ id: string }>(`select name from things where id = :id`), { id: 'x' })
+      const kept = await db.read(
+        statementOnce<{ statement: string }>(
+          `select statement from pg_prepared_statements where statement like 'select % from things %'`,
+        ),
+        {},
+      )
+      assert.deepEqual(
+        kept.map(row => row.statement),
+        ['select name from things where id = $1'],
+      )
+    })
+  })
+
+  describe('a list of clients', () => {
+    const query: ListQuery = {
+      filter: parseFilter('client_id pr'),
+      sortBy: 'client_id',
+      descending: false,
+      startIndex: 1,
+      count: 100,
+    }
+    const idsIn = async (of: Store, zoneId: string, asked: Partial<ListQuery> = {}): Promise<readonly string[]> => {
+      const { records, totalResults } = await of.clients.list(zoneId, { ...query, ...asked })
+      if (!asked.count) assert.equal(totalResults, records.length)
+      return records.map(({ clientId }) => clientId)
+    }
+
+    it('holds the records as they were stored, and none of another zone', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      const kept = [client({ zoneId: mine, clientId: 'a' }), client({ zoneId: mine, clientId: 'b', autoapprove: true })]
+      for (const each of kept) await store().clients.insert(mine, each)
+      await store().clients.insert(theirs, client({ zoneId: theirs, clientId: 'c' }))
+      assert.deepEqual(await store().clients.list(mine, query), { records: kept, totalResults: 2 })
+      assert.deepEqual(await store().clients.list(newZone(), query), { records: [], totalResults: 0 })
+    })
+
+    const found: readonly { filter: string; want: readonly string[] }[] = [
+      { filter: 'client_id eq "ONE"', want: ['one'] },
+      { filter: 'scope eq "CLOUD.read"', want: ['one'] },
+      { filter: 'scope eq "cloud"', want: [] },
+      { filter: 'scope co "cloud"', want: ['Two', 'one'] },
+      { filter: 'authorized_grant_types sw "pass"', want: ['Two'] },
+      { filter: 'web_server_redirect_uri co "example.org/cb"', want: ['one'] },
+      { filter: 'web_server_redirect_uri pr', want: ['one'] },
+      { filter: 'access_token_validity ge 600', want: ['Two'] },
+      { filter: 'refresh_token_validity pr', want: ['one'] },
+      { filter: 'autoapprove eq "true"', want: ['Two'] },
+      { filter: 'autoapprove eq true or autoapprove eq "openid"', want: ['Two', 'one'] },
+      { filter: 'show_on_home_page eq true', want: ['Two', 'one'] },
+      { filter: 'created_by pr', want: [] },
+      { filter: 'required_user_groups eq "staff"', want: ['one'] },
+      { filter: `lastModified gt "${at(1).toISOString()}"`, want: ['Two'] },
+      { filter: `lastmodified le ${at(1).getTime()}`, want: ['one'] },
+    ]
+    for (const { filter, want } of found) {
+      it(`is filtered: ${filter.replaceAll(/[\d:.TZ-]{24}|\d{13}/g, 'date')}`, async () => {
+        const z = newZone()
+        await store().clients.insert(
+          z,
+          client({
+            zoneId: z,
+            clientId: 'one',
+            scope: ['openid', 'cloud.read'],
+            authorizedGrantTypes: ['authorization_code'],
+            redirectUris: ['https://a.example.org/cb'],
+            refreshTokenSeconds: 9,
+            autoapprove: ['openid'],
+            requiredUserGroups: ['staff'],
+          }),
+        )
+        await store().clients.insert(
+          z,
+          client({
+            zoneId: z,
+            clientId: 'Two',
+            scope: ['cloud.write'],
+            authorizedGrantTypes: ['password'],
+            accessTokenSeconds: 600,
+            autoapprove: true,
+            updatedAt: at(2),
+          }),
+        )
+        assert.deepEqual(await idsIn(store(), z, { filter: parseFilter(filter) }), want)
+      })
+    }
+
+    for (const name of ['authorities', 'resource_ids', 'name', 'redirect_uri', 'secrets', 'additional']) {
+      it(`is not filtered by ${name}`, () =>
+        assert.rejects(() => idsIn(store(), newZone(), { filter: parseFilter(`${name} pr`) }), InvalidFilter))
+    }
+
+    it('counts anew once a client was added or deleted, here or in another process', async () => {
+      const z = newZone()
+      const other = await open()
+      assert.deepEqual(await idsIn(store(), z), [])
+      assert.deepEqual(await idsIn(other, z), [])
+      await store().clients.insert(z, client({ zoneId: z, clientId: 'b' }))
+      assert.deepEqual(await idsIn(store(), z), ['b'])
+      await store().clients.insert(z, client({ zoneId: z, clientId: 'a' }))
+      assert.deepEqual(await idsIn(store(), z), ['a', 'b'])
+      assert.deepEqual(await idsIn(store(), z, { startIndex: 2, count: 1 }), ['b'])
+      await inTime('a b', async () => (await idsIn(other, z, { count: 2 })).join(' '))
+      await other.close()
+    })
+  })
+}

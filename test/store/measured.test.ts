@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { openStore } from '../../src/store/open.ts'
+import { createTestClock } from '../support/clock.ts'
+
+describe('a database that is measured', () => {
+  it('tells of reads, writes and transactions how long they took, and of those that fail', async () => {
+    const clock = createTestClock()
+    const times: number[] = []
+    const store = await openStore('sqlite::memory:', { clock, onQuery: milliseconds => void times.push(milliseconds) })
+    const counted = async (work: () => Promise<unknown>): Promise<number> => {
+      times.length = 0
+      await work()
+      return times.length
+    }
+    assert.equal(await counted(() => store.ping()), 1)
+    assert.ok((await counted(() => store.zones.find('nowhere'))) > 0)
+    assert.equal(await counted(() => store.events.recordFailure('svc', 'u-1', clock.now())), 1)
+    await store.close()
+    assert.equal(await counted(() => store.ping().catch(() => {})), 1)
+    assert.ok(times.every(time => time >= 0))
+  })
+})

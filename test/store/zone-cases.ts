@@ -1,0 +1,291 @@
+// What every database must do with zones as the management API changes them.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
+import type { ZoneContents } from '../../src/store/store.ts'
+import type { Tables } from '../support/tables.ts'
+import { openTables } from '../support/tables.ts'
+import { at, client, group, key, provider, zone } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+const DEFAULT = 'default-zone'
+
+/** What a zone begins with, small. */
+const contents = (zoneId: string): ZoneContents => ({
+  provider: provider({ zoneId }),
+  groups: [group({ zoneId }), group({ zoneId, id: 'g2', displayName: 'openid' })],
+  keys: [key({ zoneId, keyId: 'k1', active: true, sealedPrivateKey: 'v1.x' }), key({ zoneId, keyId: 'k2' })],
+})
+
+/** The cases of zones, inside the suite of a database; `inTime` asks again until the answer is the expected one. */
+export function zoneCases({
+  store,
+  open,
+  newZone,
+  url,
+  inTime,
+}: Lent & {
+  url: () => string
+  inTime: (expected: unknown, ask: () => Promise<unknown>) => Promise<void>
+}): void {
+  describe('zones', () => {
+    let tables: Tables
+    before(async () => {
+      tables = await openTables(url())
+    })
+    after(() => tables.close())
+
+    async function create(id = newZone()): Promise<string> {
+      await store().zones.create(zone({ id, subdomain: `sub-${id}` }), contents(id))
+      return id
+    }
+
+    describe('a zone that is created', () => {
+      it('has its provider, groups and keys', async () => {
+        const id = await create()
+        assert.equal((await store().zones.findBySubdomain(`sub-${id}`))?.id, id)
+        assert.deepEqual(await store().zones.read(id), {
+          zone: zone({ id, subdomain: `sub-${id}` }),
+          revision: 0,
+          activeKeyId: 'k1',
+        })
+        assert.equal((await store().providers.findByOrigin(id, provider().originKey))?.id, provider().id)
+        assert.deepEqual((await store().zones.groupNames(id)).toSorted(), ['cloud.read', 'openid'])
+        assert.deepEqual(
+          (await store().keys.list(id)).map(({ keyId, active }) => [keyId, active]),
+          [
+            ['k1', true],
+            ['k2', false],
+          ],
+        )
+      })
+
+      for (const { name, twin } of [
+        { name: 'id', twin: (id: string) => zone({ id, subdomain: `other-${id}` }) },
+        { name: 'subdomain', twin: (id: string) => zone({ id: `other-${id}`, subdomain: `sub-${id}` }) },
+      ]) {
+        it(`leaves nothing behind when its ${name} is taken`, async () => {
+          const id = await create()
+          const second = twin(id)
+          const before = await tables.count(second.id)
+          await assert.rejects(store().zones.create(second, contents(second.id)), AlreadyExists)
+          assert.deepEqual(await tables.count(second.id), before)
+          assert.equal((await store().zones.read(id))?.zone.subdomain, `sub-${id}`)
+        })
+      }
+
+      it('leaves nothing behind when something in the middle fails', async () => {
+        const id = newZone()
+        const broken = { ...contents(id), keys: [key({ zoneId: id }), key({ zoneId: id })] }
+        await assert.rejects(store().zones.create(zone({ id, subdomain: id }), broken), AlreadyExists)
+        assert.equal(await store().zones.read(id), undefined)
+        assert.deepEqual(await tables.count(id), {})
+      })
+
+      it('has nothing of what was left of an earlier one with its id', async () => {
+        const id = newZone()
+        await store().clients.insert(id, client({ zoneId: id }))
+        assert.notEqual(await store().clients.find(id, 'app'), undefined)
+        await create(id)
+        assert.equal(await store().clients.find(id, 'app'), undefined)
+      })
+
+      it('is created once by two who try at the same moment', async () => {
+        const id = newZone()
+        const outcomes = await Promise.allSettled([create(id), create(id)])
+        assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+      })
+    })
+
+    describe('a zone that is changed', () => {
+      it('is written by one of two who read the same', async () => {
+        const id = await create()
+        const read = await store().zones.read(id)
+        assert.ok(read)
+        const write = (name: string): Promise<void> =>
+          store().zones.replace({ ...read.zone, name }, read.revision, { groups: [] })
+        const outcomes = await Promise.allSettled([write('a'), write('b')])
+        const lost = outcomes.find(outcome => outcome.status === 'rejected')
+        assert.ok(lost?.reason instanceof ChangedMeanwhile)
+        await assert.rejects(write('c'), ChangedMeanwhile)
+        const now = await store().zones.read(id)
+        assert.ok(now && ['a', 'b'].includes(now.zone.name))
+        assert.equal(now.revision, 1)
+      })
+
+      it('counts the writes of the bootstrap as well', async () => {
+        const id = await create()
+        await store().zones.update(zone({ id, subdomain: `sub-${id}`, name: 'bootstrap' }))
+        assert.equal((await store().zones.read(id))?.revision, 1)
+        await assert.rejects(
+          store().zones.replace(zone({ id, subdomain: `sub-${id}` }), 0, { groups: [] }),
+          ChangedMeanwhile,
+        )
+      })
+
+      it('cannot be changed once it is gone', async () => {
+        const id = await create()
+        await store().zones.delete(id, DEFAULT)
+        await assert.rejects(store().zones.replace(zone({ id }), 0, { groups: [] }), ChangedMeanwhile)
+        assert.equal(await store().zones.read(id), undefined)
+      })
+
+      it('gets the groups that are missing, and keeps those that are there', async () => {
+        const id = await create()
+        await store().zones.replace(zone({ id, subdomain: `sub-${id}` }), 0, {
+          groups: [
+            group({ zoneId: id, id: 'x', displayName: 'OpenID' }),
+            group({ zoneId: id, id: 'y', displayName: 'new' }),
+          ],
+        })
+        assert.deepEqual((await store().zones.groupNames(id)).toSorted(), ['cloud.read', 'new', 'openid'])
+      })
+
+      it('gets other keys instead of its own, everywhere at once', async () => {
+        const id = await create()
+        const elsewhere = await open()
+        try {
+          const idsThere = async (): Promise<string> => (await elsewhere.keys.list(id)).map(({ keyId }) => keyId).join()
+          assert.equal(await idsThere(), 'k1,k2')
+          const keys = [key({ zoneId: id, keyId: 'k3', active: true })]
+          await store().zones.replace(zone({ id, subdomain: `sub-${id}` }), 0, { groups: [], keys })
+          assert.deepEqual(
+            (await store().keys.list(id)).map(({ keyId }) => keyId),
+            ['k3'],
+          )
+          await inTime('k3', idsThere)
+        } finally {
+          await elsewhere.close()
+        }
+      })
+
+      it('signs with another of its keys, or stays as it was when that one cannot', async () => {
+        const id = await create()
+        const record = zone({ id, subdomain: `sub-${id}`, name: 'changed' })
+        for (const activate of ['k2', 'unknown']) {
+          const change = store().zones.replace(record, 0, { groups: [], keys: { activate, now: at(0) } })
+          await assert.rejects(change, ChangedMeanwhile)
+        }
+        assert.notEqual((await store().zones.read(id))?.zone.name, 'changed')
+        await store().keys.insert(id, key({ zoneId: id, keyId: 'k4', sealedPrivateKey: 'v1.y' }))
+        await store().zones.replace(record, 0, { groups: [], keys: { activate: 'k4', now: at(0) } })
+        assert.equal((await store().zones.read(id))?.activeKeyId, 'k4')
+      })
+    })
+
+    describe('a zone that is deleted', () => {
+      it('takes everything of it along, from every table that has a zone, and nothing of another', async () => {
+        const [gone, kept] = [newZone(), newZone()]
+        assert.ok(tables.ofZones.length >= 16, 'the tables were found')
+        const inOrder = tables.ofZones.toSorted((a, b) => Number(b === 'groups') - Number(a === 'groups'))
+        for (const id of [gone, kept]) {
+          await store().zones.insert(zone({ id, subdomain: id }))
+          for (const table of inOrder) await tables.fill(table, id, 'x')
+        }
+        const everywhere = Object.fromEntries(tables.ofZones.map(table => [table, 1]))
+        assert.deepEqual(await tables.count(gone), everywhere)
+        assert.equal(await store().zones.delete(gone, DEFAULT), 'deleted')
+        assert.deepEqual(await tables.count(gone), {})
+        assert.deepEqual(await tables.count(kept), everywhere)
+        assert.equal(await store().zones.read(gone), undefined)
+        assert.equal(await store().zones.delete(gone, DEFAULT), 'missing')
+      })
+
+      it('is not brought back by the bootstrap, of which the rest is forgotten', async () => {
+        const id = await create()
+        await store().bootstrap.remember(id, 'zone', id, 'digest')
+        await store().bootstrap.remember(id, 'client', 'app', 'digest')
+        await store().zones.delete(id, DEFAULT)
+        assert.equal(await store().bootstrap.applied(id, 'zone', id), 'digest')
+        assert.equal(await store().bootstrap.applied(id, 'client', 'app'), undefined)
+      })
+
+      it('is served from nobody’s memory', async () => {
+        const id = await create()
+        await store().clients.insert(id, client({ zoneId: id }))
+        const elsewhere = await open()
+        try {
+          const seen = async (of: typeof elsewhere): Promise<string> =>
+            JSON.stringify([
+              (await of.zones.find(id))?.id,
+              (await of.zones.findBySubdomain(`sub-${id}`))?.id,
+              (await of.clients.find(id, 'app'))?.clientId,
+              (await of.providers.listActive(id)).length,
+              (await of.keys.list(id)).length,
+            ])
+          const all = JSON.stringify([id, id, 'app', 1, 2])
+          assert.equal(await seen(store()), all)
+          assert.equal(await seen(elsewhere), all)
+          await store().zones.delete(id, DEFAULT)
+          const nothing = JSON.stringify([null, null, null, 0, 0])
+          assert.equal(await seen(store()), nothing)
+          await inTime(nothing, () => seen(elsewhere))
+        } finally {
+          await elsewhere.close()
+        }
+      })
+
+      it('stays while one of its providers has an alias', async () => {
+        const id = await create()
+        await tables.run(`update identity_providers set alias_id = 'x' where zone_id = '${id}'`)
+        assert.equal(await store().zones.delete(id, DEFAULT), 'aliased')
+        assert.notEqual(await store().zones.read(id), undefined)
+        assert.equal((await store().providers.listActive(id)).length, 1)
+      })
+
+      for (const id of ['one', '%', '_', 'a%', 'A', 'x-y']) {
+        it(`takes the groups of the default zone along that are named after ${id}, and no others`, async () => {
+          const main = newZone()
+          const gone = [`zones.${id}.admin`, `zones.${id}.clients.read`]
+          const near = [
+            `zones.${id}`,
+            `zones.${id}x.admin`,
+            `zones.x${id}.admin`,
+            `zones.${id}-.admin`,
+            `zones.${id}/admin`,
+            `zonesx${id}.admin`,
+            `xzones.${id}.admin`,
+            'zones.other.admin',
+            'zones.a.admin',
+            'openid',
+          ].filter(name => !gone.some(each => each.toLowerCase() === name.toLowerCase()))
+          const other = newZone()
+          for (const [index, displayName] of [...gone, ...near].entries()) {
+            await store().groups.insert(main, group({ zoneId: main, id: `g${index}`, displayName }))
+          }
+          await store().groups.insert(other, group({ zoneId: other, id: 'g0', displayName: `zones.${id}.admin` }))
+          const last = gone.length
+          const member = { memberType: 'USER', origin: 'svc' } as const
+          await store().groups.addMember(main, { ...member, groupId: 'g0', memberId: 'u1' })
+          await store().groups.addMember(main, { ...member, groupId: `g${last}`, memberId: 'u1' })
+          await store().groups.addMember(main, { ...member, groupId: `g${last}`, memberId: 'g0', memberType: 'GROUP' })
+          await store().groups.addExternal(main, { groupId: 'g0', origin: 'ldap', externalGroup: 'x' })
+          await store().zones.insert(zone({ id, subdomain: newZone() }))
+          assert.equal(await store().zones.delete(id, main), 'deleted')
+          assert.deepEqual((await store().zones.groupNames(main)).toSorted(), near.toSorted())
+          const counts = await tables.count(main)
+          assert.deepEqual([counts['group_members'], counts['external_groups']], [1, undefined])
+          assert.deepEqual(await store().zones.groupNames(other), [`zones.${id}.admin`])
+        })
+      }
+    })
+
+    it('lists every zone, oldest first, with the key that signs', async () => {
+      const [second, first] = [newZone(), newZone()]
+      await store().zones.create(zone({ id: second, subdomain: second, createdAt: at(-10) }), contents(second))
+      await store().zones.insert(zone({ id: first, subdomain: first, createdAt: at(-20) }))
+      const listed = (await store().zones.list()).map(({ zone: { id }, revision, activeKeyId }) => [
+        id,
+        revision,
+        activeKeyId,
+      ])
+      assert.deepEqual(
+        listed.filter(([id]) => id === first || id === second),
+        [
+          [first, 0, undefined],
+          [second, 0, 'k1'],
+        ],
+      )
+    })
+  })
+}
