@@ -12,12 +12,20 @@ var clientId = valueOf('clientId')
 var messageOrigin = valueOf('messageOrigin')
 var dialect = valueOf('frame')
 
-/** The id in the cookie `Current-User`; '' when nobody is signed in. */
+var cookieStart = (valueOf('cookie') || 'Current-User') + '='
+
+/** The id in the zone's cookie `Current-User`; '' when nobody is signed in. */
 function currentUser() {
-  var found = /(?:^|;\s*)Current-User=([^;]*)/.exec(document.cookie)
-  if (!found) return ''
+  var cookies = document.cookie.split(/;\s*/)
+  for (var place = 0; place < cookies.length; place += 1) {
+    if (cookies[place].indexOf(cookieStart) === 0) return userIn(cookies[place].slice(cookieStart.length))
+  }
+  return ''
+}
+
+function userIn(value) {
   try {
-    var user = JSON.parse(decodeURIComponent(found[1]))
+    var user = JSON.parse(decodeURIComponent(value))
     return typeof user.userId === 'string' ? user.userId : ''
   } catch (ignored) {
     return ''

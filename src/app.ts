@@ -3,7 +3,11 @@ import { join } from 'node:path'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientJwtEndpoint } from './admin/client-jwt.ts'
+import { clientListEndpoint } from './admin/client-list.ts'
+import { clientEndpoints } from './admin/clients.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
+import { providerEndpoints } from './admin/providers.ts'
+import { zoneEndpoints } from './admin/zones.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
@@ -29,7 +33,9 @@ import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize.ts'
+import { createAdministratorCheck } from './oauth/caller-rights.ts'
 import { createClientAuthenticator } from './oauth/client-auth/client-auth.ts'
+import { createClientOfRequest } from './oauth/client-of-request.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
@@ -38,8 +44,12 @@ import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
-import { healthEndpoint } from './ops/health.ts'
+import type { BuildFacts } from './ops/build.ts'
+import { createHealth, healthEndpoint } from './ops/health.ts'
+import type { Health } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
+import type { Metrics } from './ops/metrics.ts'
+import { rateLimitingStatusEndpoint } from './ops/rate-limiting-status.ts'
 import type { Store } from './store/store.ts'
 import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
@@ -57,14 +67,16 @@ import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
 import { createLimits } from './web/limits.ts'
 import { createPageWriter } from './web/pages.ts'
+import type { PageWriter } from './web/pages.ts'
 import { createPasswordDemand } from './web/password-change.ts'
 import { takePlainBasic } from './web/plain-basic.ts'
 import { parseQuery } from './web/query.ts'
+import { createRateLimitHook } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
-import { createZoneResolver } from './web/zone.ts'
+import { createPrefixRemover, createZoneResolver } from './web/zone.ts'
 import { createZoneSwitch } from './web/zone-switch.ts'
 
 /** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
@@ -78,14 +90,18 @@ export interface AppDeps {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** The product's version, shown by `/info`. */
-  readonly version: string
+  /** Shown by `/info`. */
+  readonly build: BuildFacts
+  /** Counts requests and the audit trail; absent where nobody wants to know. */
+  readonly metrics?: Metrics | undefined
 }
 
 /** A built server, not yet listening. */
 export interface App {
   readonly http: FastifyInstance
   readonly keys: KeyRing
+  /** What `/healthz` answers; unknown until somebody probes. */
+  readonly health: Health
   /** Every route with who may call it. */
   readonly routes: readonly RegisteredRoute[]
 }
@@ -95,12 +111,13 @@ const ASSETS = join(import.meta.dirname, '../assets')
 
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { config, store, vault, passwords, clock, random, log } = deps
+  const { config, store, vault, passwords, clock, random, log, metrics } = deps
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
   const urls = createUrls(config.baseUrl, behaviour)
   const defaultZoneId = service.name
-  const { settings } = config
+  const { settings, rateLimit } = config
+  const { trustedProxies } = config.listen
   const shared = {
     store,
     clock,
@@ -109,7 +126,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     service,
     behaviour,
     settings,
-    audit: log.audit,
+    audit: metrics ? metrics.counted(log.audit) : log.audit,
     passwords,
     defaultZoneId,
   }
@@ -139,6 +156,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    rewriteUrl: createPrefixRemover(urls),
+    // Nobody else's word counts for where a request comes from: see docs/decisions/0015-caller-addresses.md.
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
     frameworkErrors: (error, request, reply) =>
       void answerFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
@@ -158,7 +178,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls })
+  metrics?.watch(http)
   http.addHook('onRequest', cors.onRequest)
+  // Its pages are made further down, before anybody can ask for one.
+  const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
+  const rateLimitDeps = { clock, urls, log, pages: { error: lateError } }
+  if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...rateLimitDeps, settings: rateLimit }))
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
@@ -214,11 +239,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
 
   const serverInfo = createServerInfo({
-    urls,
-    version: deps.version,
+    ...shared,
+    build: deps.build,
+    serviceName: service.name,
     samlEntityId: config.saml.entityId,
-    takesPasswords: async zone => (await identity.passwordProviders(zone)).length > 0,
+    loginProviders: zone => identity.loginProviders(zone),
   })
+  const health = createHealth({ ping: () => store.ping(), log })
   const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
   const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, passwordDemand }
@@ -227,8 +254,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const external = createExternalSignIn(elsewhere)
   const register = (app: FastifyInstance): void => {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
-    healthEndpoint(app)
+    healthEndpoint(app, { health })
     infoEndpoint(app, { serverInfo })
+    rateLimitingStatusEndpoint(app, {
+      settings: rateLimit,
+      file: config.file,
+      asOf: clock.now(),
+      requireAdministrator: createAdministratorCheck({ ...shared, authenticator, reader }),
+    })
     metadataEndpoints(app, { keys, urls, behaviour })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits }
@@ -237,6 +270,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
     clientJwtEndpoint(app, shared)
+    clientListEndpoint(app, shared)
+    const clientOfRequest = createClientOfRequest({ ...shared, authenticator })
+    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, clientOfRequest })
+    providerEndpoints(app, { ...shared, outbound, vault, log })
+    zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })
@@ -261,7 +299,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     )
     metadataAtOrigin(http, { keys, urls, behaviour })
   }
-  return { http, keys, routes }
+  return { http, keys, health, routes }
 }
 
 const BROKEN_REQUESTS: Readonly<Record<string, string>> = {

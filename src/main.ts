@@ -1,10 +1,8 @@
 // Starts the server: opens the store, applies the bootstrap, builds the app, listens, and drains when told to stop.
 import cluster from 'node:cluster'
-import { readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
@@ -14,8 +12,11 @@ import { applyBootstrap } from './bootstrap.ts'
 import { StartFailure } from './cli/command.ts'
 import { openStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
+import { readBuildFacts } from './ops/build.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
+import { measure } from './ops/measuring.ts'
+import type { Measuring } from './ops/measuring.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
@@ -39,7 +40,7 @@ export async function start(given: Config): Promise<void> {
     await serve(parts)
   })
   const stopPurging = keepPurging(parts.store, log)
-  onStop(log, async () => {
+  onStop(parts, async () => {
     stopPurging()
     await stopServing(parts)
   })
@@ -52,7 +53,7 @@ async function follow(config: Config, log: Log): Promise<void> {
   try {
     const parts = await prepare(config, log)
     await closeOnFailure(parts.store, () => serve(parts))
-    onStop(log, () => stopServing(parts))
+    onStop(parts, () => stopServing(parts))
     flushCompileCache()
   } catch (error) {
     cluster.worker?.disconnect() // which would keep the process alive
@@ -69,11 +70,11 @@ async function lead(config: Config, log: Log): Promise<void> {
     await parts.app.keys.active(config.service)
     const stopPurging = keepPurging(parts.store, log)
     // Heard before any worker is started: the first one serves while the last one is not ready yet.
-    onStop(log, async () => {
+    onStop(parts, async () => {
       stopping = true
       stopPurging()
       await stopWorkers('SIGTERM')
-      await stopServing(parts)
+      await close(parts)
     })
     await startWorkers(config.workers, () => stopping)
   })
@@ -127,15 +128,22 @@ async function stopWorkers(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 const endOf = (status: number | null, signal: string | null): string =>
   signal === null ? `status ${status}` : `signal ${signal}`
 
-type Parts = Omit<AppDeps, 'version'> & { readonly app: App }
+type Parts = Omit<AppDeps, 'build' | 'metrics'> & { readonly app: App; readonly measuring: Measuring | undefined }
 
 /** Opens the database and builds the server; nothing is listening yet. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
-  const { clock, random, vault, store } = await openStorage(config, cause => log.fault('database', cause))
+  const measuring = measure(config, cause => log.fault('metrics cannot be sent', cause))
+  const metrics = measuring?.metrics
+  const onError = (cause: unknown): void => log.fault('database', cause)
+  const { clock, random, vault, store } = await openStorage(config, onError, metrics?.countQuery)
   const passwords = createPasswords({ places: HASHES_AT_ONCE })
   const clientSecrets = createPasswords({ places: 1 })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
-  return closeOnFailure(store, async () => ({ ...deps, app: await buildApp({ ...deps, version: productVersion() }) }))
+  return closeOnFailure(store, async () => ({
+    ...deps,
+    measuring,
+    app: await buildApp({ ...deps, metrics, build: readBuildFacts() }),
+  }))
 }
 
 /** An open database would keep a process alive that cannot do its work. */
@@ -148,8 +156,11 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
   }
 }
 
-async function serve({ app, config }: Parts): Promise<void> {
+async function serve({ app, config, measuring }: Parts): Promise<void> {
   await app.keys.active(config.service) // the first request must not wait for a key to be made
+  await app.health.probe()
+  app.health.keepProbing(config.operations.probeMilliseconds)
+  measuring?.begin()
   try {
     await app.http.listen({ host: config.listen.host, port: config.listen.port })
   } catch (error) {
@@ -157,8 +168,16 @@ async function serve({ app, config }: Parts): Promise<void> {
   }
 }
 
+/** Says that it stops for as long as the configuration wants, then does. */
+async function stopServing(parts: Parts): Promise<void> {
+  const { stoppingMilliseconds } = parts.config.operations
+  parts.app.health.stop()
+  if (stoppingMilliseconds > 0) await pause(stoppingMilliseconds)
+  await close(parts)
+}
+
 /** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
-async function stopServing({ app, store }: Parts): Promise<void> {
+async function close({ app, store }: Parts): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
@@ -189,12 +208,12 @@ function keepPurging(store: Store, log: Log): () => void {
 }
 
 /** Stops accepting, finishes what is under way, exits with 0; after ten seconds it no longer waits. */
-function onStop(log: Log, stop: () => Promise<void>): void {
+function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Promise<void>): void {
   let stopping = false
   const handle = (): void => {
     if (stopping) return
     stopping = true
-    setTimeout(() => process.exit(0), DRAIN_MS).unref()
+    setTimeout(() => process.exit(0), config.operations.stoppingMilliseconds + DRAIN_MS).unref()
     stop().then(
       () => process.exit(0),
       (cause: unknown) => {
@@ -222,7 +241,7 @@ async function withUsablePort(config: Config): Promise<Config> {
       probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
     })
   })
-  return { ...config, listen: { host, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
+  return { ...config, listen: { ...config.listen, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
 }
 
 /** Why it cannot listen, in words that need no knowledge of the system. */
@@ -255,11 +274,4 @@ function announce({ baseUrl, playground, warnings }: Config, log: Log): void {
     )
   }
   process.stdout.write(`${lines.join('\n')}\n`)
-}
-
-function productVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8'))
-  const version: unknown =
-    typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, 'version') : undefined
-  return typeof version === 'string' ? version : 'unknown'
 }

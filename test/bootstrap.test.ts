@@ -265,6 +265,26 @@ describe('a first start', () => {
     assert.deepEqual([internal?.name, internal?.config], ['Internal', { disableInternalUserManagement: true }])
   })
 
+  it('gives a provider the issuer or entity id that it has, unless another one has it already', async () => {
+    const store = await open()
+    const issuer = 'https://shared.example'
+    const xmlns = 'urn:oasis:names:tc:SAML:2.0:metadata'
+    const metaDataLocation = `<EntityDescriptor xmlns="${xmlns}" entityID="urn:federation"/>`
+    const first = { originKey: 'first', type: 'oidc1.0', name: 'First', config: { issuer } }
+    const federation = { originKey: 'federation', type: 'saml', name: 'Federation', config: { metaDataLocation } }
+    const keyOf = async (origin: string) => (await store.providers.findByOrigin('svc', origin))?.externalKey
+    await start(store, { bootstrap: { identity_providers: [first, federation] } })
+    assert.deepEqual([await keyOf('first'), await keyOf('federation')], [issuer, 'urn:federation'])
+
+    const second = { ...first, originKey: 'second' }
+    await start(store, { bootstrap: { identity_providers: [second, federation] } })
+    assert.ok(await store.providers.findByOrigin('svc', 'second'))
+    assert.deepEqual([await keyOf('first'), await keyOf('second')], [issuer, undefined])
+    await start(store, { bootstrap: { identity_providers: [{ ...second, name: 'Changed' }, federation] } })
+    const changed = await store.providers.findByOrigin('svc', 'second')
+    assert.deepEqual([changed?.name, changed?.version, changed?.externalKey], ['Changed', 1, undefined])
+  })
+
   it('keeps signing keys encrypted, apart from the settings', async () => {
     const store = await open()
     const pem = privatePem('ec', 'P-256')

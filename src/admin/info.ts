@@ -1,60 +1,159 @@
+// What the server tells of itself and of a zone to anybody who asks, so that a program can ask a person the right questions.
 import type { FastifyInstance } from 'fastify'
+import type { LoginProvider } from '../identity/identity.ts'
+import { chooseLogin } from '../identity/login-policy.ts'
+import { promptsOfOrigin } from '../identity/prompts.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Prompt, Zone } from '../model/zone.ts'
 import { promptsOf, samlEntityIdOf, selfServiceLinks } from '../model/zone.ts'
+import type { BuildFacts } from '../ops/build.ts'
+import type { Store } from '../store/store.ts'
+import type { Form } from '../web/form.ts'
+import { queryForm } from '../web/query.ts'
 
 /** What `/info` tells: nothing that is not on the sign-in page already. */
 export interface ServerInfo {
-  readonly app: { readonly version: string }
+  readonly app: Readonly<Record<string, string>> & { readonly version: string }
+  /** The commit that was built, and when it was made; absent where nobody packaged them. */
+  readonly commit_id?: string
+  readonly timestamp?: string
   readonly zone_name: string
   readonly entityID: string
   readonly links: Readonly<Record<string, string>>
   /** By name: the type of the field, and its label. */
   readonly prompts: Readonly<Record<string, readonly [string, string]>>
+  /** SAML providers that have a link, by origin, and where it leads. */
   readonly idpDefinitions: Readonly<Record<string, string>>
-  readonly showLoginLinks: boolean
+  /** Present when some other provider has a link. */
+  readonly showLoginLinks?: true
   readonly defaultIdpName?: string
+  /** The origin that the hint binds the form to, as the form sends it. */
+  readonly login_hint?: string
+  readonly error?: 'invalid_login_hint'
 }
 
-/** Server information of a zone, as `/info` and a program's `/login` tell it. */
+/** Makes the answer of `/info`, and of a program's `/login`, to a query. */
+export type DescribeServer = (zone: Zone, query: Form) => Promise<ServerInfo>
+
+/** Server information of a zone. */
 export function createServerInfo(deps: {
+  store: { readonly providers: Pick<Store['providers'], 'findByOrigin'> }
   urls: Urls
-  version: string
+  behaviour: Behaviour
+  build: BuildFacts
+  serviceName: string
   samlEntityId: string
-  /** Whether anybody can sign in by the form. */
-  takesPasswords: (zone: Zone) => Promise<boolean>
-}): (zone: Zone) => Promise<ServerInfo> {
-  const { urls, version, samlEntityId, takesPasswords } = deps
-  return async zone => {
+  /** The active providers that sign people in on a page. */
+  loginProviders: (zone: Zone) => Promise<readonly LoginProvider[]>
+}): DescribeServer {
+  const { store, urls, behaviour, build, serviceName, samlEntityId } = deps
+  const { version, name, description, commitId, timestamp } = build
+  const app = {
+    version,
+    ...(name !== undefined && { name, artifact: name }),
+    ...(description !== undefined && { description }),
+  }
+
+  async function linksOf(zone: Zone): Promise<Readonly<Record<string, string>>> {
     const base = urls.ofZone(zone)
-    const { signup, passwd } = selfServiceLinks(zone)
-    // No provider has a link on the page, so nobody could use a passcode.
-    const idle = (await takesPasswords(zone)) ? ['passcode'] : ['passcode', 'username', 'password']
+    const internal = await store.providers.findByOrigin(zone.id, serviceName)
+    const isManagedElsewhere = internal?.config['disableInternalUserManagement'] === true
+    const { signup, passwd } = isManagedElsewhere ? {} : selfServiceLinks(zone)
+    return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
+  }
+
+  /** Every field, before those that nobody could use are left out. */
+  async function allPrompts(zone: Zone, origin: string | undefined): Promise<readonly Prompt[]> {
+    const own = await promptsOfOrigin(store, zone, origin)
+    if (own) return own
+    const prompts = promptsOf(zone)
+    return zone.config.prompts ? prompts : [...prompts, passcodePrompt(urls.ofZone(zone))]
+  }
+
+  /** The address in the text is that of the zone. */
+  const inZone = (text: string, zone: Zone): string =>
+    zone.subdomain === '' ? text : text.replace(/https?:\/\/[^\s()]+/, url => addressIn(zone, url, urls))
+
+  function discoveryUrl(zone: Zone, origin: string): string {
+    const query = new URLSearchParams({
+      returnIDParam: 'idp',
+      entityID: samlEntityIdOf(zone, samlEntityId),
+      idp: origin,
+    })
+    return `${urls.ofZone(zone)}/saml/discovery?${query.toString()}&isPassive=true`
+  }
+
+  return async (zone, query) => {
+    const providers = await deps.loginProviders(zone)
+    const links = providers.filter(({ by, linkText }) => by === 'redirect' && linkText !== undefined)
+    const takesPasswords = providers.some(({ provider: { type } }) => type === serviceName || type === 'ldap')
+    const idle = new Set([
+      ...(takesPasswords ? [] : ['username', 'password']),
+      ...(links.length > 0 ? [] : ['passcode']),
+    ])
+    const prompts = await allPrompts(zone, query.get('origin'))
+    const saml = links.filter(({ provider: { type } }) => type === 'saml')
     return {
-      app: { version },
+      app,
+      ...(commitId !== undefined && { commit_id: commitId }),
+      ...(timestamp !== undefined && { timestamp }),
       zone_name: zone.name,
       entityID: samlEntityIdOf(zone, samlEntityId),
-      links: { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) },
+      links: await linksOf(zone),
       prompts: Object.fromEntries(
-        promptsOf(zone)
-          .filter(({ name }) => !idle.includes(name))
-          .map(({ name, type, text }) => [name, [type, text] as const]),
+        prompts
+          .filter(prompt => !idle.has(prompt.name))
+          .map(({ name, type, text }) => [name, [type, name === 'passcode' ? inZone(text, zone) : text] as const]),
       ),
-      idpDefinitions: {},
-      showLoginLinks: false,
+      idpDefinitions: Object.fromEntries(saml.map(({ origin }) => [origin, discoveryUrl(zone, origin)])),
+      ...(links.length > 0 && { showLoginLinks: true }),
       ...(zone.config.defaultIdentityProvider !== undefined && { defaultIdpName: zone.config.defaultIdentityProvider }),
+      ...hintState(providers, query.get('login_hint'), behaviour),
     }
   }
 }
 
+/** What a hint makes of the sign-in page, for a program that draws its own. */
+function hintState(
+  providers: readonly LoginProvider[],
+  hint: string | undefined,
+  { hintMayBeName }: Behaviour,
+): Pick<ServerInfo, 'login_hint' | 'error'> {
+  const view = chooseLogin({
+    discovery: false,
+    accountChooser: false,
+    providers,
+    hint,
+    hintMayBeName,
+    discoveryPerformed: true,
+    failed: true, // nobody is sent anywhere
+  })
+  if (view.kind !== 'form') return {}
+  return {
+    ...(view.origin !== undefined && { login_hint: JSON.stringify({ origin: view.origin }) }),
+    ...(view.error && { error: view.error }),
+  }
+}
+
+const passcodePrompt = (base: string): Prompt => ({
+  name: 'passcode',
+  type: 'password',
+  text: `Temporary Authentication Code ( Get one at ${base}/passcode )`,
+})
+
+function addressIn(zone: Zone, url: string, urls: Urls): string {
+  if (urls.addressesOf(zone).some(address => url.startsWith(address))) return url
+  if (url.startsWith(urls.base)) return urls.ofZone(zone) + url.slice(urls.base.length)
+  return url.replace('://', `://${zone.subdomain}.`)
+}
+
 /** `GET /info`. */
-export function infoEndpoint(
-  app: FastifyInstance,
-  { serverInfo }: { serverInfo: (zone: Zone) => Promise<ServerInfo> },
-): void {
+export function infoEndpoint(app: FastifyInstance, { serverInfo }: { serverInfo: DescribeServer }): void {
   app.get(
     '/info',
     { config: { access: { by: 'anyone', because: 'it tells what the sign-in page shows' }, audience: 'open' } },
-    async (request, reply) => reply.type('application/json').send(JSON.stringify(await serverInfo(request.zone))),
+    async (request, reply) =>
+      reply.type('application/json').send(JSON.stringify(await serverInfo(request.zone, queryForm(request)))),
   )
 }

@@ -11,7 +11,7 @@ import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from '../web/cookies.ts'
-import { cookieOf, setCookie } from '../web/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
 import type { Sessions } from '../web/session.ts'
 
 /** A sign-in that is under way. */
@@ -63,19 +63,23 @@ export function createAttempts(deps: {
   urls: Urls
 }): Attempts {
   const { store, sessions, vault, clock, random, service, urls } = deps
-  const attributes = {
-    path: `${urls.basePath}/login/callback`,
-    httpOnly: true,
-    sameSite: 'lax', // the provider's answer is a navigation from another site
-    secure: urls.isHttps,
-  } as const satisfies CookieAttributes
-  const nameFor = (state: string): string =>
-    `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`
+  const attributesIn = (zone: Zone) =>
+    ({
+      path: `${urls.pathOf(zone)}/login/callback`,
+      httpOnly: true,
+      sameSite: 'lax', // the provider's answer is a navigation from another site
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
+  const nameFor = (zone: Zone, state: string): string =>
+    cookieNameIn(
+      zone,
+      `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`,
+    )
   const contextOf = ({ id }: Zone, { origin, state }: AttemptKey): string =>
     JSON.stringify(['sign-in attempt', id, origin, state])
 
   function open(request: FastifyRequest, key: AttemptKey): Sealed | undefined {
-    const sealed = cookieOf(request, nameFor(key.state))
+    const sealed = cookieOf(request, nameFor(request.zone, key.state))
     if (sealed === undefined) return undefined
     try {
       return JSON.parse(vault.open(sealed, contextOf(request.zone, key))) as Sealed // sealed by us, below
@@ -97,13 +101,13 @@ export function createAttempts(deps: {
       const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
       const sealed: Sealed = { ...attempt, session: session.idDigest, until }
       const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
-      setCookie(reply, nameFor(key.state), text, { ...attributes, maxAge: LIFE_SECONDS })
+      setCookie(reply, nameFor(request.zone, key.state), text, { ...attributesIn(request.zone), maxAge: LIFE_SECONDS })
       return { ...key, ...attempt }
     },
     async take(request, reply, key) {
       const sealed = open(request, key)
       if (!sealed) return undefined
-      setCookie(reply, nameFor(key.state), '', { ...attributes, maxAge: 0 })
+      setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone), maxAge: 0 })
       if (sealed.until <= clock.now().getTime()) return undefined
       // Bound to the session as well: a cookie that a neighbouring host planted is of a session that is not this one.
       if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined

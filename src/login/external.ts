@@ -147,10 +147,11 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     // Whoever came by a way back that is used up may be signed in long since.
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     const chrome = await pages.chrome(request, reply)
+    const { basePath } = chrome
     const texts = chrome.texts.error
     const back = isSignedIn
-      ? { text: texts.start, url: `${urls.basePath}/` }
-      : { text: texts.again, url: `${urls.basePath}/login` }
+      ? { text: texts.start, url: `${basePath}/` }
+      : { text: texts.again, url: `${basePath}/login` }
     const page = errorPage(chrome, {
       ...failure,
       ...describedIn(chrome.texts, failure.description),

@@ -50,7 +50,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   ): Promise<FastifyReply> {
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
     const page = forcePasswordChangePage(await pages.chrome(request, reply, { form: true }), {
-      action: `${urls.basePath}${PASSWORD_CHANGE_PATH}`,
+      action: `${urls.pathOf(request.zone)}${PASSWORD_CHANGE_PATH}`,
       userName: user.userName,
       email: user.email,
       demands: policyDemands(policy, behaviour),

@@ -44,7 +44,7 @@ export function createJourneys({ store, sessions, urls }: { store: Store; sessio
     clientOf,
     async of(request, form) {
       const saved = savedRequestOf(await sessions.of(request))
-      const path = ownPath(urls.ofZone(request.zone), form.get('form_redirect_uri')) ?? saved?.path
+      const path = ownPath(urls.addressesOf(request.zone), form.get('form_redirect_uri')) ?? saved?.path
       const client = await clientOf(request.zone, path)
       return { path, saved, client, hint: authorizationQuery(path)?.get('login_hint') }
     },

@@ -4,15 +4,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
+import { promptsOfOrigin } from '../identity/prompts.ts'
 import type { LoginForm, LoginView } from '../identity/login-policy.ts'
 import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { linkTextOf, promptsOfProvider } from '../model/identity-provider.ts'
+import { linkTextOf } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import type { Prompt } from '../model/zone.ts'
 import { promptsOf, selfServiceLinks } from '../model/zone.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
@@ -55,7 +55,7 @@ export interface LoginDeps {
   readonly chooseAccountPage: ChooseAccountPage
   readonly passwordDemand: PasswordDemand
   /** What `/login` answers to a program, the same as `/info`. */
-  readonly serverInfo: (zone: Zone) => Promise<object>
+  readonly serverInfo: (zone: Zone, query: Form) => Promise<object>
 }
 
 /** `GET /login` and `POST /login.do`. */
@@ -64,8 +64,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
   app.get('/login', { config }, async (request, reply) => {
-    if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone))
     const query = queryForm(request)
+    if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
     const journey = await journeys.of(request, query)
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     if (isSignedIn && !journey.saved?.reauthenticate && query.get('error') === undefined) {
@@ -203,7 +203,9 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const hint = parseLoginHint(hintText).origin === view.origin ? hintText : JSON.stringify({ origin: view.origin })
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = loginPage(chrome, {
-      prompts: view.takesPasswords ? await promptsFor(zone, query.get('origin')) : [],
+      prompts: view.takesPasswords
+        ? ((await promptsOfOrigin(store, zone, query.get('origin'))) ?? promptsOf(zone))
+        : [],
       message: messageOf(chrome.texts, query) ?? (view.error && messageFor(chrome.texts, 'error', view.error)),
       ...(userName !== undefined && { userName }),
       ...(path !== undefined && { formRedirectUri: urls.ofZone(zone) + path }),
@@ -221,11 +223,6 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   /** Only for accounts of ours does one sign up. */
   const maySignUp = (client: Journey['client']): boolean => !client || allowsProvider(client, deps.service.name)
 
-  async function promptsFor(zone: Zone, origin: string | undefined): Promise<readonly Prompt[]> {
-    const provider = origin === undefined ? undefined : await store.providers.findByOrigin(zone.id, origin)
-    return (provider?.active && promptsOfProvider(provider)) || promptsOf(zone)
-  }
-
   /** A provider whose own addresses cannot be found out has no link. */
   async function linksTo(
     zone: Zone,
@@ -241,7 +238,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
         const provider = await store.providers.findByOrigin(zone.id, origin)
         const name = provider && linkTextOf(provider)
         if (!provider || name === undefined || !(await identity.isReady(zone, provider))) return []
-        return [{ name, url: `${urls.basePath}${externalPath(origin)}${query === '' ? '' : `?${query}`}` }]
+        return [{ name, url: `${urls.pathOf(zone)}${externalPath(origin)}${query === '' ? '' : `?${query}`}` }]
       }),
     )
     return links.flat()

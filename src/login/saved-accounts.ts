@@ -11,7 +11,7 @@ import { accountChooserPage } from '../pages/account-chooser.ts'
 import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from '../web/cookies.ts'
-import { cookiesNamed, setCookie } from '../web/cookies.ts'
+import { cookieNameIn, cookiesNamed, setCookie } from '../web/cookies.ts'
 import type { Form } from '../web/form.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
@@ -35,7 +35,9 @@ export interface SavedAccounts {
   recall(request: FastifyRequest, reply: FastifyReply): readonly SavedAccount[]
 }
 
-const PREFIX = 'Saved-Account-'
+/** What the id stands behind; it has no dot, so that no zone's prefix is the beginning of another's. */
+const prefixIn = (zone: Zone): string =>
+  zone.address === 'path' ? `${cookieNameIn(zone, 'Saved-Account')}.` : 'Saved-Account-'
 const YEAR_SECONDS = 31_536_000
 /** More do not fit on a page, and a browser that sent many would send a head that is too long. */
 const MOST_ACCOUNTS = 10
@@ -47,16 +49,18 @@ const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 /** Whether the zone lets browsers remember accounts. */
 const isWanted = (zone: Zone): boolean => zone.config['accountChooserEnabled'] === true
 
-/** One instance serves every zone; the cookies belong to the host, and so to the zone. */
+/** One instance serves every zone; the cookies belong to the zone's host, or to its path there. */
 export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
-  const attributes = {
-    path: `${urls.basePath}/login`,
-    httpOnly: true,
-    sameSite: 'lax',
-    secure: urls.isHttps,
-  } as const satisfies CookieAttributes
+  const attributesIn = (zone: Zone) =>
+    ({
+      path: `${urls.pathOf(zone)}/login`,
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
   const forget = (reply: FastifyReply, userId: string): void => {
-    if (USABLE_ID.test(userId)) setCookie(reply, PREFIX + userId, '', { ...attributes, maxAge: 0 })
+    const { zone } = reply.request
+    if (USABLE_ID.test(userId)) setCookie(reply, prefixIn(zone) + userId, '', { ...attributesIn(zone), maxAge: 0 })
   }
 
   return {
@@ -65,11 +69,11 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
       if (!isWanted(zone)) return
       const value = JSON.stringify({ userId, username, origin, email } satisfies SavedAccount)
       if (encodeURIComponent(value).length > LONGEST_VALUE || !isUsable(value, userId)) return
-      setCookie(reply, PREFIX + userId, value, { ...attributes, maxAge: YEAR_SECONDS })
+      setCookie(reply, prefixIn(zone) + userId, value, { ...attributesIn(zone), maxAge: YEAR_SECONDS })
     },
     recall(request, reply) {
       if (!isWanted(request.zone)) return []
-      const all = cookiesNamed(request, PREFIX).toReversed()
+      const all = cookiesNamed(request, prefixIn(request.zone)).toReversed()
       const accounts = all.flatMap(([userId, value]) => parseAccount(value, userId) ?? [])
       const shown = accounts.slice(0, MOST_ACCOUNTS)
       for (const [userId] of all) if (!shown.some(account => account.userId === userId)) forget(reply, userId)

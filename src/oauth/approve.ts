@@ -91,7 +91,7 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
         clientName: displayName(client),
         redirectUri: target.redirectUri,
         userName: request.person?.userName ?? '',
-        action: `${urls.basePath}${AUTHORIZE_PATH}`,
+        action: `${urls.pathOf(request.zone)}${AUTHORIZE_PATH}`,
         formRedirectUri: originalUri,
         scopes: scopes.map(({ scope, state }, index) => ({
           name: `scope.${index}`,
@@ -106,7 +106,7 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
     async recall({ request, reply }, answer) {
       const base = urls.ofZone(request.zone)
       const shown = answer.get('form_redirect_uri')
-      const path = ownPath(base, shown)
+      const path = ownPath(urls.addressesOf(request.zone), shown)
       const asked = path?.startsWith(`${AUTHORIZE_PATH}?`) === true ? path : undefined
       const visitor = await sessions.visitor(request)
       if (!visitor) {

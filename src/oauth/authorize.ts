@@ -199,7 +199,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
       userName: request.person?.userName ?? '',
       goOnUrl: urls.ofZone(request.zone) + path,
-      signInUrl: `${urls.basePath}/login`,
+      signInUrl: `${urls.pathOf(request.zone)}/login`,
     })
     return pages.send(reply, page)
   }
@@ -217,7 +217,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       description: texts.switchDescription(displayName(client)),
       back: {
         text: texts.switchAccount,
-        url: `${urls.basePath}/logout.do?redirect=${encodeURIComponent(target)}`,
+        url: `${urls.pathOf(request.zone)}/logout.do?redirect=${encodeURIComponent(target)}`,
       },
     })
     return pages.send(reply.status(401), page)

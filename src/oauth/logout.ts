@@ -14,6 +14,7 @@ import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
+import { isOwnUrl } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { encodeForm, queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
@@ -102,7 +103,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       return reply.redirect(state === undefined ? target : locationFor(target, 'query', { state }), 302)
     }
     const chrome = await pages.chrome(request, reply)
-    return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.basePath}/login` }))
+    return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
   }
 
   /** A bad hint is told to the person and ends nothing (row L3). */
@@ -133,7 +134,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     })
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = logoutConfirmationPage(chrome, {
-      action: `${urls.basePath}${PATH}`,
+      action: `${urls.pathOf(request.zone)}${PATH}`,
       fields: Object.fromEntries([...fields, [CONFIRMED, 'true']]),
       userName: visitor.user.userName,
     })
@@ -150,13 +151,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return target.startsWith('/') ? urls.ofZone(zone) + target : target
   }
 
-  /** Whether a URL is one of ours: the same origin, and below the base path. */
-  function isOwn(zone: Zone, target: string): boolean {
-    if (!isSafeUri(target)) return false
-    const url = new URL(target)
-    const own = new URL(urls.ofZone(zone))
-    return url.origin === own.origin && url.username === '' && `${url.pathname}/`.startsWith(`${urls.basePath}/`)
-  }
+  const isOwn = (zone: Zone, target: string): boolean =>
+    isSafeUri(target) && isOwnUrl(urls.addressesOf(zone), new URL(target))
 
   /**
    * UAA's way, which is never an error: one of our own URLs, what the zone lists, or what the client registered; in

@@ -7,6 +7,7 @@ import type { Zone } from '../model/zone.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import type { KeyRing } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
+import { METADATA_AT_ORIGIN } from '../web/zone.ts'
 import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './response-type.ts'
@@ -59,10 +60,7 @@ const config = {
 /** Where a base URL has a path, RFC 8414 §3.1 puts the document before it, outside of everything else. */
 export function metadataAtOrigin(app: FastifyInstance, deps: MetadataDeps): void {
   const { basePath } = deps.urls
-  serveMetadata(app, deps, [
-    `/.well-known/oauth-authorization-server${basePath}`,
-    `/.well-known/oauth-authorization-server${basePath}/oauth/token`,
-  ])
+  serveMetadata(app, deps, [METADATA_AT_ORIGIN + basePath, `${METADATA_AT_ORIGIN}${basePath}/oauth/token`])
 }
 
 function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly string[]): void {
@@ -81,8 +79,8 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
   serveMetadata(app, deps, [
     '/.well-known/openid-configuration',
     '/oauth/token/.well-known/openid-configuration', // below UAA's issuer (row M2)
-    '/.well-known/oauth-authorization-server', // RFC 8414 (row M3), for either issuer
-    '/.well-known/oauth-authorization-server/oauth/token',
+    METADATA_AT_ORIGIN, // RFC 8414 (row M3), for either issuer
+    `${METADATA_AT_ORIGIN}/oauth/token`,
   ])
 }
 

@@ -6,6 +6,7 @@ import { sessionFrame } from '../pages/session-frame.ts'
 import { PageError } from '../web/answers.ts'
 import type { Assets } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
+import { currentUserCookieName } from '../web/session.ts'
 
 /** Where the frame of OpenID Connect is; `check_session_iframe` of discovery. */
 export const CHECK_SESSION_PATH = '/check_session'
@@ -30,7 +31,12 @@ export function sessionFrames(app: FastifyInstance, { assets }: { assets: Assets
         if (frame !== 'check_session' && !parent) {
           throw new PageError(400, 'The parameters clientId and messageOrigin are needed.', { code: 'invalid_request' })
         }
-        const page = sessionFrame({ frame, script: assets.sessionFrameScript, ...(parent && { parent }) })
+        const page = sessionFrame({
+          frame,
+          script: assets.sessionFrameScript,
+          cookie: currentUserCookieName(request.zone),
+          ...(parent && { parent }),
+        })
         return reply.type('text/html; charset=utf-8').send(page.toString())
       },
     )

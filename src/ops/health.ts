@@ -1,7 +1,97 @@
+// Whether the server can work, as load balancers ask it. Owns when the database counts as gone; refuses to know a zone.
 import type { FastifyInstance } from 'fastify'
 
-/** `GET /healthz`: `ok` while the server is ready; it looks at no zone and at no database. */
-export function healthEndpoint(app: FastifyInstance): void {
+/** The state of this process. */
+export interface Health {
+  /** Looks at the database once; never throws, and waits no longer than the patience. */
+  probe(): Promise<void>
+  /** Looks again and again, which keeps no process alive; answers what ends it. */
+  keepProbing(everyMilliseconds: number): () => void
+  /** From now on the answer is that the process stops, whatever the database does. */
+  stop(): void
+  /** What `/healthz` answers now. */
+  readonly answer: HealthAnswer
+}
+
+/** An answer of `/healthz`. */
+export interface HealthAnswer {
+  readonly status: 200 | 503
+  readonly text: string
+}
+
+const ANSWERS = {
+  unknown: { status: 200, text: 'UAA running. Database status unknown.\n' },
+  ok: { status: 200, text: 'ok' }, // what waits for a start compares with it
+  failed: { status: 503, text: 'Database Connection failed.\n' },
+  stopping: { status: 503, text: 'stopping\n' },
+} as const satisfies Readonly<Record<string, HealthAnswer>>
+
+/** A database that takes longer to answer one small question does not work. */
+const PATIENCE_MILLISECONDS = 5000
+
+/** Nothing is known before the first probe. `ping` rejects when the database does not answer. */
+export function createHealth({
+  ping,
+  log,
+}: {
+  ping: () => Promise<void>
+  log: { warn(message: string): void; info(message: string): void }
+}): Health {
+  let database: 'unknown' | 'ok' | 'failed' = 'unknown'
+  let stopping = false
+  let underWay: Promise<boolean> | undefined
+
+  function learn(isWell: boolean): void {
+    const before = database
+    database = isWell ? 'ok' : 'failed'
+    if (before === database || stopping) return
+    if (!isWell) log.warn('the database does not answer')
+    else if (before === 'failed') log.info('the database answers again')
+  }
+
+  /** One question at a time: those that hang must not use up the connections. What comes late is believed. */
+  function ask(): Promise<boolean> {
+    underWay ??= ping()
+      .then(
+        () => true,
+        () => false, // its cause is in the log of whoever needed the database
+      )
+      .then(isWell => {
+        underWay = undefined
+        learn(isWell)
+        return isWell
+      })
+    return underWay
+  }
+
+  async function probe(): Promise<void> {
+    const patience = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      learn(false)
+      patience.resolve()
+    }, PATIENCE_MILLISECONDS)
+    await Promise.race([ask(), patience.promise])
+    clearTimeout(timer)
+  }
+
+  return {
+    probe,
+    keepProbing(everyMilliseconds) {
+      const timer = setInterval(() => void probe(), everyMilliseconds)
+      timer.unref()
+      return () => clearInterval(timer)
+    },
+    stop() {
+      stopping = true
+    },
+    get answer() {
+      return stopping ? ANSWERS.stopping : ANSWERS[database]
+    },
+  }
+}
+
+/** `GET /healthz`: `ok` while the server is ready; it looks at no zone, and the database was looked at before. */
+export function healthEndpoint(app: FastifyInstance, { health }: { health: Pick<Health, 'answer'> }): void {
   app.get(
     '/healthz',
     {
@@ -11,6 +101,9 @@ export function healthEndpoint(app: FastifyInstance): void {
         zone: false,
       },
     },
-    (_, reply) => reply.header('cache-control', 'no-store').type('text/plain; charset=utf-8').send('ok'),
+    (_, reply) => {
+      const { status, text } = health.answer
+      return reply.status(status).header('cache-control', 'no-store').type('text/plain; charset=utf-8').send(text)
+    },
   )
 }

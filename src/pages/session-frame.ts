@@ -5,17 +5,20 @@ export interface SessionFrameProps {
   /** Which of the three dialects its script speaks. */
   readonly frame: 'session' | 'session_management' | 'check_session'
   readonly script: string
+  /** The cookie that tells who is signed in. */
+  readonly cookie: string
   /** Client and origin that it answers to; absent where the message says who asks. */
   readonly parent?: { readonly clientId: string; readonly messageOrigin: string } | undefined
 }
 
 /** A document without a face, for a hidden frame: fields for its script, and the script. */
-export function sessionFrame({ frame, script, parent }: SessionFrameProps): Html {
+export function sessionFrame({ frame, script, cookie, parent }: SessionFrameProps): Html {
   return html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Session</title></head>
 <body>
 <input type="hidden" id="frame" value="${frame}">
+<input type="hidden" id="cookie" value="${cookie}">
 ${
   parent &&
   html`<input type="hidden" id="clientId" value="${parent.clientId}">

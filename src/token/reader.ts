@@ -88,9 +88,10 @@ export function createTokenReader(deps: {
   }
 
   function checkIssuer(zone: Zone, claims: Claims): void {
-    const issuer = urls.issuer(zone)
-    if (claims['iss'] !== issuer) {
-      throw refuse(`Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${issuer}`)
+    const issuers = urls.issuersOf(zone)
+    const [expected] = issuers
+    if (!issuers.some(issuer => issuer === claims['iss'])) {
+      throw refuse(`Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${expected}`)
     }
   }
 

@@ -27,8 +27,8 @@ export function acceptBodies(http: FastifyInstance): void {
       try {
         const { type: wanted, parse } = wantedBody(request)
         const fits = type === wanted
-        // Many clients name a type with a DELETE that has no body: nothing is of no type.
-        if (!fits && body.length === 0) return done(null, undefined)
+        // Many clients name a type with a DELETE that has no body: nothing is of no type, and no JSON.
+        if ((!fits || type === JSON_TYPE) && body.length === 0) return done(null, undefined)
         if (!fits) throw wrongContentType(request)
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
         if (charset !== undefined && charset.toLowerCase() !== 'utf-8')

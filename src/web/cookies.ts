@@ -2,9 +2,19 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { SetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AddressedZone } from '../model/urls.ts'
+import { pathNameOf } from '../model/urls.ts'
 
 /** The attributes of a cookie (RFC 6265bis §4.1.2). */
 export type CookieAttributes = Omit<SetCookie, 'name' | 'value'>
+
+/**
+ * The name of a cookie in a zone that is addressed by path. To such a zone browsers send the host's cookies as well, and one
+ * name for both would leave it to their order in the header which of the two counts; RFC 6265 §4.2.2 tells servers not to
+ * rely on that. Subdomains are made of characters that names may have; a dot occurs in no name of ours otherwise.
+ */
+export const cookieNameIn = (zone: AddressedZone, name: string): string =>
+  zone.address === 'path' ? `${name}.${pathNameOf(zone)}` : name
 
 /** The value of a cookie that the browser sent, decoded; undefined when it sent none. */
 export function cookieOf(request: FastifyRequest, name: string): string | undefined {

@@ -4,13 +4,14 @@ import { sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
 import type { CookieAttributes } from './cookies.ts'
-import { cookieOf, setCookie } from './cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import { bodyForm } from './route.ts'
 
 /** The anti-forgery value: the same in a cookie and in a form field or header (double submit). */
 export interface Csrf {
-  /** Name of the cookie and of the form field. */
+  /** Name of the form field, and of the cookie where the zone is not addressed by path. */
   readonly fieldName: string
   /** The value for a page's hidden field; the cookie is set or its life prolonged. */
   issue(request: FastifyRequest, reply: FastifyReply): { readonly name: string; readonly value: string }
@@ -29,21 +30,22 @@ const LIFE_SECONDS = 86_400
 export function createCsrf(deps: { random: Random; service: Service; urls: Urls; behaviour: Behaviour }): Csrf {
   const { random, service, urls, behaviour } = deps
   const name = service.csrfName
-  // Row P3: the specification says `/`; UAA the base path.
-  const path = !behaviour.csrfCookieAtRoot ? `${urls.basePath}/` : '/'
-  const attributes = {
-    path,
-    httpOnly: true,
-    sameSite: 'lax',
-    secure: urls.isHttps,
-  } as const satisfies CookieAttributes
+  const attributesIn = (zone: Zone) =>
+    ({
+      // Row P3: the specification says `/`; UAA the base path.
+      path: behaviour.csrfCookieAtRoot && zone.address === undefined ? '/' : `${urls.pathOf(zone)}/`,
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
 
   const valueIn = (request: FastifyRequest): string | undefined => {
-    const value = cookieOf(request, name)
+    const value = cookieOf(request, cookieNameIn(request.zone, name))
     return value !== undefined && value.length === LENGTH && /^[A-Za-z0-9]+$/.test(value) ? value : undefined
   }
-  const set = (reply: FastifyReply, value: string): void => {
-    setCookie(reply, name, value, { ...attributes, maxAge: LIFE_SECONDS })
+  const set = (reply: FastifyReply, value: string, maxAge = LIFE_SECONDS): void => {
+    const { zone } = reply.request
+    setCookie(reply, cookieNameIn(zone, name), value, { ...attributesIn(zone), maxAge })
   }
 
   /** A browser says where a form comes from; a value planted by a neighbouring host does not help against this. */
@@ -72,7 +74,7 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
       return expected !== undefined && sent !== undefined && sameSecret(expected, sent) && isOwnOrigin(request)
     },
     clear(reply) {
-      setCookie(reply, name, '', { ...attributes, maxAge: 0 })
+      set(reply, '', 0)
     },
   }
 }

@@ -9,6 +9,7 @@ import type { PasswordDemand } from './password-change.ts'
 import { takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
+import { startOfZone } from './zone.ts'
 import { refuseSwitch, zoneWish } from './zone-switch.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -59,6 +60,8 @@ export function createGates(deps: {
       reply.headers(headers)
       if (zone === false) return
       await resolveZone(request)
+      const start = startOfZone(request, urls)
+      if (start !== undefined) return reply.redirect(start, 302)
       if (access.by !== 'bearer' && zoneWish(request)) throw refuseSwitch()
       if (early) await gate(request, reply)
     }

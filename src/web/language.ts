@@ -33,7 +33,7 @@ export function languageOf(
 /** Those of the authorization request that a form leads back to, or that waits in the session. */
 function waitingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
   const zone = request.zone as Zone | undefined // absent where the host belongs to none
-  const targets = zone ? forms.map(form => ownPath(urls.ofZone(zone), form.get('form_redirect_uri'))) : []
+  const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
   // Only what was looked up already: a word or two are no reason to ask the database.
   const saved = isOnTheWay(request, urls) ? savedRequestOf(request.visit)?.path : undefined
   return [...targets, saved].map(localesIn).find(locales => locales !== undefined)

@@ -1,6 +1,6 @@
 // How often somebody may try in vain, or ask for what costs something. Owns the counts, which each process keeps for
-// itself in a bounded piece of memory; refuses to know what is tried. What an operator will be able to limit by path and
-// caller is another matter: these few are always on, and high enough that no person meets them.
+// itself in a bounded piece of memory; refuses to know what is tried. What an operator limits by path and caller is in
+// rate-limit.ts: these few are always on, and high enough that no person meets them.
 import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 
@@ -18,6 +18,8 @@ export class TooManyRequests extends Error {
 export interface Limiter {
   /** Throws `TooManyRequests` while the key's window is full. */
   check(key: string): void
+  /** Seconds until the key has room again; 0 while it has. */
+  secondsUntilRoom(key: string): number
   /** Counts one against the key. */
   count(key: string): void
 }
@@ -40,12 +42,18 @@ export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance):
     return now < since ? 0 : Math.max(0, since + seconds * 1000 - now)
   }
 
+  function secondsUntilRoom(key: string): number {
+    if (most === 0) return seconds
+    const window = windows.get(key)
+    if (!window || window.count < most) return 0
+    return Math.ceil(remaining(window.since, clock.now().getTime()) / 1000)
+  }
+
   return {
+    secondsUntilRoom,
     check(key) {
-      const window = windows.get(key)
-      if (!window || window.count < most) return
-      const left = remaining(window.since, clock.now().getTime())
-      if (left > 0) throw new TooManyRequests(Math.ceil(left / 1000))
+      const left = secondsUntilRoom(key)
+      if (left > 0) throw new TooManyRequests(left)
     },
     count(key) {
       const now = clock.now().getTime()
@@ -70,6 +78,8 @@ export interface Limits {
   readonly wrongPasswords: Limiter
   /** Wrong passcodes, by caller and client. */
   readonly wrongPasscodes: Limiter
+  /** Wrong old secrets of clients that change their own, by client. */
+  readonly wrongSecrets: Limiter
   /** Passcodes that a person asks for, each of which is a write. */
   readonly newPasscodes: Limiter
 }
@@ -81,6 +91,7 @@ export function createLimits(clock: Clock): Limits {
   return {
     wrongPasswords: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
     wrongPasscodes: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
+    wrongSecrets: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
     newPasscodes: createLimiter(clock, { most: 60, seconds: 60, keys: KEYS }),
   }
 }

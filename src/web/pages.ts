@@ -88,6 +88,7 @@ export function createPageWriter(deps: {
     texts: textsFor,
     async chrome(request, reply, { form = false } = {}) {
       const { zone, person } = request
+      const basePath = urls.pathOf(zone)
       const branding = await brandingOf(zone)
       const texts = textsFor(request)
       reply.header('content-language', texts.tag)
@@ -97,12 +98,12 @@ export function createPageWriter(deps: {
         zoneName: zone.name,
         isDefaultZone: zone.id === defaultZoneId,
         branding,
-        basePath: urls.basePath,
+        basePath,
         assets: {
           ...assets,
-          ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${urls.basePath}/zone.css` }),
+          ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${basePath}/zone.css` }),
         },
-        ...(person && { person: { userName: person.userName, signOutAction: `${urls.basePath}/logout.do` } }),
+        ...(person && { person: { userName: person.userName, signOutAction: `${basePath}/logout.do` } }),
         ...(needsField && { csrf: csrf.issue(request, reply) }),
         year: clock.now().getFullYear(),
       }
@@ -120,7 +121,7 @@ export function createPageWriter(deps: {
       const chrome = await this.chrome(request, reply)
       const { texts } = chrome
       const title = errorTitle(texts, status)
-      const back = status === 404 ? { text: texts.error.start, url: `${urls.basePath}/` } : undefined
+      const back = status === 404 ? { text: texts.error.start, url: `${urls.pathOf(zone)}/` } : undefined
       return this.send(
         reply,
         errorPage(chrome, {

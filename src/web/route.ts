@@ -57,7 +57,7 @@ export interface RouteConfig {
 declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteConfig> {}
   interface FastifyRequest {
-    /** The zone that the host name chose; set before any handler runs. */
+    /** The zone that the host name or the path chose; set before any handler runs. */
     zone: Zone
     /** The verified token of a route whose access is by bearer. */
     bearer: VerifiedToken | undefined

@@ -15,12 +15,13 @@ import {
   isLive,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
-import type { Urls } from '../model/urls.ts'
+import type { AddressedZone, Urls } from '../model/urls.ts'
 import { keptUserAgent } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
-import { cookieOf, setCookie } from './cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
 
 /** Sessions as the areas use them. */
@@ -69,13 +70,19 @@ export interface OwnSession {
 const ID_LENGTH = 43
 const TOUCH_SECONDS = 60
 
-/** The name of the session cookie (row P2). */
-export function sessionCookieName(service: Service, urls: Urls, behaviour: Behaviour): string {
-  if (!behaviour.ownSessionCookie) return 'JSESSIONID'
-  const name = `${service.name}-session`
+/** The name of the zone's session cookie (row P2); `__Host-` is for cookies of `/` (RFC 6265bis §4.1.3.2). */
+export function sessionCookieName(
+  zone: AddressedZone,
+  { service, urls, behaviour }: { service: Service; urls: Urls; behaviour: Behaviour },
+): string {
+  if (!behaviour.ownSessionCookie) return cookieNameIn(zone, 'JSESSIONID')
+  const name = cookieNameIn(zone, `${service.name}-session`)
   if (!urls.isHttps) return name
-  return urls.basePath === '' ? `__Host-${name}` : `__Secure-${name}`
+  return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
 }
+
+/** The name of the readable cookie that frames of the zone look at. */
+export const currentUserCookieName = (zone: AddressedZone): string => cookieNameIn(zone, 'Current-User')
 
 /** One instance serves every zone: the row is found under the zone of the request, so another zone's id finds nothing. */
 export function createSessions(deps: {
@@ -91,23 +98,25 @@ export function createSessions(deps: {
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
   const { store, clock, random, urls, behaviour, csrf } = deps
-  const cookieName = sessionCookieName(deps.service, urls, behaviour)
+  const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
   const sameSite =
     behaviour.ownSessionCookie && urls.isHttps ? deps.sameSite : behaviour.ownSessionCookie ? 'lax' : 'none'
-  const attributes = {
-    path: urls.basePath === '' ? '/' : `${urls.basePath}/`,
-    httpOnly: true,
-    sameSite,
-    secure: urls.isHttps || !behaviour.ownSessionCookie,
-  } as const satisfies CookieAttributes
-  const currentUser = {
-    path: '/',
-    sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
-    secure: urls.isHttps,
-  } as const
+  const attributesIn = (zone: Zone) =>
+    ({
+      path: `${urls.pathOf(zone)}/`,
+      httpOnly: true,
+      sameSite,
+      secure: urls.isHttps || !behaviour.ownSessionCookie,
+    }) as const satisfies CookieAttributes
+  const currentUserIn = (zone: Zone) =>
+    ({
+      path: zone.address === 'path' ? `${urls.pathOf(zone)}/` : '/',
+      sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
 
   async function load(request: FastifyRequest): Promise<Session | undefined> {
-    const id = cookieOf(request, cookieName)
+    const id = cookieOf(request, cookieName(request))
     if (id === undefined || id.length !== ID_LENGTH) return undefined
     const session = await store.sessions.find(request.zone.id, digest(id))
     const now = clock.now()
@@ -134,7 +143,8 @@ export function createSessions(deps: {
     return request.visit
   }
 
-  const setId = (reply: FastifyReply, id: string): void => setCookie(reply, cookieName, id, attributes)
+  const setId = (reply: FastifyReply, id: string): void =>
+    setCookie(reply, cookieName(reply.request), id, attributesIn(reply.request.zone))
 
   function newSession(zoneId: string, lifeSeconds: number): { id: string; session: Session } {
     const id = random.urlSafe(ID_LENGTH)
@@ -171,7 +181,7 @@ export function createSessions(deps: {
     of,
     visitor,
     ownSessions,
-    wasSent: request => cookieOf(request, cookieName) !== undefined,
+    wasSent: request => cookieOf(request, cookieName(request)) !== undefined,
     async saveRequest(request, reply, saved) {
       const savedRequest = formatSavedRequest(saved)
       const session = await of(request)
@@ -233,16 +243,16 @@ export function createSessions(deps: {
     async end(request, reply) {
       const session = await of(request)
       if (session) await store.sessions.delete(request.zone.id, session.idDigest)
-      setCookie(reply, cookieName, '', { ...attributes, maxAge: 0 })
+      setCookie(reply, cookieName(request), '', { ...attributesIn(request.zone), maxAge: 0 })
       csrf.clear(reply)
       this.setCurrentUser(reply, undefined)
       remember(request, undefined)
       request.person = undefined
     },
     setCurrentUser(reply, userId) {
-      if (userId === undefined) setCookie(reply, 'Current-User', '', { ...currentUser, maxAge: 0 })
-      else
-        setCookie(reply, 'Current-User', JSON.stringify({ userId }), { ...currentUser, maxAge: SESSION_IDLE_SECONDS })
+      const { zone } = reply.request
+      const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), SESSION_IDLE_SECONDS]
+      setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
     },
   }
 }

@@ -1,8 +1,13 @@
+// Which zone a request is for: by the host name, or by `/z/{subdomain}` behind the base path. The prefix is taken off the
+// URL before anything else sees it, so that routes, checks and logs know one address; see docs/decisions/0016-zones-by-path.md.
 import type { FastifyRequest } from 'fastify'
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { Urls } from '../model/urls.ts'
+import { subdomainForPathName } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { PageError } from './answers.ts'
+import { rawQuery } from './query.ts'
 
 /** What a host name says about the zone: a subdomain, empty for the default zone, or nothing that we serve. */
 export type HostAnswer = { readonly subdomain: string } | 'unknown'
@@ -27,6 +32,67 @@ function hostName(host: string): string {
   return withoutPort.toLowerCase().replace(/\.$/, '')
 }
 
+/** How a request named its zone in the path. */
+interface PathAddress {
+  /** Lower case; undefined for what no zone is called. */
+  readonly subdomain: string | undefined
+  /** Whether the path ended there, without even a slash. */
+  readonly isBare: boolean
+}
+
+/** Where RFC 8414 §3.1 puts metadata: between the origin and the issuer's path. */
+export const METADATA_AT_ORIGIN = '/.well-known/oauth-authorization-server'
+
+/** The segment `z` as a whole, the name behind it, and the rest. */
+const ZONE_PREFIX = /^\/z(?:\/([^/?#]*)(.*)|([?#].*)?)$/s
+/** As host names and what people call zones: nothing encoded, no dot segment, nothing that means something to a proxy. */
+const PATH_NAME = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/i
+
+const byPath = new WeakMap<object, PathAddress>()
+
+/**
+ * For Fastify's `rewriteUrl`: takes the zone's prefix off the URL of a request, and remembers for `createZoneResolver` what
+ * it said. Throws nothing; what names no zone is refused where others are, in the shape that the route gives.
+ */
+export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: string | undefined }) => string {
+  const places = [basePath, METADATA_AT_ORIGIN + basePath]
+  return raw => {
+    const { url = '/' } = raw
+    if (!url.includes('/z')) return url // nearly all
+    const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
+    for (const place of places) {
+      const found = path.startsWith(`${place}/z`) ? ZONE_PREFIX.exec(path.slice(place.length)) : null
+      if (!found) continue
+      const [, name = '', rest = ''] = found
+      const isName = PATH_NAME.test(name) && !ZONE_PREFIX.test(rest)
+      const isMetadata = place !== basePath
+      byPath.set(raw, {
+        subdomain: isName ? subdomainForPathName(name.toLowerCase()) : undefined,
+        isBare: !rest.startsWith('/') && !isMetadata,
+      })
+      return place + (rest.startsWith('/') || isMetadata ? rest : `/${rest}`)
+    }
+    return url
+  }
+}
+
+/** Where a request for `/z/{subdomain}` belongs: behind the slash, with which the zone's cookies come. */
+export function startOfZone(request: FastifyRequest, urls: Urls): string | undefined {
+  if (byPath.get(request.raw)?.isBare !== true || (request.method !== 'GET' && request.method !== 'HEAD'))
+    return undefined
+  const query = rawQuery(request)
+  return `${urls.ofZone(request.zone)}/${query === '' ? '' : `?${query}`}`
+}
+
+const marked = new WeakMap<Zone, Zone>()
+
+/** The zone with the mark of its address, one object for each record that the store remembers. */
+function addressedByPath(zone: Zone): Zone {
+  const known = marked.get(zone) ?? { ...zone, address: 'path' }
+  marked.set(zone, known)
+  return known
+}
+
 /** Gives a request its zone before anything else; an unknown or inactive one is a 404. */
 export function createZoneResolver(deps: {
   store: Store
@@ -48,15 +114,23 @@ export function createZoneResolver(deps: {
     return answer
   }
 
+  async function find(subdomain: string): Promise<Zone> {
+    const zone = await (subdomain === '' ? store.zones.find(defaultZoneId) : store.zones.findBySubdomain(subdomain))
+    if (!zone?.active) throw new PageError(404, UNKNOWN_ZONE)
+    return zone
+  }
+
   return async request => {
     const answer = answerFor(request.headers.host)
     if (answer === 'unknown') throw new PageError(404, UNKNOWN_ZONE)
-    const zone =
-      answer.subdomain === ''
-        ? await store.zones.find(defaultZoneId)
-        : await store.zones.findBySubdomain(answer.subdomain)
-    if (!zone?.active) throw new PageError(404, UNKNOWN_ZONE)
-    request.zone = zone
+    const path = byPath.get(request.raw)
+    if (!path) {
+      request.zone = await find(answer.subdomain)
+      return
+    }
+    // A zone's own host is that zone's alone: no page of another one is shown under its name.
+    if (answer.subdomain !== '' || path.subdomain === undefined) throw new PageError(404, UNKNOWN_ZONE)
+    request.zone = addressedByPath(await find(path.subdomain))
   }
 }
 

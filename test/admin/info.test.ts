@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createServerInfo } from '../../src/admin/info.ts'
+import type { LoginProvider } from '../../src/identity/identity.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import { createUrls } from '../../src/model/urls.ts'
+import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
+import { EMPTY_FORM } from '../../src/web/form.ts'
 import { Z1_HOST, authorizeBootstrap } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import type { ServerOptions, TestServer } from '../support/server.ts'
@@ -30,7 +36,6 @@ describe('GET /info', () => {
             links: { login: 'http://localhost:8080', uaa: 'http://localhost:8080' },
             prompts: { username: ['text', 'Email'], password: ['password', 'Password'] },
             idpDefinitions: {},
-            showLoginLinks: false,
           })
         }
       }))
@@ -78,4 +83,174 @@ describe('GET /info', () => {
       assert.deepEqual((await server.send('/info')).json()['prompts'], {})
       assert.doesNotMatch((await server.send('/login')).text, /login\.do/)
     }))
+
+  it('has no links for accounts that somebody else manages', () => {
+    const links = { selfService: { signup: '/join', passwd: '/forgot' } }
+    return withServer({ config: { zone_config: { links } } }, async server => {
+      const internal = await server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(internal)
+      const told = async () => Object.keys((await server.send('/info')).json<{ links: object }>().links).toSorted()
+      assert.deepEqual(await told(), ['login', 'passwd', 'register', 'uaa'])
+      const config = { ...internal.config, disableInternalUserManagement: true }
+      await server.store.providers.update('svc', { ...internal, config })
+      assert.deepEqual(await told(), ['login', 'uaa'])
+    })
+  })
+
+  for (const mode of MODES) {
+    it(`knows of passcodes only where some other provider has a link, in ${mode}`, () =>
+      withServer({ mode, config: { bootstrap: authorizeBootstrap } }, async server => {
+        const told = async (host?: string) =>
+          (await server.send('/info', host === undefined ? {} : { host })).json<{
+            prompts: Record<string, readonly string[]>
+            showLoginLinks?: boolean
+          }>()
+        assert.equal('showLoginLinks' in (await told()), false)
+        for (const zoneId of ['svc', 'z1']) await addProvider(server, zoneId, 'hidden', { showLinkText: false })
+        assert.equal('passcode' in (await told()).prompts, false)
+        for (const zoneId of ['svc', 'z1']) await addProvider(server, zoneId, 'corp', {})
+        for (const [host, base] of [
+          [undefined, 'http://localhost:8080'],
+          [Z1_HOST, 'http://z1.localhost:8080'],
+        ] as const) {
+          const { prompts, showLoginLinks } = await told(host)
+          assert.equal(showLoginLinks, true)
+          assert.deepEqual(Object.keys(prompts), ['username', 'password', 'passcode'])
+          assert.deepEqual(prompts['passcode'], [
+            'password',
+            `Temporary Authentication Code ( Get one at ${base}/passcode )`,
+          ])
+        }
+        for (const provider of await server.store.providers.listActive('svc')) {
+          if (provider.originKey !== 'corp') await server.store.providers.update('svc', { ...provider, active: false })
+        }
+        assert.deepEqual(Object.keys((await told()).prompts), ['passcode'])
+      }))
+  }
+
+  it('asks the questions of the provider that origin names, where that has its own', () =>
+    withServer({}, async server => {
+      const prompts = [{ name: 'username', type: 'text', text: 'Staff number' }]
+      await addProvider(server, 'svc', 'corp', { passwordGrantEnabled: true, prompts, showLinkText: false })
+      await addProvider(server, 'svc', 'pages', { prompts, showLinkText: false })
+      await addProvider(server, 'svc', 'other', { passwordGrantEnabled: true, prompts, type: 'oauth2.0' })
+      const usual = { username: ['text', 'Email'], password: ['password', 'Password'] }
+      for (const path of ['/info', '/login']) {
+        const asked = async (origin: string) =>
+          (await server.send(path, { query: { origin }, headers: { accept: 'application/json' } })).json()['prompts']
+        assert.deepEqual(await asked('corp'), { username: ['text', 'Staff number'] })
+        for (const origin of ['pages', 'other', 'svc', 'nowhere', ''])
+          assert.deepEqual(await asked(origin), usual, origin)
+      }
+    }))
+
+  it('says what a login hint makes of the form', () =>
+    withServer({}, async server => {
+      for (const path of ['/info', '/login']) {
+        const told = async (login_hint: string) => {
+          const query = login_hint === '' ? {} : { login_hint }
+          const answer = await server.send(path, { query, headers: { accept: 'application/json' } })
+          const { login_hint: hint, error } = answer.json()
+          return { hint, error }
+        }
+        assert.deepEqual(await told(''), { hint: undefined, error: undefined })
+        assert.deepEqual(await told('{"origin":"svc"}'), { hint: '{"origin":"svc"}', error: undefined })
+        assert.deepEqual(await told('{"origin":"nowhere"}'), { hint: undefined, error: 'invalid_login_hint' })
+      }
+    }))
+})
+
+/** Adds an OpenID Connect provider; `type` makes it another. */
+async function addProvider(
+  { store }: TestServer,
+  zoneId: string,
+  originKey: string,
+  { type = 'oidc1.0', ...config }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const internal = await store.providers.findByOrigin(zoneId, 'svc')
+  assert.ok(internal)
+  await store.providers.insert(zoneId, {
+    ...internal,
+    id: `${zoneId}-${originKey}`,
+    originKey,
+    type: String(type),
+    config: { authUrl: 'https://op.example/a', tokenUrl: 'https://op.example/t', relyingPartyId: 'rp', ...config },
+  })
+}
+
+describe('server information', () => {
+  const behaviour = behaviourOf('standard')
+  const at = new Date(0)
+  const zoneWith = (subdomain: string, config: ZoneConfig = {}): Zone => ({
+    id: subdomain || 'svc',
+    subdomain,
+    name: 'Zone',
+    active: true,
+    version: 0,
+    config,
+    createdAt: at,
+    updatedAt: at,
+  })
+  const saml = (origin: string, linkText?: string): LoginProvider => ({
+    origin,
+    by: 'redirect',
+    linkText,
+    provider: {
+      zoneId: 'svc',
+      id: origin,
+      originKey: origin,
+      type: 'saml',
+      name: origin,
+      active: true,
+      config: {},
+      version: 0,
+      createdAt: at,
+      updatedAt: at,
+    },
+  })
+  const tell = (zone: Zone, { providers = [], build = {} }: { providers?: LoginProvider[]; build?: object } = {}) =>
+    createServerInfo({
+      store: { providers: { findByOrigin: () => Promise.resolve(undefined) } },
+      urls: createUrls('https://id.example/uaa', behaviour),
+      behaviour,
+      build: { version: '1.2.3', ...build },
+      serviceName: 'svc',
+      samlEntityId: 'sp',
+      loginProviders: () => Promise.resolve(providers),
+    })(zone, EMPTY_FORM)
+
+  it('has the facts of the build that are known, and no others', async () => {
+    const { app, commit_id, timestamp } = await tell(zoneWith(''), {
+      build: { name: 'n', description: 'd', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' },
+    })
+    assert.deepEqual(app, { version: '1.2.3', name: 'n', artifact: 'n', description: 'd' })
+    assert.deepEqual([commit_id, timestamp], ['abc1234', '2026-01-15T12:00:00+0000'])
+    const bare = await tell(zoneWith(''))
+    assert.deepEqual(bare.app, { version: '1.2.3' })
+    assert.deepEqual(['commit_id' in bare, 'timestamp' in bare], [false, false])
+  })
+
+  it('leads to SAML providers that have a link', async () => {
+    const providers = [saml('corp', 'Corporate & co'), saml('hidden')]
+    const { idpDefinitions, showLoginLinks } = await tell(zoneWith('z1'), { providers })
+    assert.equal(showLoginLinks, true)
+    assert.deepEqual(idpDefinitions, {
+      corp: 'https://z1.id.example/uaa/saml/discovery?returnIDParam=idp&entityID=z1.sp&idp=corp&isPassive=true',
+    })
+  })
+
+  const texts = [
+    { subdomain: '', text: 'At https://id.example/uaa/passcode', want: 'At https://id.example/uaa/passcode' },
+    { subdomain: 'z1', text: 'At https://id.example/uaa/passcode', want: 'At https://z1.id.example/uaa/passcode' },
+    { subdomain: 'z1', text: 'At https://z1.id.example/uaa/passcode', want: 'At https://z1.id.example/uaa/passcode' },
+    { subdomain: 'z1', text: '(https://login.example/code)', want: '(https://z1.login.example/code)' },
+    { subdomain: 'z1', text: 'Code (Get on at /passcode)', want: 'Code (Get on at /passcode)' },
+  ]
+  for (const { subdomain, text, want } of texts) {
+    it(`names the zone in a passcode’s ${text}, subdomain "${subdomain}"`, async () => {
+      const zone = zoneWith(subdomain, { prompts: [{ name: 'passcode', type: 'password', text }] })
+      const { prompts } = await tell(zone, { providers: [saml('corp', 'Corporate')] })
+      assert.deepEqual(prompts, { passcode: ['password', want] })
+    })
+  }
 })

@@ -26,7 +26,16 @@ function cell(workload: string, server: Cell['server'], rates: readonly number[]
 
 function results(changes: Partial<Results>): Results {
   const nothing = { machine: [], tool: 'wrk', rounds: 3, seconds: 1, limits: [LIMITS, LIMITS, LIMITS] }
-  return { ...nothing, cells: [], filled: [], startups: undefined, growth: undefined, purge: undefined, ...changes }
+  return {
+    ...nothing,
+    cells: [],
+    filled: [],
+    startups: undefined,
+    growth: undefined,
+    purge: undefined,
+    management: undefined,
+    ...changes,
+  }
 }
 
 function verdict(run: Results, name: RegExp): [string, boolean | undefined] {
@@ -143,6 +152,30 @@ describe('the report', () => {
     assert.match(text, /\| a write +\| while purging +\| +100 \| +1\.0 \| +60\.0 \| +120\.0 \|/)
     assert.match(text, /100000 expired tokens, worked off in 3\.0 s/)
     assert.deepEqual(verdict(results({}), /purged/), ['–', undefined])
+  })
+
+  test('judges the client API by its slowest request, and tells which database could not be measured', () => {
+    const row = (request: string, p99: number) => ({
+      database: 'SQLite',
+      request,
+      requests: 100,
+      p50: 1,
+      p99,
+      longest: 90,
+    })
+    const management = (slowest: number): Partial<Results> => ({
+      management: {
+        clients: 100_000,
+        rows: [row('a first page', 3), row('a last page', slowest)],
+        failures: ['PostgreSQL: not installed'],
+      },
+    })
+    assert.deepEqual(verdict(results(management(20)), /among 100000 clients/), ['20', true])
+    assert.deepEqual(verdict(results(management(21)), /among 100000 clients/), ['21', false])
+    const text = formatReport(results(management(20)))
+    assert.match(text, /\| SQLite +\| a last page +\| +100 \| +1\.0 \| +20\.0 \| +90\.0 \|/)
+    assert.match(text, /FAILED: PostgreSQL: not installed/)
+    assert.deepEqual(verdict(results({}), /many clients/), ['–', undefined])
   })
 
   test('does not judge a cell that failed, and says why it failed', () => {

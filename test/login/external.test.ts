@@ -62,7 +62,7 @@ const bootstrapWith = (upstream: Upstream) => ({
     record(upstream, 'more', {
       scopes: ['openid', 'email'],
       linkText: 'More',
-      additionalAuthzParameters: { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 },
+      additionalAuthzParameters: { acr_values: 'high' },
     }),
     record(upstream, 'closed', { addShadowUserOnLogin: false, linkText: 'Closed' }),
     record(upstream, 'hidden', { showLinkText: false, linkText: 'Hidden' }),
@@ -71,7 +71,7 @@ const bootstrapWith = (upstream: Upstream) => ({
       discoveryUrl: `${upstream.url}/nowhere`,
       linkText: 'Lost',
     }),
-    record(upstream, 'script', { authUrl: 'javascript:alert(1)', linkText: 'Script' }),
+    record(upstream, 'script', { linkText: 'Script' }),
     record(upstream, 'tokens', { responseType: 'id_token', linkText: 'Tokens' }),
     { ...record(upstream, 'off', { linkText: 'Off' }), active: false },
     { originKey: 'old', type: 'oauth2.0', name: 'Old', config: { linkText: 'Old' } },
@@ -82,6 +82,19 @@ const bootstrapWith = (upstream: Upstream) => ({
       : zone,
   ),
 })
+
+/** Writes what no record may say past the rules that refuse it: the sign-in must not believe it either. */
+async function smuggle(server: TestServer): Promise<void> {
+  const additionalAuthzParameters = { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 }
+  for (const [origin, config] of [
+    ['script', { authUrl: 'javascript:alert(1)' }],
+    ['more', { additionalAuthzParameters }],
+  ] as const) {
+    const provider = await server.store.providers.findByOrigin('svc', origin)
+    assert.ok(provider)
+    await server.store.providers.update('svc', { ...provider, config: { ...provider.config, ...config } })
+  }
+}
 
 /** The parameters that the browser is sent away with. */
 const sentTo = (answer: TestAnswer): URLSearchParams => {
@@ -97,6 +110,7 @@ for (const mode of MODES) {
     before(async () => {
       upstream = await startUpstream(clock)
       server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream) } })
+      await smuggle(server)
     })
     beforeEach(() => {
       upstream.answer = () => upstream.usual()

@@ -1,7 +1,95 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, mock } from 'node:test'
+import { createHealth } from '../../src/ops/health.ts'
 import { MODES } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
+
+const UNKNOWN = { status: 200, text: 'UAA running. Database status unknown.\n' }
+const OK = { status: 200, text: 'ok' }
+const FAILED = { status: 503, text: 'Database Connection failed.\n' }
+const STOPPING = { status: 503, text: 'stopping\n' }
+
+/** A health whose database does what the test says. */
+function healthOf(ping: () => Promise<void>) {
+  const lines: string[] = []
+  const note = (line: string): void => void lines.push(line)
+  return { health: createHealth({ ping, log: { warn: note, info: note } }), lines }
+}
+
+/** Lets everything run that waits for nothing but promises. */
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 20; i += 1) await Promise.resolve()
+}
+
+describe('health', () => {
+  it('is unknown before the first look, and then what the database was seen to be', async () => {
+    let works = true
+    const { health, lines } = healthOf(() => (works ? Promise.resolve() : Promise.reject(new Error('gone'))))
+    assert.deepEqual(health.answer, UNKNOWN)
+    await health.probe()
+    assert.deepEqual(health.answer, OK)
+    works = false
+    assert.deepEqual(health.answer, OK)
+    await health.probe()
+    await health.probe()
+    assert.deepEqual(health.answer, FAILED)
+    works = true
+    await health.probe()
+    assert.deepEqual(health.answer, OK)
+    assert.deepEqual(lines, ['the database does not answer', 'the database answers again'])
+  })
+
+  it('looks in the background, as often as it is told, until it is ended', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    const ping = mock.fn(() => Promise.resolve())
+    const { health } = healthOf(ping)
+    const end = health.keepProbing(10_000)
+    assert.equal(ping.mock.callCount(), 0)
+    for (const count of [1, 2, 3]) {
+      t.mock.timers.tick(10_000)
+      await settle()
+      assert.equal(ping.mock.callCount(), count)
+    }
+    assert.deepEqual(health.answer, OK)
+    end()
+    t.mock.timers.tick(60_000)
+    assert.equal(ping.mock.callCount(), 3)
+  })
+
+  it('takes a database that hangs for one that failed, asks it no second question, and believes a late answer', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    let answer = (): void => {}
+    const ping = mock.fn(() => new Promise<void>(resolve => (answer = resolve)))
+    const { health } = healthOf(ping)
+    const probed = health.probe()
+    t.mock.timers.tick(4999)
+    assert.deepEqual(health.answer, UNKNOWN)
+    t.mock.timers.tick(1)
+    await probed
+    assert.deepEqual(health.answer, FAILED)
+    const again = health.probe()
+    t.mock.timers.tick(5000)
+    await again
+    assert.equal(ping.mock.callCount(), 1)
+    assert.deepEqual(health.answer, FAILED)
+    answer()
+    await settle()
+    assert.deepEqual(health.answer, OK)
+    void health.probe()
+    assert.equal(ping.mock.callCount(), 2)
+    answer()
+    await settle()
+  })
+
+  it('says that it stops, whatever the database does', async () => {
+    const { health, lines } = healthOf(() => Promise.reject(new Error('closed')))
+    health.stop()
+    assert.deepEqual(health.answer, STOPPING)
+    await health.probe()
+    assert.deepEqual(health.answer, STOPPING)
+    assert.deepEqual(lines, [])
+  })
+})
 
 describe('GET /healthz', () => {
   for (const mode of MODES) {
@@ -17,6 +105,23 @@ describe('GET /healthz', () => {
           assert.equal(answer.headers['x-content-type-options'], 'nosniff')
           assert.equal(answer.headers['set-cookie'], undefined)
         }
+      } finally {
+        await server.stop()
+      }
+    })
+
+    it(`answers 503 once the database is gone, and once the server stops, in ${mode}`, async () => {
+      const server = await startServer({ mode })
+      try {
+        await server.store.close()
+        assert.equal((await server.send('/healthz')).text, 'ok', 'not before it was seen')
+        await server.app.health.probe()
+        const failed = await server.send('/healthz')
+        assert.deepEqual({ status: failed.status, text: failed.text }, FAILED)
+        assert.equal(failed.headers['cache-control'], 'no-store')
+        server.app.health.stop()
+        const stopping = await server.send('/healthz')
+        assert.deepEqual({ status: stopping.status, text: stopping.text }, STOPPING)
       } finally {
         await server.stop()
       }

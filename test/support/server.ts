@@ -68,6 +68,8 @@ export interface TestServer {
   readonly clock: TestClock
   /** The audit trail so far. */
   readonly events: readonly AuditEvent[]
+  /** What else was logged so far. */
+  readonly lines: readonly string[]
   /** Faults that were logged; a test that provokes none asserts that there are none. */
   readonly faults: readonly unknown[]
   send(path: string, request?: TestRequest): Promise<TestAnswer>
@@ -158,19 +160,22 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const vault = createVault(Buffer.alloc(32, 7), random)
   const faults: unknown[] = []
   const events: AuditEvent[] = []
+  const lines: string[] = []
   const store = await openStore(database, { clock, onError: fault => faults.push(fault) })
   const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
   await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
   const log = {
-    info: () => {},
-    warn: () => {},
+    info: (line: string) => void lines.push(line),
+    warn: (line: string) => void lines.push(line),
     fault: (_: string, cause: unknown) => void faults.push(cause),
     refusal: () => {},
     audit: (event: AuditEvent) => void events.push(event),
     flush: () => {},
   }
   const clientSecrets = passwords
-  const app = await buildApp({ config, store, vault, passwords, clientSecrets, clock, random, log, version: 'test' })
+  const build = { version: 'test' }
+  const app = await buildApp({ config, store, vault, passwords, clientSecrets, clock, random, log, build })
+  await app.health.probe()
   await app.http.ready()
   const { baseUrl } = config
 
@@ -245,6 +250,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     store,
     clock,
     events,
+    lines,
     faults,
     send,
     token: (form, request) => send('/oauth/token', { form, ...request }),

@@ -292,7 +292,13 @@ describe('sessionCookieName', () => {
   for (const { base, mode, want } of cases) {
     it(`is ${want} at ${base} in ${mode}`, () => {
       const behaviour = behaviourOf(mode)
-      assert.equal(sessionCookieName(serviceNamed('svc'), createUrls(base, behaviour), behaviour), want)
+      assert.equal(
+        sessionCookieName(
+          { subdomain: '' },
+          { service: serviceNamed('svc'), urls: createUrls(base, behaviour), behaviour },
+        ),
+        want,
+      )
     })
   }
 })

@@ -127,9 +127,9 @@ function audiencesOf(
   endpoint: AuthenticatingEndpoint,
   { urls, behaviour }: Pick<ClientAuthDeps, 'urls' | 'behaviour'>,
 ): readonly string[] {
-  const base = urls.ofZone(zone)
-  const always = [urls.issuer(zone), `${base}/oauth/token`]
-  return behaviour.assertionForIssuer ? [...always, base + endpoint.path] : always
+  const bases = urls.addressesOf(zone)
+  const always = [...urls.issuersOf(zone), ...bases.map(base => `${base}/oauth/token`)]
+  return behaviour.assertionForIssuer ? [...always, ...bases.map(base => base + endpoint.path)] : always
 }
 
 /** An unknown client is told the same as one without keys. */

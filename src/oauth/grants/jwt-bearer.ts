@@ -34,7 +34,7 @@ export const jwtBearer: Grant = {
     if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
 
     // A client's own token has no origin: it speaks for nobody.
-    if (issuer !== urls.issuer(zone) || typeof origin !== 'string') {
+    if (!urls.issuersOf(zone).includes(issuer) || typeof origin !== 'string') {
       throw unusable(`Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`, deps)
     }
     const own = await ownPerson(request, { assertion, origin }, deps)
@@ -101,7 +101,8 @@ async function checkStrictly(
   const { store, urls } = deps
   const { claims } = token
   const audience = Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]
-  const accepted = [urls.issuer(zone), `${urls.ofZone(zone)}/oauth/token`, client.clientId]
+  const endpoints = urls.addressesOf(zone).map(base => `${base}/oauth/token`)
+  const accepted = [...urls.issuersOf(zone), ...endpoints, client.clientId]
   if (!accepted.some(each => audience.includes(each))) {
     throw untrusted(`Some parties were not in the token audience: ${client.clientId}`, deps)
   }

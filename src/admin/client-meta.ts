@@ -1,0 +1,81 @@
+// How clients are shown among a person's applications: a name, an icon and where the application begins.
+import type { FastifyInstance } from 'fastify'
+import { memberOf } from '../base/json.ts'
+import type { ClientDescription } from '../model/client-metadata.ts'
+import { isKeepable } from '../model/client-reading.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { JsonObject } from '../web/json.ts'
+import { jsonBody } from '../web/json.ts'
+import { clientAccess, sendJson } from './client-record.ts'
+import type { ClientWriter, ClientWriterDeps } from './client-writer.ts'
+
+/** A refusal that these endpoints tell twice, as the reference system does. */
+const refuse = (message: string, status = 400): OAuthError =>
+  new OAuthError({ error: 'client_metadata', status }, message, { extra: { message } })
+
+interface OfClient {
+  readonly Params: { readonly client_id: string }
+}
+
+/** `/oauth/clients/meta` and `/oauth/clients/{client_id}/meta`. */
+export function metadataEndpoints(
+  app: FastifyInstance,
+  writer: ClientWriter,
+  { store, service }: Pick<ClientWriterDeps, 'store' | 'service'>,
+): void {
+  const reading = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
+  const writing = { access: clientAccess(service, 'clients.write'), audience: 'api', body: 'json' } as const
+
+  app.get('/oauth/clients/meta', { config: reading }, async (request, reply) =>
+    sendJson(reply, await store.clients.listMetadata(request.zone.id)),
+  )
+
+  app.get<OfClient>('/oauth/clients/:client_id/meta', { config: reading }, async (request, reply) => {
+    const clientId = request.params.client_id
+    const found = await store.clients.findMetadata(request.zone.id, clientId)
+    if (!found) throw refuse(`No client metadata found for ${clientId}`, 404)
+    return sendJson(reply, found)
+  })
+
+  app.put<OfClient>('/oauth/clients/:client_id/meta', { config: writing }, async (request, reply) => {
+    const clientId = request.params.client_id
+    const body = jsonBody(request)
+    const named = textOf(body, 'clientId')?.trim() ? textOf(body, 'clientId') : clientId
+    if (named !== clientId) throw refuse(`Client ID in body {${named}} does not match URL path {${clientId}}`)
+    const description = readDescription(body)
+    const existing = await store.clients.findForChange(request.zone.id, clientId)
+    if (!existing) throw refuse(`No client with ID ${clientId}`, 404)
+    const change = { kind: 'describe', clientId, description, revision: existing.revision } as const
+    await writer.commit(request, [{ change, events: ['ClientUpdateSuccess'] }])
+    return sendJson(reply, await store.clients.findMetadata(request.zone.id, clientId))
+  })
+}
+
+function textOf(body: JsonObject, name: string): string | undefined {
+  const value = memberOf(body, name) ?? undefined
+  if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
+  throw refuse(`${name} must be a string`)
+}
+
+function readDescription(body: JsonObject): ClientDescription {
+  const clientName = textOf(body, 'clientName')
+  const showOnHomePage = memberOf(body, 'showOnHomePage') ?? false
+  if (typeof showOnHomePage !== 'boolean') throw refuse('showOnHomePage must be a boolean')
+  const appLaunchUrl = textOf(body, 'appLaunchUrl') || undefined
+  if (appLaunchUrl !== undefined && !isLink(appLaunchUrl)) throw refuse('appLaunchUrl must be a valid URL')
+  const appIcon = textOf(body, 'appIcon') ?? ''
+  if (!BASE64.test(appIcon)) throw refuse('appIcon must be base64')
+  return {
+    // It only sets a name, and never takes one away.
+    ...(clientName !== undefined && clientName.trim() !== '' && { clientName }),
+    showOnHomePage,
+    ...(appLaunchUrl !== undefined && { appLaunchUrl }),
+    appIcon,
+  }
+}
+
+/** RFC 4648 §4, with its padding: it becomes a part of a page as it is. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Where a page of ours may lead: nothing that runs in it. */
+const isLink = (text: string): boolean => /^https?:\/\/[^\s]+$/i.test(text) && URL.canParse(text)

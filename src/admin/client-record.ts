@@ -1,0 +1,35 @@
+// What the endpoints of clients share: their refusals, their answers, and who counts as an administrator of clients.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import { hasRight } from '../web/bearer.ts'
+import type { Access, Rights } from '../web/route.ts'
+
+export { clientToJson } from '../model/client-to-json.ts'
+
+/** A refusal of the client API, which has one code for everything that is wrong with a client. */
+export const invalidClient = (description: string, status = 400, cause?: unknown): OAuthError =>
+  new OAuthError({ error: 'invalid_client', status }, description, { cause })
+
+/** Answers JSON. */
+export const sendJson = (reply: FastifyReply, body: unknown, status = 200): FastifyReply =>
+  reply.status(status).type('application/json').send(JSON.stringify(body))
+
+/** Says that there is no such client, by the status alone. */
+export const sendNotFound = (reply: FastifyReply): FastifyReply => reply.status(404).send()
+
+const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
+
+/** Who may call an endpoint of clients: those with the scope, and administrators, also of another zone. */
+export const clientAccess = (service: Service, ...scopes: readonly string[]): Access => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), ...scopes, 'clients.admin'],
+  ofDefaultZone: OF_DEFAULT_ZONE,
+  acrossZones: true,
+})
+
+/** Whether the token's holder may do everything to every client of the zone. */
+export function isClientAdministrator(request: FastifyRequest, service: Service): boolean {
+  const rights: Rights = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: OF_DEFAULT_ZONE }
+  return hasRight(request, rights, service)
+}

@@ -1,0 +1,25 @@
+// How the provider API says no: with the record that it was sent, with a sentence, or with nothing.
+
+/** What stands in the body of a refusal: the submitted record without its secrets, bare text, or nothing. */
+export type RefusalBody = { readonly kind: 'record' } | { readonly kind: 'text'; readonly text: string } | undefined
+
+/** Thrown for a change that is not made; the detail is for the log. */
+export class ProviderRefusal extends Error {
+  readonly status: number
+  readonly body: RefusalBody
+
+  constructor(status: number, body: RefusalBody, detail: string) {
+    super(detail)
+    this.name = 'ProviderRefusal'
+    this.status = status
+    this.body = body
+  }
+}
+
+/** A refusal that repeats the record. */
+export const refuseRecord = (status: 409 | 422, detail: string): ProviderRefusal =>
+  new ProviderRefusal(status, { kind: 'record' }, detail)
+
+/** A refusal in a sentence. */
+export const refuseWith = (status: 400 | 404 | 409, text: string): ProviderRefusal =>
+  new ProviderRefusal(status, { kind: 'text', text }, text)

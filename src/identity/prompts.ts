@@ -1,0 +1,13 @@
+import { promptsOfProvider } from '../model/identity-provider.ts'
+import type { Prompt, Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** The form fields of the OpenID Connect provider with this origin, where it takes passwords and has fields of its own. */
+export async function promptsOfOrigin(
+  { providers }: { readonly providers: Pick<Store['providers'], 'findByOrigin'> },
+  zone: Zone,
+  origin: string | undefined,
+): Promise<readonly Prompt[] | undefined> {
+  const provider = origin === undefined ? undefined : await providers.findByOrigin(zone.id, origin)
+  return provider?.active && provider.type === 'oidc1.0' ? promptsOfProvider(provider) : undefined
+}

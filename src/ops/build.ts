@@ -1,0 +1,45 @@
+// What this build is, as far as it is known: the version from package.json, and commit and time from build.json beside it,
+// which whoever packages the server may write. Nothing is made up where there is none.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { memberOf, parseJson } from '../base/json.ts'
+
+/** Facts of a build; all but the version may be unknown. */
+export interface BuildFacts {
+  readonly version: string
+  readonly name?: string
+  readonly description?: string
+  readonly commitId?: string
+  /** When the commit was made, in the words of whoever packaged it. */
+  readonly timestamp?: string
+}
+
+/** Reads the facts from the folder of the package. */
+export function readBuildFacts(folder = join(import.meta.dirname, '../..')): BuildFacts {
+  const manifest = jsonOf(join(folder, 'package.json'))
+  const build = jsonOf(join(folder, 'build.json'))
+  const name = textOf(manifest, 'name')
+  const description = textOf(manifest, 'description')
+  const commitId = textOf(build, 'commit_id')
+  const timestamp = textOf(build, 'timestamp')
+  return {
+    version: textOf(manifest, 'version') ?? 'unknown',
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(commitId !== undefined && { commitId }),
+    ...(timestamp !== undefined && { timestamp }),
+  }
+}
+
+function jsonOf(path: string): unknown {
+  try {
+    return parseJson(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined // there need not be one
+  }
+}
+
+function textOf(json: unknown, name: string): string | undefined {
+  const value = memberOf(json, name)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

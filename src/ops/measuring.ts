@@ -1,0 +1,49 @@
+import { createMetrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
+import { createStatsd } from './statsd.ts'
+
+const EVERY_MILLISECONDS = 5000
+
+/** Numbers that are counted, and sent once that begins. */
+export interface Measuring {
+  readonly metrics: Metrics
+  /** Sends a report every five seconds, which keeps no process alive; answers what ends it. */
+  begin(): () => void
+}
+
+/** What the configuration wants to be measured; undefined where it wants nothing. */
+export function measure(
+  config: {
+    readonly baseUrl: string
+    /** The word that every name begins with. */
+    readonly service: string
+    readonly operations: {
+      readonly statsd?: { readonly host: string; readonly port: number; readonly perRequest: boolean }
+    }
+  },
+  onFailure: (cause: unknown) => void,
+): Measuring | undefined {
+  const { statsd: settings } = config.operations
+  if (!settings) return undefined
+  const { host, port, perRequest } = settings
+  const statsd = createStatsd({ host, port, prefix: config.service, onFailure })
+  const basePath = new URL(config.baseUrl).pathname.replace(/\/+$/, '')
+  const metrics = createMetrics({ basePath, onLatency: perRequest ? latency => statsd.add(latency) : undefined })
+
+  function send(): void {
+    for (const measurement of metrics.report()) statsd.add(measurement)
+    void statsd.flush()
+  }
+
+  return {
+    metrics,
+    begin() {
+      const timer = setInterval(send, EVERY_MILLISECONDS)
+      timer.unref()
+      return () => {
+        clearInterval(timer)
+        statsd.close()
+      }
+    },
+  }
+}

@@ -1,0 +1,190 @@
+// What this process does, in numbers: requests, database, sign-ins, memory. Owns what is counted and under which name, those
+// of the reference system; refuses to know where the numbers go. Exists only where they go somewhere.
+import { availableParallelism, freemem, loadavg, totalmem } from 'node:os'
+import { getHeapStatistics } from 'node:v8'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { stopwatch } from '../base/clock.ts'
+import type { Audit, AuditEventType } from '../model/event.ts'
+import { createGroupFinder } from './request-groups.ts'
+import type { RequestGroup } from './request-groups.ts'
+
+/** A number with its name: `count` since the last report, `gauge` as it is now, `timer` for one thing that happened. */
+export interface Measurement {
+  readonly name: string
+  readonly kind: 'count' | 'gauge' | 'timer'
+  /** Whole; milliseconds, bytes or hundredths where it is no number of things. */
+  readonly value: number
+}
+
+/** The numbers of one process. */
+export interface Metrics {
+  /** Counts every request of a server from now on; called before any other hook is added. */
+  watch(http: FastifyInstance): void
+  /** The same trail, counted. */
+  counted(audit: Audit): Audit
+  /** Counts a question to the database. */
+  readonly countQuery: (milliseconds: number) => void
+  /** Every number; those that count begin again. */
+  report(): readonly Measurement[]
+}
+
+const SLOW_QUERY_MILLISECONDS = 3000
+
+/** Gauges of the audit trail, by the event that moves them. */
+const AUDITED: Readonly<Partial<Record<AuditEventType, string>>> = {
+  UserAuthenticationSuccess: 'user_authentication_count',
+  UserAuthenticationFailure: 'user_authentication_failure_count',
+  UserNotFound: 'user_not_found_count',
+  PasswordChangeSuccess: 'user_password_changes',
+  PasswordChangeFailure: 'user_password_failures',
+  ClientAuthenticationSuccess: 'client_authentication_count',
+  ClientAuthenticationFailure: 'client_authentication_failure_count',
+  PrincipalAuthenticationFailure: 'principal_authentication_failure_count',
+}
+
+/** Begins to count. `onLatency` hears of every request. */
+export function createMetrics({
+  basePath,
+  onLatency,
+}: {
+  basePath: string
+  onLatency?: ((latency: Measurement) => void) | undefined
+}): Metrics {
+  const groupOf = createGroupFinder(basePath)
+  const completed = createTally()
+  const unhealthy = createTally()
+  const queries = createTally()
+  const slowQueries = createTally()
+  const groups = new Map<string, Tally>()
+  const statuses = [0, 0, 0, 0, 0]
+  const audited = new Map(Object.values(AUDITED).map(name => [name, 0]))
+  const uptime = stopwatch()
+  const load = createLoadMeter()
+  let inflight = 0
+  let idleBefore = 0
+  let idle: (() => number) | undefined = stopwatch()
+
+  function begin(): void {
+    inflight += 1
+    idleBefore += idle?.() ?? 0
+    idle = undefined
+  }
+
+  function end(group: RequestGroup, status: number, milliseconds: number): void {
+    inflight -= 1
+    if (inflight === 0) idle = stopwatch()
+    completed.add(milliseconds)
+    if (milliseconds > group.limitMilliseconds) unhealthy.add(milliseconds)
+    const tally = groups.get(group.name) ?? createTally()
+    groups.set(group.name, tally)
+    tally.add(milliseconds)
+    const place = Math.floor(status / 100) - 1
+    const count = statuses[place]
+    if (count !== undefined) statuses[place] = count + 1
+    onLatency?.({ name: `requests.${group.name}.latency`, kind: 'timer', value: Math.round(milliseconds) })
+  }
+
+  /** `close` comes to every answer, also to one that nobody waits for any more. */
+  function onRequest({ routeOptions }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
+    begin()
+    const elapsed = stopwatch()
+    raw.once('close', () => {
+      const status = raw.headersSent ? raw.statusCode : 0 // nobody was told a status
+      end(groupOf(routeOptions.url, routeOptions.config.audience), status, elapsed())
+    })
+    done()
+  }
+
+  return {
+    watch: http => void http.addHook('onRequest', onRequest),
+    counted: audit => event => {
+      const name = AUDITED[event.type]
+      if (name !== undefined) audited.set(name, (audited.get(name) ?? 0) + 1)
+      audit(event)
+    },
+    countQuery(milliseconds) {
+      queries.add(milliseconds)
+      if (milliseconds > SLOW_QUERY_MILLISECONDS) slowQueries.add(milliseconds)
+    },
+    report: () => [
+      ...completed.counts('requests.global.completed'),
+      ...unhealthy.counts('requests.global.unhealthy'),
+      ...statuses.splice(0, statuses.length, 0, 0, 0, 0, 0).map((value, place) => ({
+        name: `requests.global.status_${place + 1}xx.count`,
+        kind: 'count' as const,
+        value,
+      })),
+      ...[...groups].flatMap(([name, tally]) => tally.gauges(`requests.${name}.completed`)),
+      ...queries.counts('database.global.completed'),
+      ...slowQueries.counts('database.global.unhealthy'),
+      gauge('server.inflight.count', inflight),
+      gauge('server.up.time', uptime()),
+      gauge('server.idle.time', idleBefore + (idle?.() ?? 0)),
+      ...[...audited].map(([name, value]) => gauge(`audit_service.${name}`, value)),
+      ...vitals(load()),
+    ],
+  }
+}
+
+const gauge = (name: string, value: number): Measurement => ({ name, kind: 'gauge', value: Math.round(value) })
+
+/** How many, and how long they took on average since the last report. */
+interface Tally {
+  add(milliseconds: number): void
+  counts(name: string): readonly Measurement[]
+  /** With all there ever were instead of the new ones. */
+  gauges(name: string): readonly Measurement[]
+}
+
+function createTally(): Tally {
+  let total = 0
+  let fresh = 0
+  let milliseconds = 0
+
+  /** Nothing is told of the time when nothing happened. */
+  function take(name: string, count: Measurement): readonly Measurement[] {
+    const time = fresh === 0 ? [] : [gauge(`${name}.time`, milliseconds / fresh)]
+    fresh = 0
+    milliseconds = 0
+    return [count, ...time]
+  }
+
+  return {
+    add(duration) {
+      total += 1
+      fresh += 1
+      milliseconds += duration
+    },
+    counts: name => take(name, { name: `${name}.count`, kind: 'count', value: fresh }),
+    gauges: name => take(name, gauge(`${name}.count`, total)),
+  }
+}
+
+/** The share of one processor that this process used since the last question. */
+function createLoadMeter(): () => number {
+  let before = process.cpuUsage()
+  let elapsed = stopwatch()
+  return () => {
+    const { user, system } = process.cpuUsage(before)
+    const share = (user + system) / 1000 / Math.max(1, elapsed())
+    before = process.cpuUsage()
+    elapsed = stopwatch()
+    return share
+  }
+}
+
+/** Of the machine and of this process: where the reference system tells of its own runtime, what this one has instead. */
+function vitals(load: number): readonly Measurement[] {
+  const { heapTotal, heapUsed } = process.memoryUsage()
+  const [minute = 0] = loadavg()
+  return [
+    gauge('vitals.vm.cpu.count', availableParallelism()),
+    gauge('vitals.vm.cpu.load', minute * 100),
+    gauge('vitals.vm.memory.total', totalmem()),
+    gauge('vitals.vm.memory.free', freemem()),
+    gauge('vitals.jvm.cpu.load', load * 100),
+    gauge('vitals.jvm.heap.committed', heapTotal),
+    gauge('vitals.jvm.heap.used', heapUsed),
+    gauge('vitals.jvm.heap.max', getHeapStatistics().heap_size_limit),
+  ]
+}

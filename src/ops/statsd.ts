@@ -1,0 +1,77 @@
+// Sends measurements to a StatsD server: text over UDP, which nobody waits for and nobody answers.
+import { createSocket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
+import type { Measurement } from './metrics.ts'
+
+/** A way to a StatsD server. */
+export interface Statsd {
+  /** Puts a measurement into the next packet. */
+  add(measurement: Measurement): void
+  /** Sends what is waiting, to the address that the name has now. */
+  flush(): Promise<void>
+  /** Sends nothing any more. */
+  close(): void
+}
+
+/** What fits into one packet on every network (RFC 8085 §3.2, with room for headers). */
+const PACKET_LENGTH = 1400
+/** Waiting packets are thrown away rather than gathered without end. */
+const MOST_PACKETS = 1000
+
+const KINDS = { count: 'c', gauge: 'g', timer: 'ms' } as const
+
+/** Tells of the first failure after a success; a server that is not there costs nothing. */
+export function createStatsd({
+  host,
+  port,
+  prefix,
+  onFailure,
+}: {
+  host: string
+  port: number
+  /** What every name begins with, and a dot. */
+  prefix: string
+  onFailure: (cause: unknown) => void
+}): Statsd {
+  const sockets = { 4: createSocket('udp4').unref(), 6: createSocket('udp6').unref() }
+  let packets: string[] = []
+  let packet = ''
+  let failing = false
+  let closed = false
+
+  function note(cause: unknown): void {
+    if (cause && !failing && !closed) onFailure(cause)
+    failing = Boolean(cause)
+  }
+  for (const socket of Object.values(sockets)) socket.on('error', note)
+
+  function endPacket(): void {
+    if (packet !== '' && packets.length < MOST_PACKETS) packets.push(packet)
+    packet = ''
+  }
+
+  return {
+    add({ name, kind, value }) {
+      const line = `${prefix}.${name}:${value}|${KINDS[kind]}`
+      if (packet.length + line.length >= PACKET_LENGTH) endPacket()
+      packet += packet === '' ? line : `\n${line}`
+    },
+    async flush() {
+      endPacket()
+      const ready = packets
+      packets = []
+      if (closed || ready.length === 0) return
+      try {
+        const { address, family } = await lookup(host)
+        const socket = sockets[family === 6 ? 6 : 4]
+        if (!closed) for (const each of ready) socket.send(each, port, address, note)
+      } catch (cause) {
+        note(cause)
+      }
+    },
+    close() {
+      closed = true
+      for (const socket of Object.values(sockets)) socket.close()
+    },
+  }
+}

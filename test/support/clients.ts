@@ -1,0 +1,182 @@
+// What tests of the client management API share: callers with one right each, in two zones, and requests as they make them.
+import assert from 'node:assert/strict'
+import type { Client } from '../../src/model/client.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import { tokensOf } from './oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from './server.ts'
+import { startServer, usualBootstrap } from './server.ts'
+
+/** A client that acts for itself; its secret is its name and `-secret`. */
+const caller = (id: string, authorities: readonly string[], scope: readonly string[] = []) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+  scope,
+})
+
+/** One right each, by the name of the client that has it. */
+export const CALLERS = {
+  root: ['svc.admin'],
+  'clients-admin': ['clients.admin'],
+  'zone-admin': ['zones.svc.admin'],
+  reader: ['clients.read'],
+  writer: ['clients.write'],
+  changer: ['clients.secret'],
+  truster: ['clients.trust'],
+  stranger: ['jobs.run'],
+  'z1-admin': ['zones.z1.admin'],
+  'z1-clients': ['zones.z1.clients.admin'],
+  'z1-reader': ['zones.z1.clients.read'],
+  'z1-writer': ['zones.z1.clients.write'],
+  'z2-admin': ['zones.z2.admin'],
+} as const
+
+/** The name of a caller of the default zone. */
+export type Caller = keyof typeof CALLERS
+
+/** A Host header of the other zone. */
+export const HOST_OF_Z1 = 'z1.localhost:8080'
+/** The header that leads an administrator there. */
+export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    ...Object.entries(CALLERS).map(([id, authorities]) =>
+      caller(id, authorities, id === 'writer' ? ['shop.read'] : []),
+    ),
+    {
+      ...caller('web', [], ['clients.write', 'clients.secret']),
+      authorized_grant_types: ['password'],
+    },
+  ],
+  groups: [...usualBootstrap.groups, { displayName: 'clients.write' }, { displayName: 'clients.secret' }],
+  users: usualBootstrap.users.map(user => ({ ...user, groups: ['clients.write', 'clients.secret'] })),
+  identity_zones: [
+    {
+      id: 'z1',
+      subdomain: 'z1',
+      name: 'Zone 1',
+      bootstrap: {
+        clients: [
+          caller('z1-writer', ['jobs.run'], ['taken.scope']), // a namesake of the administrator from outside
+          caller('pretender', ['zones.svc.admin', 'zones.z1.admin']),
+          caller('native', ['clients.admin']),
+          caller('changer', ['jobs.run']),
+        ],
+      },
+    },
+    { id: 'z2', subdomain: 'z2', name: 'Zone 2', bootstrap: {} },
+  ],
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A server with those callers. */
+export interface ClientServer {
+  readonly server: TestServer
+  /** A token of a caller, in the zone of the host. */
+  tokenOf(id: string, host?: string): Promise<string>
+  /** A token of the usual user who came through the client `web`. */
+  userToken(): Promise<string>
+  /** A request with a JSON body, by an administrator unless told otherwise. */
+  send(method: string, path: string, body?: unknown, request?: TestRequest & { by?: Caller }): Promise<TestAnswer>
+  /** The record as the API reads it, without the moment of its last change. */
+  read(id: string, request?: TestRequest): Promise<Members | undefined>
+  stop(): Promise<void>
+}
+
+/** Starts one. */
+export async function startClientServer(
+  mode: CompatibilityMode,
+  options: { database?: string; config?: Members } = {},
+): Promise<ClientServer> {
+  const { database, config } = options
+  const server = await startServer({
+    mode,
+    config: { bootstrap, ...config },
+    ...(database !== undefined && { database }),
+  })
+  const tokens = new Map<string, Promise<string>>()
+
+  async function fetchToken(id: string, host: string | undefined): Promise<string> {
+    const request = { basic: [id, `${id}-secret`] as const, ...(host !== undefined && { host }) }
+    return tokensOf(await server.token({ grant_type: 'client_credentials' }, request)).access_token
+  }
+
+  function tokenOf(id: string, host?: string): Promise<string> {
+    const key = `${id} ${host ?? ''}`
+    const token = tokens.get(key) ?? fetchToken(id, host)
+    tokens.set(key, token)
+    return token
+  }
+
+  async function send(
+    method: string,
+    path: string,
+    body?: unknown,
+    { by = 'root', ...request }: TestRequest & { by?: Caller } = {},
+  ): Promise<TestAnswer> {
+    const bearer = request.bearer ?? (await tokenOf(by))
+    return server.send(path, {
+      method,
+      ...request,
+      bearer,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...request.headers },
+    })
+  }
+
+  return {
+    server,
+    tokenOf,
+    async userToken() {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      return tokensOf(await server.token(form, { basic: ['web', 'web-secret'] })).access_token
+    },
+    send,
+    async read(id, request) {
+      const answer = await send('GET', `/oauth/clients/${encodeURIComponent(id)}`, undefined, request)
+      if (answer.status === 404) return undefined
+      assert.equal(answer.status, 200, answer.text)
+      const { lastModified: _, ...record } = answer.json()
+      return record
+    },
+    async stop() {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    },
+  }
+}
+
+/** Checks a refusal of the client API. */
+export function assertInvalid(answer: TestAnswer, description: string | RegExp, status = 400): void {
+  const { error, error_description: told } = answer.json()
+  assert.equal(`${answer.status} ${String(error)}`, `${status} invalid_client`, answer.text)
+  if (typeof description === 'string') assert.equal(told, description)
+  else assert.match(String(told), description)
+}
+
+/** Checks the answer for a client that is not there: a status and nothing else. */
+export function assertNotFound(answer: TestAnswer): void {
+  assert.deepEqual([answer.status, answer.text], [404, ''])
+}
+
+/**
+ * Lets somebody else change what the next request reads, after it was read and before it is written: the moment that two
+ * requests at once only meet by chance.
+ */
+export function meanwhile({ store }: TestServer, change: (client: Client) => Promise<unknown>): void {
+  const { clients } = store
+  const findForChange = clients.findForChange.bind(clients)
+  Object.assign(clients, {
+    async findForChange(zoneId: string, clientId: string) {
+      Object.assign(clients, { findForChange })
+      const found = await findForChange(zoneId, clientId)
+      if (found) await change(found.client)
+      return found
+    },
+  })
+}

@@ -1,0 +1,83 @@
+// What tests of the zone API share: a server whose default zone has a client for each right, and requests to it.
+import { tokensOf } from './oauth.ts'
+import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
+import { startServer, usualBootstrap } from './server.ts'
+
+/** A client that acts for itself with these authorities; its secret is its id and `-secret`. */
+export const caller = (id: string, ...authorities: readonly string[]) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+
+/** The zone that is there from the start. */
+export const HOST_OF_Z1 = 'one.localhost:8080'
+
+/** Callers by the right that each one has. */
+export const CALLERS = {
+  root: 'svc.admin',
+  reader: 'zones.read',
+  writer: 'zones.write',
+  'admin-here': 'zones.svc.admin',
+  'reader-here': 'zones.svc.read',
+  'admin-of-z1': 'zones.z1.admin',
+  'reader-of-z1': 'zones.z1.read',
+  'admin-of-z2': 'zones.z2.admin',
+  other: 'clients.admin',
+} as const
+
+/** A server with the callers in the default zone and in `z1`, and two more zones. */
+export const startZoneServer = (options: ServerOptions = {}): Promise<TestServer> => {
+  const callers = Object.entries(CALLERS).map(([id, right]) => caller(id, right))
+  return startServer({
+    ...options,
+    config: {
+      bootstrap: {
+        ...usualBootstrap,
+        clients: [...usualBootstrap.clients, ...callers],
+        identity_zones: [
+          { id: 'z1', subdomain: 'one', name: 'Zone 1', bootstrap: { clients: callers } },
+          { id: 'z2', subdomain: 'two', name: 'Zone 2' },
+          { id: 'off', subdomain: 'off', name: 'Switched off', active: false },
+        ],
+      },
+      ...options.config,
+    },
+  })
+}
+
+/** A token of one of the callers, of the default zone unless another host is named. */
+export async function tokenOf(server: TestServer, id: string, host?: string): Promise<string> {
+  const request: TestRequest = { basic: [id, `${id}-secret`], ...(host !== undefined && { host }) }
+  return tokensOf(await server.token({ grant_type: 'client_credentials' }, request)).access_token
+}
+
+/** Sends a body as JSON, or as the text that it is. */
+export const sendJson = (
+  server: TestServer,
+  method: string,
+  path: string,
+  body: unknown,
+  request: TestRequest = {},
+): Promise<TestAnswer> =>
+  server.send(path, {
+    method,
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...request,
+    headers: { 'content-type': 'application/json', ...request.headers },
+  })
+
+/** A zone as the API answers it. */
+export interface ZoneAnswer {
+  readonly id: string
+  readonly subdomain: string
+  readonly name: string
+  readonly description?: string
+  readonly version: number
+  readonly active: boolean
+  readonly created: number
+  readonly last_modified: number
+  readonly config: Readonly<Record<string, Readonly<Record<string, unknown>>>> &
+    Readonly<{ issuer?: string; defaultIdentityProvider?: string | null }>
+}
