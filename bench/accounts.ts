@@ -49,7 +49,7 @@ export interface Accounts {
   /** Introspects other clients' tokens, and lists the clients. */
   readonly resourceServer: BenchClient
   /** Signs users in by authorization code; approved in advance. */
-  readonly application: BenchClient
+  readonly application: Readonly<Record<Algorithm, BenchClient>>
   /** Signs users in by the password grant. */
   readonly console: BenchClient
   /** Stay signed in by refresh tokens: one keeps its own, the other gets a new one each time. */
@@ -81,19 +81,20 @@ export function createAccounts(): Accounts {
     redirectUri: REDIRECT_URI,
     rotates,
   })
+  const application = (resource: Algorithm): BenchClient => ({
+    id: `application-${resource.toLowerCase()}`,
+    secret: newSecret(),
+    grants: ['authorization_code', 'refresh_token'],
+    resource,
+    redirectUri: REDIRECT_URI,
+  })
   return {
     scope: 'cloud.read',
     user: { name: 'marissa', password: newSecret() },
     service: { RS256: service('RS256'), ES256: service('ES256'), opaque: service('opaque') },
     signer: createKeyClient(),
     resourceServer: { id: 'resource-server', secret: newSecret(), grants: ['client_credentials'] },
-    application: {
-      id: 'application',
-      secret: newSecret(),
-      grants: ['authorization_code'],
-      resource: 'RS256',
-      redirectUri: REDIRECT_URI,
-    },
+    application: { RS256: application('RS256'), ES256: application('ES256') },
     console: { id: 'console', secret: newSecret(), grants: ['password'] },
     refreshing: { kept: refreshing('refreshing', false), rotated: refreshing('rotating', true) },
     portal: { id: 'portal', secret: newSecret(), grants: ['password', 'user_token'] },
@@ -122,7 +123,13 @@ export function peerJob(accounts: Accounts): PeerJob {
   return {
     scope: accounts.scope,
     userName: accounts.user.name,
-    clients: [...Object.values(service), signer, resourceServer, application, ...Object.values(refreshing)],
+    clients: [
+      ...Object.values(service),
+      signer,
+      resourceServer,
+      ...Object.values(application),
+      ...Object.values(refreshing),
+    ],
     keys: (['RS256', 'ES256'] as const).map(alg => ({
       ...accounts.keys[alg].export({ format: 'jwk' }),
       alg,
@@ -158,7 +165,11 @@ export function latchkeyConfig(
         clients: [
           ...Object.values(service).map(record),
           { ...record(resourceServer), authorities: ['svc.resource', 'clients.read'] },
-          { ...record(application), redirect_uri: [application.redirectUri], autoapprove: true },
+          ...Object.values(application).map(client => ({
+            ...record(client),
+            redirect_uri: [client.redirectUri],
+            autoapprove: true,
+          })),
           { ...record(console), autoapprove: true }, // which it is, for tokens that a user granted to it in advance
           record(signer),
           ...Object.values(refreshing).map(client => ({

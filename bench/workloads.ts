@@ -128,25 +128,13 @@ export const WORKLOADS: readonly Workload[] = [
     },
   },
   {
-    name: 'authorization_code flow',
-    signedBy: 'RS256',
-    peer: true,
+    ...codeFlow('RS256'),
     limit: {
       title: 'RSA-2048 signatures / 2',
       rate: ({ opensslRsa2048 }) => opensslRsa2048 && (CORES * opensslRsa2048) / 2,
     },
-    work: {
-      kind: 'flow',
-      job: (endpoints, { application, user, scope }) => ({
-        flow: 'authorization_code',
-        endpoints,
-        client: application,
-        user,
-        scope: `openid ${scope}`,
-        redirectUri: application.redirectUri ?? '',
-      }),
-    },
   },
+  codeFlow('ES256'),
   {
     name: 'refresh_token grant',
     signedBy: 'ES256',
@@ -212,6 +200,26 @@ export const WORKLOADS: readonly Workload[] = [
     },
   },
 ]
+
+/** Authorization request, code and exchange of somebody who is signed in: an access token and an ID token, both signed. */
+function codeFlow(algorithm: Algorithm): Workload {
+  return {
+    name: `authorization_code flow, ${algorithm}`,
+    signedBy: algorithm,
+    peer: true,
+    work: {
+      kind: 'flow',
+      job: (endpoints, { application, user, scope }) => ({
+        flow: 'authorization_code',
+        endpoints,
+        client: application[algorithm],
+        user,
+        scope: `openid ${scope}`,
+        redirectUri: application[algorithm].redirectUri ?? '',
+      }),
+    },
+  }
+}
 
 function jwtRequest(algorithm: Algorithm): RequestWork {
   return {

@@ -164,7 +164,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       void answerFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   })
-  http.decorateRequest('zone').decorateRequest('bearer').decorateRequest('visit').decorateRequest('person')
+  http
+    .decorateRequest('zone')
+    .decorateRequest('bearer')
+    .decorateRequest('visit')
+    .decorateRequest('person')
+    .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
   acceptBodies(http)
 

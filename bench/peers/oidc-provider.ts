@@ -40,7 +40,12 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
       ? { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [client.publicKey] } }
       : { token_endpoint_auth_method: 'client_secret_basic', client_secret: client.secret }),
     ...('redirectUri' in client
-      ? { response_types: ['code'], redirect_uris: [client.redirectUri] }
+      ? {
+          response_types: ['code'],
+          redirect_uris: [client.redirectUri],
+          // The ID token is signed as the access token is, as it is elsewhere.
+          ...(client.resource !== 'opaque' && { id_token_signed_response_alg: client.resource }),
+        }
       : { response_types: [], redirect_uris: [] }),
   })),
   jwks: { keys: job.keys },

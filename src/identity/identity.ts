@@ -190,10 +190,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
     { source, assertion }: { source: AssertionReader; assertion: string },
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
     const reading = await source.read(assertion)
-    return reading.outcome === 'refused' ? reading : enter(zone, provider, reading.person)
+    if (reading.outcome === 'refused') return reading
+    const entered = await enter(zone, provider, reading.person)
+    if (entered.outcome === 'signed-in') await store.users.recordLogon(zone.id, entered.user.id, clock.now())
+    return entered
   }
 
-  /** Lets somebody in whom the provider named. */
+  /** Lets somebody in whom the provider named; where a session begins with it, that records the logon. */
   async function enter(
     zone: Zone,
     provider: IdentityProvider,
@@ -202,7 +205,6 @@ export function createIdentity(deps: IdentityDeps): Identity {
     const entry = await accounts.enter(zone, provider, person)
     if (entry.outcome === 'refused') return entry
     const { amr, authenticatedAt } = person
-    await store.users.recordLogon(zone.id, entry.user.id, clock.now())
     return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
   }
 

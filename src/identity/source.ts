@@ -22,8 +22,11 @@ export type SignInResult =
 export interface PasswordAttempt {
   readonly userName: string
   readonly password: string
-  /** Whether whoever must choose a new password can be asked for one afterwards; they are refused otherwise. */
-  readonly canChangePassword?: boolean
+  /**
+   * Whether a browser session begins with it: the session records the logon, and whoever must choose a new password is
+   * asked for one in it; they are refused otherwise.
+   */
+  readonly opensSession?: boolean
 }
 
 /** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */

@@ -16,7 +16,8 @@ export function createGroupsOf(deps: {
   const contact = behaviour.contactScopesForAll ? ['email', 'phone'] : []
   return async (zone, user) => {
     const defaults = [...defaultGroups(zone, service.name), ...contact]
-    const groups = [...new Set([...(await store.groups.namesOfUser(zone.id, user.id)), ...defaults])]
+    const names = user.groupNames ?? (await store.groups.namesOfUser(zone.id, user.id))
+    const groups = [...new Set([...names, ...defaults])]
     const allowed = zone.config.userConfig?.allowedGroups
     return allowed ? { groups, allowed: [...allowed, ...defaults] } : { groups }
   }

@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity, RedirectResult } from '../identity/identity.ts'
 import { allowsProvider } from '../model/client.ts'
 import { linkTextOf } from '../model/identity-provider.ts'
-import { savedRequestOf } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
@@ -60,7 +59,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       const reauthenticate = saved?.reauthenticate ?? false
       const isLong = path !== undefined && path.length > LONGEST_PATH
       if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
-        await sessions.saveRequest(request, reply, { path: path ?? '/', reauthenticate })
+        await sessions.saveInSession(request, reply, { path: path ?? '/', reauthenticate })
       }
       const attempt = await attempts.begin(request, reply, origin, isLong ? undefined : path)
       const target = await identity.startRedirect(zone, origin, {
@@ -126,7 +125,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
       return fail(request, reply, LOST)
     }
-    const path = attempt.path ?? savedRequestOf(await sessions.of(request))?.path
+    const path = attempt.path ?? (await sessions.savedRequest(request))?.path
     const result = await identity.finishRedirect(zone, {
       origin,
       answer: { code: query.get('code'), error: query.get('error'), issuer: query.get('iss') },

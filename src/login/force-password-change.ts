@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../identity/new-password.ts'
 import type { NewPasswordDeps } from '../identity/new-password.ts'
 import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
-import { savedRequestOf } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import { forcePasswordChangePage } from '../pages/force-password-change.ts'
 import type { Csrf } from '../web/csrf.ts'
@@ -83,9 +82,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
         // The session is one from before somebody else's change: it leads to a new sign-in, or on.
         return goTo(request, reply, '/')
       case 'changed': {
-        const saved = savedRequestOf(session)
-        await sessions.signIn(request, reply, result.user, session.signIn.amr)
-        if (saved) await sessions.saveRequest(request, reply, saved)
+        await sessions.renew(request, reply, { user: result.user, session })
         return goTo(request, reply, COMPLETED_PATH)
       }
     }
@@ -93,6 +90,6 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
 
   app.get(COMPLETED_PATH, { config }, async (request, reply) => {
     if (await demanded(request)) return goTo(request, reply, PASSWORD_CHANGE_PATH)
-    return goTo(request, reply, savedRequestOf(await sessions.of(request))?.path ?? '/')
+    return goTo(request, reply, (await sessions.savedRequest(request))?.path ?? '/')
   })
 }

@@ -1,7 +1,6 @@
 // Where somebody who signs in is on the way to, and for which client: every page of the sign-in asks it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
-import { savedRequestOf } from '../model/session.ts'
 import type { SavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
@@ -13,9 +12,9 @@ import type { Sessions } from '../web/session.ts'
 
 /** What is known of the way. */
 export interface Journey {
-  /** Path and query below the zone's base URL, of the page's own field or of the session. */
+  /** Path and query below the zone's base URL, of the page's own field or of what was saved. */
   readonly path: string | undefined
-  /** What the session remembers. */
+  /** What was saved when the person was asked to sign in. */
   readonly saved: SavedRequest | undefined
   /** On whose behalf the person signs in, when the path is an authorization request. */
   readonly client: Client | undefined
@@ -25,7 +24,7 @@ export interface Journey {
 
 /** Finds out where people are on the way to. */
 export interface Journeys {
-  /** By the `form_redirect_uri` of a form or a query, and else by the session. */
+  /** By the `form_redirect_uri` of a form or a query, and else by what was saved. */
   of(request: FastifyRequest, form: Form): Promise<Journey>
   /** The client of an authorization request at this path. */
   clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined>
@@ -43,7 +42,7 @@ export function createJourneys({ store, sessions, urls }: { store: Store; sessio
   return {
     clientOf,
     async of(request, form) {
-      const saved = savedRequestOf(await sessions.of(request))
+      const saved = await sessions.savedRequest(request)
       const path = ownPath(urls.addressesOf(request.zone), form.get('form_redirect_uri')) ?? saved?.path
       const client = await clientOf(request.zone, path)
       return { path, saved, client, hint: authorizationQuery(path)?.get('login_hint') }

@@ -99,7 +99,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       client,
       origin,
       remoteAddress: request.ip,
-      canChangePassword: true,
+      opensSession: true,
     })
     if (result.outcome !== 'signed-in') {
       if (result.outcome === 'refused') deps.limits.wrongPasswords.count(caller)

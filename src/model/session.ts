@@ -51,13 +51,12 @@ export interface SavedRequest {
 
 const REAUTHENTICATE = '#reauthenticate' // no URL that reaches a server has a fragment, so this cannot be mistaken
 
-/** The text of a saved request in the session's record. */
+/** The text of a saved request as it is kept. */
 export const formatSavedRequest = ({ path, reauthenticate }: SavedRequest): string =>
   reauthenticate ? path + REAUTHENTICATE : path
 
-/** The saved request of a session, or undefined when it has none. */
-export function savedRequestOf(session: Session | undefined): SavedRequest | undefined {
-  const text = session?.savedRequest
+/** What `formatSavedRequest` wrote; undefined for no text. */
+export function parseSavedRequest(text: string | undefined): SavedRequest | undefined {
   if (text === undefined) return undefined
   const reauthenticate = text.endsWith(REAUTHENTICATE)
   return { path: reauthenticate ? text.slice(0, -REAUTHENTICATE.length) : text, reauthenticate }

@@ -24,6 +24,8 @@ export interface User {
   readonly version: number
   readonly createdAt: Date
   readonly updatedAt: Date
+  /** Names of the groups that the user is in, directly or through others, where they were read with the account. */
+  readonly groupNames?: readonly string[]
 }
 
 /** Given and family name with a blank between, or undefined when neither is known: never an empty text. */

@@ -77,6 +77,13 @@ export interface Responses {
   refuse(passage: Passage, refusal: RedirectRefusal): Promise<FastifyReply>
 }
 
+/** What was decided, and the session that learns with the code which client was answered. */
+interface Granted {
+  readonly person: Resolved
+  readonly scopes: GrantedScopes
+  readonly answering: string | undefined
+}
+
 const CODE_LENGTH = 32
 
 /** One instance serves every zone. */
@@ -86,30 +93,34 @@ export function createResponses(deps: ResponseDeps): Responses {
   async function issueCode(
     zone: Zone,
     authorization: AuthorizationRequest,
-    { person, scopes, grantId }: { person: Resolved; scopes: GrantedScopes; grantId: string },
+    { person, scopes, grantId, answering }: Granted & { readonly grantId: string },
   ): Promise<string> {
     const { client } = authorization
     const code = random.urlSafe(CODE_LENGTH)
     const now = clock.now()
-    await store.codes.insert(zone.id, {
-      zoneId: zone.id,
-      codeDigest: digest(code),
-      clientId: client.clientId,
-      userId: person.user.id,
-      scopes,
-      authenticatedAt: person.authenticatedAt,
-      amr: person.amr,
-      grantId,
-      expiresAt: addSeconds(now, behaviour.codeSeconds),
-      keptUntil: rememberCodeUntil(zone, client, now, behaviour),
-      ...(person.sessionId !== undefined && { sessionId: person.sessionId }),
-      ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),
-      ...(authorization.codeChallenge !== undefined && { codeChallenge: authorization.codeChallenge }),
-      ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
-      ...(authorization.nonce !== undefined && { nonce: authorization.nonce }),
-      ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
-      ...(authorization.azAttr && { azAttr: authorization.azAttr }),
-    })
+    await store.codes.insert(
+      zone.id,
+      {
+        zoneId: zone.id,
+        codeDigest: digest(code),
+        clientId: client.clientId,
+        userId: person.user.id,
+        scopes,
+        authenticatedAt: person.authenticatedAt,
+        amr: person.amr,
+        grantId,
+        expiresAt: addSeconds(now, behaviour.codeSeconds),
+        keptUntil: rememberCodeUntil(zone, client, now, behaviour),
+        ...(person.sessionId !== undefined && { sessionId: person.sessionId }),
+        ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),
+        ...(authorization.codeChallenge !== undefined && { codeChallenge: authorization.codeChallenge }),
+        ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
+        ...(authorization.nonce !== undefined && { nonce: authorization.nonce }),
+        ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
+        ...(authorization.azAttr && { azAttr: authorization.azAttr }),
+      },
+      answering,
+    )
     return code
   }
 
@@ -117,13 +128,13 @@ export function createResponses(deps: ResponseDeps): Responses {
   async function issue(
     zone: Zone,
     authorization: AuthorizationRequest,
-    { person, scopes }: { person: Resolved; scopes: GrantedScopes },
+    { person, scopes, answering }: Granted,
   ): Promise<ResponseParameters> {
     const { client, target, responseType, requestedScopes, nonce, tokenFormat, azAttr } = authorization
     // One id for all: the second use of the code revokes what came beside it as well (row T11).
     const grantId = random.hex(16)
     const code = responseType.has('code')
-      ? await issueCode(zone, authorization, { person, scopes, grantId })
+      ? await issueCode(zone, authorization, { person, scopes, grantId, answering })
       : undefined
     const tokens = tokensOf(responseType)
     if (tokens.length === 0) return { code, state: target.state }
@@ -198,9 +209,11 @@ export function createResponses(deps: ResponseDeps): Responses {
         const refusal = new OAuthError('invalid_client', 'Unauthorized grant type')
         throw new RedirectRefusal(target, refusal, 'fragment')
       }
-      // First, so that no client has an answer that the session does not know of.
-      if (!bearer && !isDirect) await sessions.recordClient(request, client.clientId)
-      const issued = await issue(request.zone, authorization, to)
+      // No client has an answer that the session does not know of.
+      const answering = bearer || isDirect ? undefined : await sessions.lacksClient(request, client.clientId)
+      const isTold = answering === undefined || responseType.has('code')
+      if (!isTold) await store.sessions.addClient(request.zone.id, answering, client.clientId)
+      const issued = await issue(request.zone, authorization, { ...to, answering })
       if (silent && !bearer) sessions.setCurrentUser(reply, to.person.user.id)
       const shared = common(passage, target, silent && target.mode === 'fragment')
       return send(passage, target, { mode: target.mode, parameters: { ...issued, ...shared } })

@@ -1,8 +1,11 @@
 import type { Session, SignIn } from '../model/session.ts'
-import { type Database, type Statement, statement, type Value } from './database.ts'
+import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
+import { CLEAR_FAILURES } from './events.ts'
+import { PERSON_COLUMNS, type PersonRow, toPerson } from './person.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
+import { RECORD_LOGON } from './users.ts'
 
 interface Key {
   zone_id: string
@@ -11,6 +14,11 @@ interface Key {
 
 const FIND = statement<Key, SessionRow>(
   `select ${list(SESSION_COLUMNS)} from sessions where zone_id = :zone_id and id_digest = :id_digest`,
+)
+const FIND_WITH_USER = statement<Key, SessionRow & PersonRow>(
+  `select ${list(SESSION_COLUMNS.map(column => `sessions.${column} as ${column}`))}, ${PERSON_COLUMNS}
+   from sessions left join users on users.zone_id = sessions.zone_id and users.id = sessions.user_id
+   where sessions.zone_id = :zone_id and sessions.id_digest = :id_digest`,
 )
 const INSERT = statement<SessionRow>(insertInto('sessions', SESSION_COLUMNS))
 const DELETE = statement<Key>(`delete from sessions where zone_id = :zone_id and id_digest = :id_digest`)
@@ -59,6 +67,10 @@ export function createSessions(db: Database): SessionStore {
       const [row] = await db.read(FIND, { zone_id: zoneId, id_digest: idDigest })
       return row && toSession(row)
     },
+    async findWithUser(zoneId, idDigest) {
+      const [row] = await db.read(FIND_WITH_USER, { zone_id: zoneId, id_digest: idDigest })
+      return row && { session: toSession(row), user: toPerson(row) }
+    },
     async insert(zoneId, session) {
       await db.write(INSERT, toRow(zoneId, session))
     },
@@ -86,10 +98,13 @@ export function createSessions(db: Database): SessionStore {
         if (changes > 0 || (await db.read(OTHERS_LEFT, others)).length === 0) return changes
       }
     },
-    async replace(zoneId, oldDigest, session) {
+    replace: (zoneId, oldDigest, session) => db.transaction(within => replace(within, zoneId, { oldDigest, session })),
+    async replaceAtLogon(zoneId, oldDigest, session) {
       await db.transaction(async within => {
-        if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
-        await within.run(INSERT, toRow(zoneId, session))
+        await replace(within, zoneId, { oldDigest, session })
+        const { userId, authenticatedAt } = session.signIn
+        await within.run(RECORD_LOGON, { zone_id: zoneId, id: userId, at: authenticatedAt.getTime() })
+        await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
       })
     },
     async delete(zoneId, idDigest) {
@@ -97,6 +112,19 @@ export function createSessions(db: Database): SessionStore {
     },
   }
 }
+
+async function replace(
+  within: Transaction,
+  zoneId: string,
+  { oldDigest, session }: { oldDigest: string | undefined; session: Session },
+): Promise<void> {
+  if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
+  await within.run(INSERT, toRow(zoneId, session))
+}
+
+/** Adds a client to a signed-in session of a transaction; one that is gone or anonymous stays as it is. */
+export const addClientTo = (within: Transaction, zoneId: string, of: { idDigest: string; clientId: string }) =>
+  within.run(ADD_CLIENT, { zone_id: zoneId, id_digest: of.idDigest, added: lineOf(of.clientId) })
 
 /** JSON has no line break inside, whatever the id is made of. */
 const lineOf = (clientId: string): string => `${toJson(clientId)}\n`

@@ -200,6 +200,14 @@ export type ClientChange =
 export interface UserStore {
   find(zoneId: string, id: string): Promise<User | undefined>
   findByName(zoneId: string, origin: string, userName: string): Promise<User | undefined>
+  /** With the names of the groups (`groupNames`), in one read. */
+  findWithGroups(zoneId: string, id: string): Promise<User | undefined>
+  /** By name, with the names of the groups and the moments of failed sign-ins after one, oldest first, in one read. */
+  findForSignIn(
+    zoneId: string,
+    origin: string,
+    of: { readonly userName: string; readonly failuresSince: Date },
+  ): Promise<{ readonly user: User; readonly failures: readonly Date[] } | undefined>
   /** Those of the origin with this address, without case, in no order; three at most, since two are too many already. */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   insert(zoneId: string, user: User): Promise<void>
@@ -316,7 +324,8 @@ export interface ApprovalStore {
 
 /** Authorization codes. */
 export interface CodeStore {
-  insert(zoneId: string, code: AuthorizationCode): Promise<void>
+  /** Adds the code's client to the session with the digest `answering`, where one is given, in the same transaction. */
+  insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
   /** Marks the code as used and answers it; of two redemptions at the same instant exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
 }
@@ -379,6 +388,11 @@ export interface AssertionStore {
 /** Browser sessions. */
 export interface SessionStore {
   find(zoneId: string, idDigest: string): Promise<Session | undefined>
+  /** With the account that is signed in, if it is still there, and the names of its groups, in one read. */
+  findWithUser(
+    zoneId: string,
+    idDigest: string,
+  ): Promise<{ readonly session: Session; readonly user: User | undefined } | undefined>
   insert(zoneId: string, session: Session): Promise<void>
   /** Changes only the members given; `undefined` clears one. Nothing happens when the session is gone. */
   update(
@@ -394,6 +408,8 @@ export interface SessionStore {
   deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
   /** Replaces the session `oldDigest` (when given) by a signed-in one, in one transaction. */
   replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
+  /** As `replace`, and records the logon (`users.recordLogon`) at the session's `authenticatedAt`. */
+  replaceAtLogon(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
   delete(zoneId: string, idDigest: string): Promise<void>
 }
 

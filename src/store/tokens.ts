@@ -4,6 +4,7 @@ import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token
 import { type Database, isStorable, type Statement, statement } from './database.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
+import { addClientTo } from './sessions.ts'
 import type { CodeStore, TokenStore } from './store.ts'
 
 interface CodeKey {
@@ -23,8 +24,15 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
 /** The authorization codes of the database. */
 export function createCodes(db: Database): CodeStore {
   return {
-    async insert(zoneId, code) {
-      await db.write(INSERT_CODE, toCodeRow(zoneId, code))
+    async insert(zoneId, code, answering) {
+      if (answering === undefined) {
+        await db.write(INSERT_CODE, toCodeRow(zoneId, code))
+        return
+      }
+      await db.transaction(async within => {
+        await within.run(INSERT_CODE, toCodeRow(zoneId, code))
+        await addClientTo(within, zoneId, { idDigest: answering, clientId: code.clientId })
+      })
     },
     async redeem(zoneId, codeDigest, now) {
       if (!isStorable(zoneId) || !isStorable(codeDigest)) return { outcome: 'unknown' }

@@ -1,7 +1,8 @@
 import type { User } from '../model/user.ts'
 import { type Database, statement } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
-import { dateOrNull, flag, lowerCase, timeOrNull, withoutNulls } from './rows.ts'
+import { PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
+import { flag, lowerCase, timeOrNull } from './rows.ts'
 import { insertInto, list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
 
@@ -16,6 +17,19 @@ const FIND_BY_NAME = statement<{ zone_id: string; origin: string; user_name_lowe
 const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower limit 3`,
+)
+const FIND_WITH_GROUPS = statement<{ zone_id: string; id: string }, PersonRow>(
+  `select ${PERSON_COLUMNS} from users where users.zone_id = :zone_id and users.id = :id`,
+)
+// Moments of failures as text: there is one row for the account, whether it has any or not.
+const FIND_FOR_SIGN_IN = statement<
+  { zone_id: string; origin: string; user_name_lower: string; since: number },
+  PersonRow & { failures: string | null }
+>(
+  `select ${PERSON_COLUMNS}, (select string_agg(cast(failed_at as text), ' ') from sign_in_failures
+     where sign_in_failures.zone_id = users.zone_id and user_id = users.id and failed_at > :since) as failures
+   from users
+   where users.zone_id = :zone_id and users.origin = :origin and users.user_name_lower = :user_name_lower`,
 )
 const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
 const UPDATE = statement<UserRow>(updateByKey('users', USER_COLUMNS, ['zone_id', 'id']))
@@ -53,7 +67,8 @@ const UPDATE_PROFILE = statement<UserRow>(updateByKey('users', ['zone_id', 'id',
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
-const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number }>(
+/** Moves the last logon to previous and sets the new one. */
+export const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number }>(
   `update users set previous_logon_at = last_logon_at, last_logon_at = :at where zone_id = :zone_id and id = :id`,
 )
 
@@ -71,6 +86,21 @@ export function createUsers(db: Database): UserStore {
     async findByEmail(zoneId, origin, email) {
       const rows = await db.read(FIND_BY_EMAIL, { zone_id: zoneId, origin, email_lower: lowerCase(email) })
       return rows.map(toUser)
+    },
+    async findWithGroups(zoneId, id) {
+      const [row] = await db.read(FIND_WITH_GROUPS, { zone_id: zoneId, id })
+      return row && toPerson(row)
+    },
+    async findForSignIn(zoneId, origin, { userName, failuresSince }) {
+      const [row] = await db.read(FIND_FOR_SIGN_IN, {
+        zone_id: zoneId,
+        origin,
+        user_name_lower: lowerCase(userName),
+        since: failuresSince.getTime(),
+      })
+      const user = row && toPerson(row)
+      const failures = row?.failures?.split(' ').map(Number) ?? []
+      return user && { user, failures: failures.toSorted((a, b) => a - b).map(time => new Date(time)) }
     },
     async insert(zoneId, user) {
       await db.write(INSERT, toRow(zoneId, user))
@@ -135,28 +165,3 @@ const toRow = (zoneId: string, user: User): UserRow => ({
   created_at: user.createdAt.getTime(),
   updated_at: user.updatedAt.getTime(),
 })
-
-const toUser = (row: UserRow): User =>
-  withoutNulls<User>({
-    zoneId: row.zone_id,
-    id: row.id,
-    userName: row.user_name,
-    origin: row.origin,
-    passwordHash: row.password_hash,
-    passwordRevision: row.password_revision,
-    email: row.email,
-    givenName: row.given_name,
-    familyName: row.family_name,
-    phoneNumber: row.phone_number,
-    externalId: row.external_id,
-    active: row.active === 1,
-    verified: row.verified === 1,
-    salt: row.salt,
-    passwordChangedAt: new Date(row.password_changed_at),
-    passwordChangeRequired: row.password_change_required === 1,
-    lastLogonAt: dateOrNull(row.last_logon_at),
-    previousLogonAt: dateOrNull(row.previous_logon_at),
-    version: row.version,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  })

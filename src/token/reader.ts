@@ -129,7 +129,7 @@ export function createTokenReader(deps: {
       return undefined
     }
     if (typeof userId !== 'string') throw refuse('The token is malformed.')
-    const user = await store.users.find(zone.id, userId)
+    const user = await store.users.findWithGroups(zone.id, userId)
     if (!user?.active) throw refuse(`Token bears a non-existent user ID: ${userId}`)
     if (!isCurrentSignature(String(claims['rev_sig']), client, user)) throw refuse('revocable signature mismatch')
     return user

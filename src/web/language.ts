@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LANGUAGES, negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
-import { savedRequestOf } from '../model/session.ts'
+import { parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Form } from './form.ts'
@@ -30,12 +30,12 @@ export function languageOf(
   return negotiateLanguage({ uiLocales, acceptLanguage: request.headers['accept-language'] })
 }
 
-/** Those of the authorization request that a form leads back to, or that waits in the session. */
+/** Those of the authorization request that a form leads back to, or that waits for the sign-in. */
 function waitingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
   const zone = request.zone as Zone | undefined // absent where the host belongs to none
   const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
   // Only what was looked up already: a word or two are no reason to ask the database.
-  const saved = isOnTheWay(request, urls) ? savedRequestOf(request.visit)?.path : undefined
+  const saved = isOnTheWay(request, urls) ? parseSavedRequest(request.waiting)?.path : undefined
   return [...targets, saved].map(localesIn).find(locales => locales !== undefined)
 }
 

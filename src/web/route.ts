@@ -63,6 +63,8 @@ declare module 'fastify' {
     bearer: VerifiedToken | undefined
     /** The browser's session, once it was looked up. */
     visit: Session | undefined
+    /** The request that waits for a sign-in, in the text of `formatSavedRequest`, once `visit` was looked up. */
+    waiting: string | undefined
     /** The account of a signed-in session, looked up with it. */
     person: User | undefined
     /** Whether `visit` was looked up. */

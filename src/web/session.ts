@@ -13,6 +13,7 @@ import {
   SESSION_IDLE_SECONDS,
   formatSavedRequest,
   isLive,
+  parseSavedRequest,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
 import type { AddressedZone, Urls } from '../model/urls.ts'
@@ -23,6 +24,7 @@ import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
+import { createWaitingRequests } from './waiting-request.ts'
 
 /** Sessions as the areas use them. */
 export interface Sessions {
@@ -32,14 +34,26 @@ export interface Sessions {
   visitor(request: FastifyRequest): Promise<Visitor | undefined>
   /** Whether the browser sent a session cookie at all; it does not with a form that another site posted (`SameSite`). */
   wasSent(request: FastifyRequest): boolean
-  /** Remembers the URL to go on with after sign-in, in the session at hand or in a new anonymous one. */
+  /** Where the person was on the way to when asked to sign in. */
+  savedRequest(request: FastifyRequest): Promise<SavedRequest | undefined>
+  /**
+   * Remembers the URL to go on with after sign-in: in the session at hand, and else in a cookie, so that whoever never
+   * signs in is written nowhere; what is too long for that begins an anonymous session.
+   */
   saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+  /** As `saveRequest`, but always in a session, to which an attempt at another provider can be bound. */
+  saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
   /** Remembers, or with undefined forgets, the authorization request that waits for approval. */
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
   /** Signs the person in under a new id, so that an id planted before is worth nothing after. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, amr: readonly string[]): Promise<void>
-  /** Remembers that the client was answered for the person; whoever ends the session then knows whom to tell. */
-  recordClient(request: FastifyRequest, clientId: string): Promise<void>
+  /** As `signIn`, for somebody who is signed in already: no logon is recorded, and what is saved stays. */
+  renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
+  /**
+   * The digest of the session if it has yet to be told that the client was answered for the person, undefined when it was,
+   * or is told no more. Whoever ends the session then knows whom to tell.
+   */
+  lacksClient(request: FastifyRequest, clientId: string): Promise<string | undefined>
   /** The live sessions of the person who is signed in, in this zone, those seen last first. */
   ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]>
   /** Ends another session of the same person; false when none of theirs has the handle, or it is the one at hand. */
@@ -70,13 +84,18 @@ export interface OwnSession {
 const ID_LENGTH = 43
 const TOUCH_SECONDS = 60
 
-/** The name of the zone's session cookie (row P2); `__Host-` is for cookies of `/` (RFC 6265bis §4.1.3.2). */
+/** The name of the zone's session cookie (row P2). */
 export function sessionCookieName(
   zone: AddressedZone,
   { service, urls, behaviour }: { service: Service; urls: Urls; behaviour: Behaviour },
 ): string {
   if (!behaviour.ownSessionCookie) return cookieNameIn(zone, 'JSESSIONID')
-  const name = cookieNameIn(zone, `${service.name}-session`)
+  return guardedName(zone, `${service.name}-session`, urls)
+}
+
+/** Over https nobody else may set the cookie; `__Host-` is for cookies of `/` (RFC 6265bis §4.1.3.2). */
+function guardedName(zone: AddressedZone, plain: string, urls: Urls): string {
+  const name = cookieNameIn(zone, plain)
   if (!urls.isHttps) return name
   return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
 }
@@ -114,15 +133,21 @@ export function createSessions(deps: {
       sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
+  const waiting = createWaitingRequests({
+    clock,
+    urls,
+    nameIn: zone => guardedName(zone, `${deps.service.name}-request`, urls),
+    attributesIn,
+  })
 
   async function load(request: FastifyRequest): Promise<Session | undefined> {
     const id = cookieOf(request, cookieName(request))
     if (id === undefined || id.length !== ID_LENGTH) return undefined
-    const session = await store.sessions.find(request.zone.id, digest(id))
+    const found = await store.sessions.findWithUser(request.zone.id, digest(id))
     const now = clock.now()
-    if (!session || !isLive(session, now)) return undefined
+    if (!found || !isLive(found.session, now)) return undefined
+    const { session, user } = found
     if (session.signIn) {
-      const user = await store.users.find(request.zone.id, session.signIn.userId)
       if (!user || !mayContinue(user, session.signIn)) {
         await store.sessions.delete(request.zone.id, session.idDigest)
         return undefined
@@ -137,8 +162,7 @@ export function createSessions(deps: {
 
   async function of(request: FastifyRequest): Promise<Session | undefined> {
     if (!request.visitLoaded) {
-      request.visit = await load(request)
-      request.visitLoaded = true
+      remember(request, await load(request))
     }
     return request.visit
   }
@@ -156,6 +180,62 @@ export function createSessions(deps: {
   function remember(request: FastifyRequest, session: Session | undefined): void {
     request.visit = session
     request.visitLoaded = true
+    request.waiting = session === undefined ? waiting.read(request) : session.savedRequest
+  }
+
+  async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
+    const savedRequest = formatSavedRequest(saved)
+    const session = await of(request)
+    if (session) {
+      await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
+      return remember(request, { ...session, savedRequest })
+    }
+    const anonymous = newSession(request.zone.id, SESSION_IDLE_SECONDS)
+    await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
+    setId(reply, anonymous.id)
+    waiting.forget(request, reply)
+    return remember(request, { ...anonymous.session, savedRequest })
+  }
+
+  async function begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, amr, renewed }: { user: User; amr: readonly string[]; renewed?: Session },
+  ): Promise<void> {
+    const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
+    const old = await of(request)
+    // Who signs in once more goes on with what clients know as one session; anybody else begins another one.
+    const before = old?.signIn?.userId === user.id ? old : undefined
+    const userAgent = keptUserAgent(request.headers['user-agent'])
+    const signIn = {
+      userId: user.id,
+      origin: user.origin,
+      authenticatedAt: session.createdAt,
+      amr,
+      sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
+      ...(userAgent !== undefined && { userAgent }),
+    }
+    const savedRequest = renewed?.savedRequest
+    const begun = {
+      ...session,
+      signIn,
+      ...(before?.clients && { clients: before.clients }),
+      ...(savedRequest !== undefined && { savedRequest }),
+    }
+    const { sessions } = store
+    if (renewed) await sessions.replace(request.zone.id, old?.idDigest, begun)
+    else await sessions.replaceAtLogon(request.zone.id, old?.idDigest, begun)
+    setId(reply, id)
+    csrf.renew(reply)
+    setCurrentUser(reply, user.id)
+    remember(request, begun)
+    request.person = user
+  }
+
+  function setCurrentUser(reply: FastifyReply, userId: string | undefined): void {
+    const { zone } = reply.request
+    const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), SESSION_IDLE_SECONDS]
+    setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
   }
 
   async function visitor(request: FastifyRequest): Promise<Visitor | undefined> {
@@ -182,51 +262,33 @@ export function createSessions(deps: {
     visitor,
     ownSessions,
     wasSent: request => cookieOf(request, cookieName(request)) !== undefined,
-    async saveRequest(request, reply, saved) {
-      const savedRequest = formatSavedRequest(saved)
-      const session = await of(request)
-      if (session) {
-        await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
-        return remember(request, { ...session, savedRequest })
-      }
-      const anonymous = newSession(request.zone.id, SESSION_IDLE_SECONDS)
-      await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
-      setId(reply, anonymous.id)
-      return remember(request, { ...anonymous.session, savedRequest })
+    async savedRequest(request) {
+      await of(request)
+      return parseSavedRequest(request.waiting)
     },
+    async saveRequest(request, reply, saved) {
+      const text = formatSavedRequest(saved)
+      if ((await of(request)) || !waiting.write(reply, text)) return saveInSession(request, reply, saved)
+      request.waiting = text
+    },
+    saveInSession,
     async setPendingApproval(request, query) {
       const session = await of(request)
       if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: query })
     },
     async signIn(request, reply, user, amr) {
-      const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
-      const old = await of(request)
-      // Who signs in once more goes on with what clients know as one session; anybody else begins another one.
-      const before = old?.signIn?.userId === user.id ? old : undefined
-      const userAgent = keptUserAgent(request.headers['user-agent'])
-      const signIn = {
-        userId: user.id,
-        origin: user.origin,
-        authenticatedAt: session.createdAt,
-        amr,
-        sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
-        ...(userAgent !== undefined && { userAgent }),
-      }
-      const begun = { ...session, signIn, ...(before?.clients && { clients: before.clients }) }
-      await store.sessions.replace(request.zone.id, old?.idDigest, begun)
-      setId(reply, id)
-      csrf.renew(reply)
-      this.setCurrentUser(reply, user.id)
+      await begin(request, reply, { user, amr })
+      waiting.forget(request, reply)
       deps.onSignIn(request, reply, user)
-      remember(request, begun)
-      request.person = user
     },
-    async recordClient(request, clientId) {
+    async renew(request, reply, { user, session }) {
+      await begin(request, reply, { user, amr: session.signIn.amr, renewed: session })
+    },
+    async lacksClient(request, clientId) {
       const session = await of(request)
       const clients = session?.clients ?? []
-      if (!session?.signIn || clients.includes(clientId) || clients.length >= MOST_CLIENTS) return
-      await store.sessions.addClient(request.zone.id, session.idDigest, clientId)
-      remember(request, { ...session, clients: [...clients, clientId] })
+      if (!session?.signIn || clients.includes(clientId) || clients.length >= MOST_CLIENTS) return undefined
+      return session.idDigest
     },
     async endOther(request, handle) {
       const other = (await ownSessions(request)).find(each => each.handle === handle)
@@ -245,15 +307,12 @@ export function createSessions(deps: {
       if (session) await store.sessions.delete(request.zone.id, session.idDigest)
       setCookie(reply, cookieName(request), '', { ...attributesIn(request.zone), maxAge: 0 })
       csrf.clear(reply)
-      this.setCurrentUser(reply, undefined)
+      waiting.forget(request, reply)
+      setCurrentUser(reply, undefined)
       remember(request, undefined)
       request.person = undefined
     },
-    setCurrentUser(reply, userId) {
-      const { zone } = reply.request
-      const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), SESSION_IDLE_SECONDS]
-      setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
-    },
+    setCurrentUser,
   }
 }
 

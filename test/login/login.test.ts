@@ -196,7 +196,7 @@ for (const mode of MODES) {
     describe('POST /login.do', () => {
       it('signs in, with a new session, anti-forgery value and Current-User', async () => {
         const browser = server.browser()
-        await browser.send('/home')
+        await browser.send(`/home?${'x'.repeat(3000)}`) // more than a cookie holds waits in a session
         const anonymous = browser.cookies.get(session)
         const csrf = browser.csrf
         const answer = await post(browser)

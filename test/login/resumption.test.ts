@@ -62,12 +62,11 @@ for (const mode of MODES) {
       it('tells of a client that is gone by then, and leads nowhere', async () => {
         const browser = server.browser()
         await asked(browser)
-        // The record of a request for a client that there is none of, as it is after the client was deleted.
-        const row = digest(browser.cookies.get(cookie) ?? '')
-        const saved = (await server.store.sessions.find('svc', row))?.savedRequest ?? ''
-        await server.store.sessions.update('svc', row, {
-          savedRequest: saved.replace('client_id=auto', 'client_id=gone'),
-        })
+        // A request for a client that there is none of, as it is after the client was deleted.
+        const waiting = Buffer.from(browser.cookies.get('svc-request') ?? '', 'base64url').toString()
+        assert.ok(waiting.includes('client_id=auto'))
+        const changed = waiting.replace('client_id=auto', 'client_id=gone')
+        browser.cookies.set('svc-request', Buffer.from(changed).toString('base64url'))
         const page = await browser.send('/login')
         assert.equal(page.status, 200)
         const signed = await browser.send('/login.do', { form: { ...KOALA, ...hiddenFields(page.text) } })

@@ -193,11 +193,7 @@ describe('a zone by its host name', () => {
   }
 
   it('is never chosen by a forwarded host', async () => {
-    const headers = {
-      'x-forwarded-host': 'z1.localhost',
-      'x-identity-zone-id': 'z1',
-      'x-identity-zone-subdomain': 'z1',
-    }
+    const headers = { 'x-forwarded-host': 'z1.localhost', forwarded: 'host=z1.localhost' }
     const { access_token: token } = tokensOf(await server.token(form, { headers, basic: SERVICE }))
     assert.equal(decodeJwt(token)['zid'], 'svc')
     assert.ok(await isAlive(server, token))

@@ -34,6 +34,7 @@ import {
   user,
   zone,
 } from './records.ts'
+import { personCases } from './person-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { zoneCases } from './zone-cases.ts'
 
@@ -726,6 +727,7 @@ export function storeCases(kind: DatabaseKind): void {
   }
   clientCases(lent)
   tokenCases(lent)
+  personCases(lent)
   onceCases(lent)
   filterCases({ ...lent, url: () => database.url, kind, inTime })
   ownSessionCases(lent)

@@ -85,7 +85,7 @@ describe('a body of JSON', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), value => {
         const text = JSON.stringify(value)
-        if (text.includes('"__proto__"')) assert.throws(() => parseJsonObject(text), MalformedInput)
+        if (/"__proto__"\s*:/.test(text)) assert.throws(() => parseJsonObject(text), MalformedInput)
         else assert.deepEqual(parseJsonObject(text), JSON.parse(text))
       }),
     )

@@ -20,31 +20,33 @@ export const internalSource = (serviceName: string): IdentitySourceType => {
     open: (zone, provider, deps) => ({
       password: {
         async check(attempt) {
-          const user = await deps.store.users.findByName(zone.id, provider.originKey, attempt.userName)
-          if (!user?.active) {
-            await deps.passwords.verifyNothing(attempt.password) // an unknown user costs as much time as a known one
-            return refused('bad-credentials')
-          }
-          // One at a time for each account: guesses made side by side must not all be judged before one is counted.
-          return inTurn(`${zone.id} ${user.id}`, () => checkKnownUser(deps, { zone, provider, user, attempt }))
+          // One at a time for each name: guesses made side by side must not all be judged before one is counted.
+          const turn = JSON.stringify([zone.id, provider.originKey, attempt.userName.toLowerCase()])
+          return inTurn(turn, () => check(deps, { zone, provider, attempt }))
         },
       },
     }),
   }
 }
 
-interface KnownUser {
+interface Attempt {
   readonly zone: Zone
   readonly provider: IdentityProvider
-  readonly user: User
   readonly attempt: PasswordAttempt
 }
 
-async function checkKnownUser(deps: SourceDeps, { zone, provider, user, attempt }: KnownUser): Promise<SignInResult> {
+async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Promise<SignInResult> {
   const { store, passwords, clock } = deps
+  const { userName } = attempt
   const policy = lockoutPolicy(provider)
   const now = clock.now()
-  const failures = await store.events.failures(zone.id, user.id, addSeconds(now, -policy.countFailuresWithin))
+  const failuresSince = addSeconds(now, -policy.countFailuresWithin)
+  const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
+  if (!found?.user.active) {
+    await passwords.verifyNothing(attempt.password) // an unknown user costs as much time as a known one
+    return refused('bad-credentials')
+  }
+  const { user, failures } = found
   if (lockedUntil(policy, failures, now)) return refused('account-locked', user)
 
   const matches = user.passwordHash
@@ -55,13 +57,13 @@ async function checkKnownUser(deps: SourceDeps, { zone, provider, user, attempt 
     return refused('bad-credentials', user)
   }
   if (!user.verified) return refused('account-not-verified', user)
-  if (attempt.canChangePassword !== true && mustChangePassword(user, passwordPolicy(provider), now)) {
+  if (attempt.opensSession !== true && mustChangePassword(user, passwordPolicy(provider), now)) {
     return refused('password-change-required', user)
   }
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
     await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, await passwords.hash(attempt.password))
   }
-  await store.users.recordLogon(zone.id, user.id, now)
+  if (attempt.opensSession !== true) await store.users.recordLogon(zone.id, user.id, now)
   return {
     outcome: 'signed-in',
     amr: ['pwd'],

@@ -28,7 +28,7 @@ export const authorizationCode: Grant = {
     if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
     checkProof(code, client, params, behaviour)
 
-    const user = await store.users.find(zone.id, code.userId)
+    const user = await store.users.findWithGroups(zone.id, code.userId)
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const held = await deps.groupsOf(zone, user)

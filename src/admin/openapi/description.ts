@@ -1,0 +1,146 @@
+// What the route table cannot say of an endpoint: what it is for, its parameters, bodies and answers. Data, one file for
+// each area; document.ts lays it over the table. Who may call, paths and what every route of a kind answers is nowhere here.
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+
+/** A JSON Schema (draft 2020-12). */
+export type Schema = Readonly<Record<string, unknown>>
+
+/** A parameter of the query or the path, or a field of a form. */
+export interface Field {
+  readonly about: string
+  readonly schema: Schema
+  readonly required: boolean
+}
+
+/** Fields by name. */
+export type Fields = Readonly<Record<string, Field>>
+
+/** What one status carries; a refusal has the content that every refusal of the route has unless it names its own. */
+export interface Answer {
+  readonly about: string
+  /** What stands in an answer, by its media type; none is an answer without a body. */
+  readonly content?: Readonly<Record<string, Schema>>
+  /** Whether the body may be left out: the status says everything. */
+  readonly mayBeEmpty?: true
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** How a client may prove who it is, besides an `Authorization: Basic` header. */
+export type Credential = 'form' | 'bearer' | 'none'
+
+/** One method of one path. */
+export interface Operation {
+  readonly summary: string
+  readonly about?: string
+  readonly path?: Fields
+  /** The name of what `*` stands for at the end of the path. */
+  readonly wildcard?: string
+  readonly query?: Fields
+  readonly headers?: Fields
+  readonly form?: Fields
+  /** The JSON of the body, with one that is accepted. */
+  readonly json?: { readonly schema: Schema; readonly example: unknown; readonly mayBeAbsent?: true }
+  /** Where a client authenticates: besides Basic. */
+  readonly credentials?: readonly Credential[]
+  readonly answers: Readonly<Record<number, Answer | string>>
+}
+
+/** The operations of one area, by `METHOD /path` as the route table writes it, below the base path. */
+export interface Area {
+  readonly name: string
+  readonly about: string
+  readonly operations: Readonly<Record<string, Operation>>
+  /** Schemas that operations refer to by name. */
+  readonly schemas?: Readonly<Record<string, Schema>>
+}
+
+/** What descriptions depend on: the names and the mode of this server, and lists that are used where they are enforced. */
+export interface Facts {
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly settings: TokenSettings
+  readonly lists: SupportedLists
+  /** JSON Schema (draft 7) of a zone's `config`. */
+  readonly zoneConfigSchema: Schema
+}
+
+/** What the authorization server supports, as discovery lists it. */
+export interface SupportedLists {
+  readonly grantTypes: readonly string[]
+  readonly responseTypes: readonly string[]
+  readonly responseModes: readonly string[]
+  readonly codeChallengeMethods: readonly string[]
+}
+
+/** A text. */
+export const text: Schema = { type: 'string' }
+/** A text, or nothing. */
+export const textOrNull: Schema = { type: ['string', 'null'] }
+/** Texts. */
+export const texts: Schema = { type: 'array', items: text }
+/** True or false. */
+export const flag: Schema = { type: 'boolean' }
+/** A whole number. */
+export const whole: Schema = { type: 'integer' }
+/** Milliseconds since 1970. */
+export const milliseconds: Schema = { type: 'integer', description: 'Milliseconds since 1970.' }
+
+/** One of the words. */
+export const oneOf = (words: readonly string[]): Schema => ({ type: 'string', enum: words })
+
+/** The same, with what it means. */
+export const described = (schema: Schema, description: string): Schema => ({ ...schema, description })
+
+/** A list. */
+export const listOf = (items: Schema): Schema => ({ type: 'array', items })
+
+/** The schema of this name. */
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+
+/** An object of exactly these members, all of them there but for the optional ones. */
+export const closed = (members: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema => ({
+  type: 'object',
+  properties: members,
+  required: Object.keys(members).filter(name => !optional.includes(name)),
+  additionalProperties: false,
+})
+
+/** An object of these members and any others. */
+export const open = (members: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
+  type: 'object',
+  properties: members,
+  ...(required.length > 0 && { required }),
+})
+
+/** A field that may be left out. */
+export const may = (about: string, schema: Schema = text): Field => ({ about, schema, required: false })
+/** A field that must be there. */
+export const must = (about: string, schema: Schema = text): Field => ({ about, schema, required: true })
+
+/** An answer of JSON. */
+export const json = (about: string, schema: Schema, more: Partial<Answer> = {}): Answer => ({
+  about,
+  content: { 'application/json': schema },
+  ...more,
+})
+
+/** A page. */
+export const page = (about: string): Answer => ({ about, content: { 'text/html': text } })
+
+/** A status without a body. */
+export const empty = (about: string): Answer => ({ about, content: {} })
+
+/** A status that may come without a body. */
+export const bare = (about: string): Answer => ({ about, mayBeEmpty: true })
+
+/** A redirect. */
+export const redirect = (about: string): Answer => ({
+  about,
+  content: {},
+  headers: { location: 'Where to go on.' },
+})
+
+/** A flag in a query. */
+export const queryFlag: Schema = oneOf(['true', 'false'])

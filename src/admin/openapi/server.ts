@@ -1,0 +1,140 @@
+// What the server tells of itself.
+import type { Area, Facts, Operation } from './description.ts'
+import { closed, empty, json, listOf, may, open, page, ref, text, textOrNull } from './description.ts'
+
+const prompts = {
+  type: 'object',
+  additionalProperties: { type: 'array', items: text, minItems: 2, maxItems: 2 },
+  description: 'The fields of the sign-in form: type and label, by name.',
+}
+
+const metadata: Operation = {
+  summary: 'What this authorization server supports',
+  about: 'OpenID Connect Discovery 1.0 §4 and RFC 8414. The document is that of the zone.',
+  answers: { 200: json('The metadata.', ref('Metadata')) },
+}
+
+const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): Operation => ({
+  summary,
+  headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+  answers: {
+    200: json('The keys.', schema, { headers: { etag: 'Changes with the keys.' } }),
+    304: empty('Nothing changed.'),
+    401: facts.behaviour.allPublicKeys
+      ? 'The key that signs is a shared secret, or the credentials are wrong.'
+      : 'The key is protected, or the credentials are wrong.',
+    403: 'The key is not shown to this client.',
+  },
+})
+
+/** Information, keys, health and what this document itself is served by. */
+export const serverArea = (facts: Facts): Area => ({
+  name: 'Server',
+  about: 'What the server tells of itself and of a zone.',
+  operations: {
+    'GET /info': {
+      summary: 'What a program needs to ask a person for a sign-in',
+      query: {
+        origin: may('Origin of the provider whose fields are wanted.'),
+        login_hint: may('A provider or a name, as the sign-in page takes it.'),
+      },
+      answers: { 200: json('Facts about the server and the zone.', ref('ServerInfo')) },
+    },
+    'GET /healthz': {
+      summary: 'Whether the server can work',
+      answers: {
+        200: { about: 'It can.', content: { 'text/plain': text } },
+        503: { about: 'The database does not answer, or the server stops.', content: { 'text/plain': text } },
+      },
+    },
+    'GET /openapi.json': {
+      summary: 'This document',
+      headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+      answers: {
+        200: json('OpenAPI 3.1.', open({ openapi: text }, ['openapi', 'info', 'paths']), {
+          headers: { etag: 'Changes with the document.' },
+        }),
+        304: empty('Nothing changed.'),
+      },
+    },
+    'GET /docs': { summary: 'This document, for people', answers: { 200: page('The endpoints by area.') } },
+    'GET /RateLimitingStatus': {
+      summary: 'What the rate limiter is set to',
+      credentials: ['bearer'],
+      answers: {
+        200: json(
+          'The state of the limiter.',
+          closed(
+            {
+              current: closed(
+                {
+                  status: { enum: ['ACTIVE', 'DISABLED'] },
+                  asOf: text,
+                  credentialIdExtractor: text,
+                  loggingLevel: text,
+                  limiterMappings: { type: 'integer' },
+                },
+                ['credentialIdExtractor', 'loggingLevel', 'limiterMappings'],
+              ),
+              fromSource: text,
+            },
+            ['fromSource'],
+          ),
+        ),
+        403: `The caller does not have ${facts.service.scope('admin')} of the default zone.`,
+      },
+    },
+    'GET /token_keys': keySet(facts, 'The public keys that tokens are verified with', ref('KeySet')),
+    'GET /token_key': keySet(facts, 'The key that signs at the moment', ref('Key')),
+    'GET /.well-known/openid-configuration': metadata,
+    'GET /oauth/token/.well-known/openid-configuration': metadata,
+    'GET /.well-known/oauth-authorization-server': metadata,
+    'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
+    'GET /resources/*': {
+      summary: 'A file that pages are made of',
+      headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+      answers: {
+        200: {
+          about: 'The file.',
+          content: { 'text/css': text, 'text/javascript': text, 'image/svg+xml': text, 'image/png': text },
+          headers: { etag: 'Changes with the file.' },
+        },
+        304: empty('Nothing changed.'),
+      },
+    },
+  },
+  schemas: {
+    ServerInfo: closed(
+      {
+        app: { type: 'object', additionalProperties: text, required: ['version'] },
+        commit_id: text,
+        timestamp: text,
+        zone_name: text,
+        entityID: text,
+        links: { type: 'object', additionalProperties: text },
+        prompts,
+        idpDefinitions: { type: 'object', additionalProperties: text },
+        showLoginLinks: { const: true },
+        defaultIdpName: textOrNull,
+        login_hint: text,
+        error: { const: 'invalid_login_hint' },
+      },
+      ['commit_id', 'timestamp', 'showLoginLinks', 'defaultIdpName', 'login_hint', 'error'],
+    ),
+    Metadata: open(
+      {
+        issuer: text,
+        authorization_endpoint: text,
+        token_endpoint: text,
+        jwks_uri: text,
+        response_types_supported: { type: 'array', items: { enum: facts.lists.responseTypes } },
+        code_challenge_methods_supported: { type: 'array', items: { enum: facts.lists.codeChallengeMethods } },
+        grant_types_supported: { type: 'array', items: { enum: [...facts.lists.grantTypes, 'implicit'] } },
+        response_modes_supported: { type: 'array', items: { enum: facts.lists.responseModes } },
+      },
+      ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'response_types_supported'],
+    ),
+    Key: open({ kty: text, kid: text, use: { const: 'sig' }, alg: text, value: text }, ['kty', 'kid', 'use', 'alg']),
+    KeySet: closed({ keys: listOf(ref('Key')) }),
+  },
+})

@@ -1,0 +1,66 @@
+// The request of somebody who is not signed in waits in a cookie, so that whoever never signs in is written nowhere. See
+// docs/decisions/0012-requests-wait-in-a-cookie.md.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import { parseJson } from '../base/json.ts'
+import { SESSION_IDLE_SECONDS, parseSavedRequest } from '../model/session.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import type { CookieAttributes } from './cookies.ts'
+import { cookieOf, setCookie } from './cookies.ts'
+import { ownPath } from './own-path.ts'
+
+/** Characters that fit into the head of a request, beside its URL and the other headers. */
+const LONGEST = 2000
+
+/** The cookie, in the text of `formatSavedRequest`. */
+export interface WaitingRequests {
+  /** What waits in the request's zone; undefined for nothing, and for what is older than an idle session may be. */
+  read(request: FastifyRequest): string | undefined
+  /** Whether the text is short enough; nothing happens otherwise. */
+  write(reply: FastifyReply, text: string): boolean
+  /** Expires the cookie, if the browser sent it. */
+  forget(request: FastifyRequest, reply: FastifyReply): void
+}
+
+/** One instance serves every zone. */
+export function createWaitingRequests(deps: {
+  clock: Clock
+  urls: Urls
+  nameIn: (zone: Zone) => string
+  attributesIn: (zone: Zone) => CookieAttributes
+}): WaitingRequests {
+  const { clock, urls, nameIn, attributesIn } = deps
+
+  /** What a cookie says is checked as if it stood in a form: another site of the domain may have set it. */
+  function read(request: FastifyRequest): string | undefined {
+    const { zone } = request
+    const value = cookieOf(request, nameIn(zone))
+    if (value === undefined || value.length > 2 * LONGEST) return undefined
+    const parts = parseJson(Buffer.from(value, 'base64url').toString())
+    const [zoneId, savedAt, text]: unknown[] = Array.isArray(parts) ? parts : []
+    const age = clock.now().getTime() - Number(savedAt)
+    if (zoneId !== zone.id || typeof text !== 'string' || !(age < SESSION_IDLE_SECONDS * 1000)) return undefined
+    const { path } = parseSavedRequest(text) ?? {}
+    // Below the base URL, or the base URL itself; anything else behind it could be the rest of another host's name.
+    if (path === undefined || !/^(?:$|[/?])/.test(path)) return undefined
+    const base = urls.ofZone(zone)
+    return ownPath([base], base + path.replace(/^(?!\/)/, '/')) === undefined ? undefined : text
+  }
+
+  return {
+    read,
+    write(reply, text) {
+      if (text.length > LONGEST) return false
+      const { zone } = reply.request
+      const value = Buffer.from(JSON.stringify([zone.id, clock.now().getTime(), text])).toString('base64url')
+      setCookie(reply, nameIn(zone), value, { ...attributesIn(zone), maxAge: SESSION_IDLE_SECONDS })
+      return true
+    },
+    forget(request, reply) {
+      const { zone } = request
+      if (cookieOf(request, nameIn(zone)) === undefined) return
+      setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
+    },
+  }
+}
