@@ -30,12 +30,15 @@ export const PERSON_COLUMNS = [
   `${GROUPS} as ${PREFIX}groups`,
 ].join(', ')
 
+const PREFIXED = USER_COLUMNS.map(column => [column, `${PREFIX}${column}`] as const)
+
 /** The account of a row, with the names of its groups; undefined where the row has none. */
 export function toPerson(row: PersonRow): User | undefined {
   if (row.person_id === null) return undefined
-  const columns = USER_COLUMNS.map(column => [column, row[`${PREFIX}${column}`]] as const)
+  const columns: Record<string, unknown> = {}
+  for (const [column, prefixed] of PREFIXED) columns[column] = row[prefixed]
   // A row with an id is a whole one: the table allows nulls only where its type does.
-  return { ...toUser(Object.fromEntries(columns) as unknown as UserRow), groupNames: namesIn(row.person_groups) }
+  return { ...toUser(columns as unknown as UserRow), groupNames: namesIn(row.person_groups) }
 }
 
 function namesIn(text: string | null): readonly string[] {
