@@ -131,7 +131,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     defaultZoneId,
   }
 
-  const keys = createKeyRing({ store, vault, clock, random })
+  const keys = createKeyRing({ store, vault, clock, random, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
   const reader = createTokenReader({ ...shared, keys, groupsOf })
   const issuer = createTokenIssuer({ ...shared, keys })

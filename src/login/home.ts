@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Urls } from '../model/urls.ts'
+import type { ClientMetadata } from '../model/client-metadata.ts'
 import { linkOf } from '../model/zone.ts'
 import { homePage } from '../pages/home.ts'
+import type { Tile } from '../pages/home.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
@@ -15,6 +17,9 @@ export interface HomeDeps {
   readonly defaultZoneId: string
 }
 
+/** Icons are part of the page, which stays small: those that come later have the first letter of their name. */
+const MOST_ICON_CHARACTERS = 16_384
+
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
 export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaultZoneId }: HomeDeps): void {
   for (const url of ['/', '/home']) {
@@ -25,7 +30,8 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaul
         return reply.redirect(target.startsWith('/') ? urls.ofZone(request.zone) + target : target, 302)
       }
       const chrome = await pages.chrome(request, reply)
-      return pages.send(reply, homePage(chrome, { userName: request.person?.userName ?? '', tiles: [] }))
+      const tiles = tilesOf(await store.clients.listOnHomePage(request.zone.id))
+      return pages.send(reply, homePage(chrome, { userName: request.person?.userName ?? '', tiles }))
     })
   }
 
@@ -39,4 +45,14 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaul
       return reply.header('cache-control', 'public, max-age=300').type('text/css; charset=utf-8').send(text)
     },
   )
+}
+
+function tilesOf(clients: readonly ClientMetadata[]): readonly Tile[] {
+  let left = MOST_ICON_CHARACTERS
+  return clients.flatMap(({ clientId, clientName = clientId, appLaunchUrl, appIcon = '' }): readonly Tile[] => {
+    if (!appLaunchUrl) return []
+    const fits = appIcon.length <= left
+    if (fits) left -= appIcon.length
+    return [{ name: clientName, url: appLaunchUrl, ...(fits && appIcon !== '' && { icon: appIcon }) }]
+  })
 }

@@ -44,9 +44,13 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
   const publicDocument = (key: PublicZoneKey): object => keyDocument(key, clock.now())
   const anyDocument = (key: ZoneKey): object => (isPublic(key) ? publicDocument(key) : sharedKeyDocument(key))
 
-  /** UAA: only RSA keys are for everybody. See docs/compatibility.md, M6. */
-  const maySee = (caller: Caller, key: ZoneKey): boolean =>
-    caller === 'resource-server' || key.verifyKey.asymmetricKeyType === 'rsa'
+  /**
+   * UAA: only RSA keys are for everybody. See docs/compatibility.md, M6. A secret is its own zone's alone: who verifies
+   * tokens of a zone that borrows one could make the lender's.
+   */
+  const maySee = (caller: Caller, key: ZoneKey, { zone }: FastifyRequest): boolean =>
+    key.verifyKey.asymmetricKeyType === 'rsa' ||
+    (caller === 'resource-server' && (isPublic(key) || key.zoneId === zone.id))
 
   /** Of credentials only Basic counts; wrong ones are refused whatever the keys are. */
   async function callerOf({ zone, headers, ip }: FastifyRequest, reply: FastifyReply): Promise<Caller> {
@@ -92,13 +96,13 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
 
   app.get('/token_keys', { config }, async (request, reply) => {
     const { id } = request.zone
-    if ((await keys.list(id)).length === 0) await keys.active(id) // a zone that never signed gets its key now
+    if ((await keys.list(id)).length === 0) await keys.active(id) // a server that never signed gets its key now
     const list = await keys.list(id)
     if (behaviour.allPublicKeys) return sendTagged(request, reply, { keys: list.filter(isPublic).map(publicDocument) })
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
     if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
-    return sendPlain(reply, tag, { keys: list.filter(key => maySee(caller, key)).map(anyDocument) })
+    return sendPlain(reply, tag, { keys: list.filter(key => maySee(caller, key, request)).map(anyDocument) })
   })
 
   app.get('/token_key', { config }, async (request, reply) => {
@@ -110,7 +114,7 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
     if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
-    if (!maySee(caller, key)) throw refusal(caller, reply)
+    if (!maySee(caller, key, request)) throw refusal(caller, reply)
     return sendPlain(reply, tag, anyDocument(key))
   })
 

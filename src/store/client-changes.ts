@@ -42,10 +42,15 @@ const LIST_METADATA = statement<{ zone_id: string }, MetadataRow>(
    where zone_id = :zone_id and (app_launch_url is not null or app_icon is not null) order by client_id limit 5000`,
 )
 
+const LIST_ON_HOME_PAGE = statement<{ zone_id: string }, MetadataRow>(
+  `select ${list(METADATA)} from clients
+   where zone_id = :zone_id and app_launch_url is not null and show_on_home_page = 1 order by client_id limit 100`,
+)
+
 /** The part of the clients' store that changes records as the API does. */
 export function createClientChanges(
   db: Database,
-): Pick<ClientStore, 'findForChange' | 'apply' | 'findMetadata' | 'listMetadata'> {
+): Pick<ClientStore, 'findForChange' | 'apply' | 'findMetadata' | 'listMetadata' | 'listOnHomePage'> {
   /** One write of a record whose count of writes is known. */
   async function writeOnce<Args extends Key & { revision: number }>(
     within: Transaction,
@@ -105,6 +110,9 @@ export function createClientChanges(
     },
     async listMetadata(zoneId) {
       return (await db.read(LIST_METADATA, { zone_id: zoneId })).map(toMetadata)
+    },
+    async listOnHomePage(zoneId) {
+      return (await db.read(LIST_ON_HOME_PAGE, { zone_id: zoneId })).map(toMetadata)
     },
   }
 }

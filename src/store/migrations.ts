@@ -162,6 +162,7 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table clients add column app_launch_url ${text}`,
       `alter table clients add column app_icon ${text}`,
       `alter table clients add column created_by ${text}`,
+      `create index clients_on_home_page on clients (zone_id, client_id) where app_launch_url is not null`,
       // Filters compare without case; with the id beside it the index answers them alone.
       `create index clients_by_lower_id on clients (zone_id, lower(client_id), client_id)`,
       // They go with their client.

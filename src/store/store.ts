@@ -152,6 +152,8 @@ export interface ClientStore {
   findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
   /** Of those that have an address or an icon, by id, five thousand at most. */
   listMetadata(zoneId: string): Promise<readonly ClientMetadata[]>
+  /** Of those that can be opened from the home page, by id, a hundred at most; not cached. */
+  listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
   /** The longest lifetimes that clients of the zone have of their own; absent where none has any. Not cached. */

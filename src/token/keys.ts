@@ -14,6 +14,8 @@ import { generateKey } from './key-generation.ts'
 
 /** A key that verifies, and signs when it has its private half. */
 export interface ZoneKey {
+  /** Whose key it is: another zone may sign with it. */
+  readonly zoneId: string
   readonly keyId: string
   /** The one algorithm that the key is good for. */
   readonly algorithm: SigningAlgorithm
@@ -47,9 +49,9 @@ export class NoSigningKey extends Error {
   }
 }
 
-/** Opens and remembers keys. */
+/** Opens and remembers keys. A zone that has activated none of its own has those of the default zone. */
 export interface KeyRing {
-  /** The zone's active key; one is made when the zone has no key at all. Throws `NoSigningKey`. */
+  /** The zone's active key; the default zone gets one when it has no key at all. Throws `NoSigningKey`. */
   active(zoneId: string): Promise<SigningKey>
   /** The unexpired key with this id, to verify with. */
   find(zoneId: string, keyId: string): Promise<ZoneKey | undefined>
@@ -116,10 +118,16 @@ interface OpenedKeys {
 }
 
 /** Keys are opened once per version of a zone's key list, which the store caches and invalidates. */
-export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; random: Random }): KeyRing {
-  const { store, vault, clock, random } = deps
+export function createKeyRing(deps: {
+  store: Store
+  vault: Vault
+  clock: Clock
+  random: Random
+  defaultZoneId: string
+}): KeyRing {
+  const { store, vault, clock, random, defaultZoneId } = deps
   const opened = new WeakMap<readonly SigningKeyRecord[], OpenedKeys>()
-  const making = new Map<string, Promise<readonly SigningKeyRecord[]>>()
+  let making: Promise<readonly SigningKeyRecord[]> | undefined
 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
     const known = opened.get(records)
@@ -138,11 +146,23 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
     return keys
   }
 
-  async function makeFirst(zoneId: string): Promise<readonly SigningKeyRecord[]> {
+  async function makeFirst(): Promise<readonly SigningKeyRecord[]> {
     const keyId = random.hex(8)
     const material = await generateKey('RS256', random)
-    const createdAt = clock.now()
-    return store.keys.saveFirst(zoneId, sealedKey({ zoneId, keyId, active: true, createdAt }, material, vault))
+    const place = { zoneId: defaultZoneId, keyId, active: true, createdAt: clock.now() }
+    return store.keys.saveFirst(defaultZoneId, sealedKey(place, material, vault))
+  }
+
+  /** The zone whose keys the zone signs with. */
+  async function signerOf(zoneId: string): Promise<string> {
+    const isOwn = zoneId === defaultZoneId || (await store.keys.list(zoneId)).some(({ active }) => active)
+    return isOwn ? zoneId : defaultZoneId
+  }
+
+  /** Those that sign first, and then what else verifies. */
+  async function keysOf(zoneId: string): Promise<readonly OpenedKeys[]> {
+    const places = new Set([await signerOf(zoneId), zoneId])
+    return Promise.all(Array.from(places, async place => open(await store.keys.list(place))))
   }
 
   // Asked of the clock each time, so that an expired key is worth nothing before anybody purges it.
@@ -150,31 +170,37 @@ export function createKeyRing(deps: { store: Store; vault: Vault; clock: Clock; 
 
   return {
     async active(zoneId) {
-      const keys = open(await store.keys.list(zoneId))
+      const signer = await signerOf(zoneId)
+      const keys = open(await store.keys.list(signer))
       if (keys.active) return keys.active
-      const pending = making.get(zoneId) ?? makeFirst(zoneId).finally(() => making.delete(zoneId))
-      making.set(zoneId, pending)
-      const { active } = open(await pending)
-      if (!active) throw new NoSigningKey(zoneId)
+      if (signer !== defaultZoneId) throw new NoSigningKey(zoneId)
+      making ??= makeFirst().finally(() => {
+        making = undefined
+      })
+      const { active } = open(await making)
+      if (!active) throw new NoSigningKey(signer)
       return active
     },
     async find(zoneId, keyId) {
-      const key = open(await store.keys.list(zoneId)).byId.get(keyId)
-      return key && isGood(key) ? key : undefined
+      for (const { byId } of await keysOf(zoneId)) {
+        const key = byId.get(keyId)
+        if (key && isGood(key)) return key
+      }
+      return undefined
     },
-    list: async zoneId => open(await store.keys.list(zoneId)).list.filter(isGood),
+    list: async zoneId => (await keysOf(zoneId)).flatMap(({ list }) => list).filter(isGood),
   }
 }
 
 /** Undefined for a shared secret that is not there: nothing can be verified with it. */
 function openVerifying(record: SigningKeyRecord, vault: Vault): ZoneKey | undefined {
-  const { keyId, algorithm, publicKey, sealedPrivateKey, certificate, expiresAt } = record
+  const { zoneId, keyId, algorithm, publicKey, sealedPrivateKey, certificate, expiresAt } = record
   const revision = hash(
     'sha256',
     JSON.stringify([keyId, algorithm, publicKey, sealedPrivateKey, certificate]),
     'base64url',
   )
-  const shared = { keyId, algorithm, revision, ...(expiresAt && { expiresAt }) }
+  const shared = { zoneId, keyId, algorithm, revision, ...(expiresAt && { expiresAt }) }
   if (hashBytesOfSymmetric(algorithm) !== undefined) {
     if (sealedPrivateKey === undefined) return undefined
     return { ...shared, verifyKey: openSecret(record, vault), certificates: [] }

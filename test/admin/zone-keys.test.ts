@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { decodeProtectedHeader } from 'jose'
+import { readKeyMaterial } from '../../src/model/key-material.ts'
+import { sealedKey } from '../../src/token/keys.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { openSamlKey } from '../../src/model/zone-saml.ts'
@@ -132,11 +134,16 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(await isGood(zone, await tokenIn(zone)), true)
   })
 
-  it('are no choice of the zone while the server made them', async () => {
+  it('are no choice of the zone while somebody else made them', async () => {
     const zone = await created({})
-    await tokenIn(zone)
-    const [made] = await server.store.keys.list(zone.id)
-    assert.ok(made)
+    assert.equal(decodeProtectedHeader(await tokenIn(zone)).kid, (await server.app.keys.active('svc')).keyId)
+    assert.deepEqual(await server.store.keys.list(zone.id), [], 'it signs with the key of the default zone')
+    // As `latchkey keys add` does on behalf of the zone.
+    const place = { zoneId: zone.id, keyId: 'added', active: false, createdAt: server.clock.now() }
+    const material = readKeyMaterial({ text: rsa })
+    assert.ok('privateKey' in material)
+    const made = sealedKey(place, material, createVault(Buffer.alloc(32, 7), createRandom())) // the test server's vault
+    await server.store.keys.insert(zone.id, made)
     const read = async () =>
       (await server.send(`/identity-zones/${zone.id}`, { bearer })).json<ZoneAnswer>().config['tokenPolicy']
     assert.equal((await read())?.['activeKeyId'], null)

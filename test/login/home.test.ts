@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
+import type { ClientDescription } from '../../src/model/client-metadata.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -27,6 +28,29 @@ describe('GET / and /home', () => {
         assert.match(answer.text, /Hello, <bdi>marissa<\/bdi>/)
         assert.match(answer.text, /<form class="person" action="\/logout\.do" method="post">/)
         assert.match(answer.text, /<a href="\/profile">/)
+      }))
+
+    it(`shows the applications that want to be found at ${path}, and no others`, () =>
+      withServer({}, async server => {
+        const describeAs = (clientId: string, description: Partial<ClientDescription>) => {
+          const whole = { showOnHomePage: true, appIcon: '', ...description }
+          return server.store.clients.apply('svc', [{ kind: 'describe', clientId, description: whole, revision: 0 }])
+        }
+        await describeAs('app', { appLaunchUrl: 'https://app.example/start', appIcon: 'iVBORw0KGgo=' })
+        await describeAs('auto', { appLaunchUrl: 'https://auto.example/', appIcon: 'A'.repeat(20_000) })
+        await describeAs('spa', { appLaunchUrl: 'https://hidden.example/', showOnHomePage: false })
+        const { text } = await (await signedIn(server)).send(path)
+        assert.match(
+          text,
+          /<a class="tile" href="https:\/\/app\.example\/start"><img class="logo" src="data:image\/png/,
+        )
+        assert.match(text, /<bdi>The application<\/bdi>/)
+        assert.match(
+          text,
+          /<a class="tile" href="https:\/\/auto\.example\/"><span class="initial" aria-hidden="true">A</,
+        )
+        assert.ok(!text.includes('hidden.example'))
+        assert.ok(text.length < 30_000)
       }))
 
     it(`asks everybody else to sign in at ${path}, and a program gets 403`, () =>

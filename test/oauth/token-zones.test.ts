@@ -45,9 +45,13 @@ const configWith = (keys: (zone: string) => object) => ({
 })
 
 const pem = privatePem('rsa', 2048)
-const sharedKey = { tokenPolicy: { activeKeyId: 'same', keys: { same: { signingKey: pem, signingAlg: 'RS256' } } } }
+const keyNamed = (id: string, signingKey: string) => ({
+  tokenPolicy: { activeKeyId: id, keys: { [id]: { signingKey, signingAlg: 'RS256' } } },
+})
+const sharedKey = keyNamed('same', pem)
 const settings = [
-  { name: 'with keys of their own', keys: () => ({}) },
+  { name: 'with keys of their own', keys: (zone: string) => keyNamed(zone, privatePem('rsa', 2048)) },
+  { name: 'with the key of the default zone', keys: () => ({}) },
   { name: 'with one and the same key', keys: () => sharedKey },
 ]
 

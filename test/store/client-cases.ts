@@ -223,6 +223,10 @@ export function clientCases({ store, open, newZone }: Lent): void {
       const bare = { clientId: 'bare', clientName: 'Bare', showOnHomePage: true, appIcon: '' }
       assert.deepEqual(await clients.listMetadata(z), [bare, shown])
       assert.deepEqual(await clients.listMetadata(newZone()), [])
+      assert.deepEqual(await clients.listOnHomePage(z), [], 'one is hidden, the other leads nowhere')
+      const found = { showOnHomePage: true, appLaunchUrl: 'https://b.example/', appIcon: '' }
+      await clients.apply(z, [{ kind: 'describe', clientId: 'plain', description: found, revision: 0 }])
+      assert.deepEqual(await clients.listOnHomePage(z), [{ clientId: 'plain', ...found }])
     })
   })
 }

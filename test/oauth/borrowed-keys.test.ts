@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeProtectedHeader } from 'jose'
+import { createRandom } from '../../src/base/random.ts'
+import { createVault } from '../../src/base/secrets.ts'
+import { readKeyMaterial } from '../../src/model/key-material.ts'
+import { sealedKey } from '../../src/token/keys.ts'
+import { privatePem } from '../support/config.ts'
+import { MODES, RESOURCE, SERVICE, tokensOf } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+
+const Z1 = 'z1.localhost:8080'
+const FORM = { grant_type: 'client_credentials' }
+const SECRET = 'a secret of more than thirty-two bytes'
+
+const zones = [{ id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { clients: usualBootstrap.clients } }]
+const configWith = (signingKeys?: object) => ({
+  bootstrap: { ...usualBootstrap, identity_zones: zones },
+  ...(signingKeys && { signing_keys: signingKeys }),
+})
+
+for (const mode of MODES) {
+  describe(`a zone without a key of its own, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: configWith() })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const issue = async (host?: string): Promise<string> =>
+      tokensOf(await server.token(FORM, { basic: SERVICE, ...(host !== undefined && { host }) })).access_token
+    const isActive = async (token: string, host?: string): Promise<unknown> =>
+      (
+        await server.send('/introspect', { form: { token }, basic: RESOURCE, ...(host !== undefined && { host }) })
+      ).json()['active']
+    const keysAt = async (host?: string): Promise<string> =>
+      (await server.send('/token_keys', { ...(host !== undefined && { host }) })).text
+
+    it('signs with that of the default zone and publishes it; its tokens are its own all the same', async () => {
+      const [borrowed, lent] = [await issue(Z1), await issue()]
+      assert.equal(decodeProtectedHeader(borrowed).kid, decodeProtectedHeader(lent).kid)
+      assert.equal(await keysAt(Z1), await keysAt())
+      assert.deepEqual(await server.store.keys.list('z1'), [])
+      assert.equal(await isActive(borrowed, Z1), true)
+      assert.equal(await isActive(borrowed), false)
+      assert.equal(await isActive(lent, Z1), false)
+    })
+
+    it('is done with it once it has its own', async () => {
+      const before = await issue(Z1)
+      const material = readKeyMaterial({ text: privatePem('ec', 'P-256') })
+      assert.ok('privateKey' in material)
+      const place = { zoneId: 'z1', keyId: 'own', active: true, createdAt: server.clock.now() }
+      // The vault of the test server.
+      await server.store.keys.save('z1', sealedKey(place, material, createVault(Buffer.alloc(32, 7), createRandom())))
+      const after = await issue(Z1)
+      assert.equal(decodeProtectedHeader(after).kid, 'own')
+      assert.ok(!(await keysAt(Z1)).includes((await server.app.keys.active('svc')).keyId))
+      assert.equal(await isActive(after, Z1), true)
+      assert.equal(await isActive(before, Z1), false)
+    })
+  })
+
+  it(`shows the default zone’s shared secret to nobody of the zone, in ${mode}`, async () => {
+    const signing = { active: 'hs', keys: { hs: { alg: 'HS256', secret: SECRET } } }
+    const server = await startServer({ mode, config: configWith(signing) })
+    for (const path of ['/token_key', '/token_keys']) {
+      for (const basic of [undefined, SERVICE, RESOURCE] as const) {
+        const answer = await server.send(path, { host: Z1, ...(basic && { basic }) })
+        assert.ok(!answer.text.includes(SECRET), `${path} ${basic?.[0]}: ${answer.text}`)
+        assert.ok(answer.status < 500)
+      }
+    }
+    const own = await server.send('/token_key', { basic: RESOURCE })
+    assert.equal(own.text.includes(SECRET), mode === 'uaa', 'who may verify for the zone itself sees it, in UAA')
+    await server.stop()
+  })
+}
