@@ -6,6 +6,7 @@ import { clientJwtEndpoint } from './admin/client-jwt.ts'
 import { clientListEndpoint } from './admin/client-list.ts'
 import { clientEndpoints } from './admin/clients.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
+import { openApiEndpoints } from './admin/openapi.ts'
 import { providerEndpoints } from './admin/providers.ts'
 import { zoneEndpoints } from './admin/zones.ts'
 import type { Clock } from './base/clock.ts'
@@ -16,6 +17,7 @@ import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
 import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
+import { zoneConfigSchema } from './config/zone-config-schema.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { errorPages } from './login/errors.ts'
@@ -39,7 +41,7 @@ import { createClientOfRequest } from './oauth/client-of-request.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
-import { metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
+import { SUPPORTED, metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
@@ -211,6 +213,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     get formPostScript() {
       return assetUrls.get('form-post.js') ?? ''
     },
+    get docsStylesheet() {
+      return assetUrls.get('docs.css') ?? ''
+    },
     get copyScript() {
       return assetUrls.get('copy-to-clipboard.js') ?? ''
     },
@@ -292,6 +297,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     passcodeEndpoint(app, web)
     profileEndpoints(app, web)
     savedAccountEndpoint(app, { savedAccounts, urls })
+    const { version } = deps.build
+    openApiEndpoints(app, {
+      assets,
+      ...web,
+      routes,
+      version,
+      isRateLimited: rateLimit !== undefined,
+      lists: SUPPORTED,
+      zoneConfigSchema,
+    })
   }
   if (urls.basePath === '') register(http)
   else {

@@ -222,7 +222,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     method: ['GET', 'DELETE'],
     url: '/oauth/clients/tx',
     exposeHeadRoute: false,
-    config: { access, audience: 'api' },
+    config: { access, audience: 'api', refuses: true },
     handler: (_, reply) => {
       reply.header('allow', 'POST, PUT')
       throw new OAuthError('method_not_allowed', 'Request method is not supported')

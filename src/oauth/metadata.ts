@@ -52,6 +52,14 @@ const CLAIMS = [
 
 const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'updated_at', 'sid']
 
+/** What the endpoints take, each list from where it is used: for the description of the interface. */
+export const SUPPORTED = {
+  grantTypes: GRANTS.map(({ type }) => type),
+  responseTypes: [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES],
+  responseModes: RESPONSE_MODES,
+  codeChallengeMethods: CODE_CHALLENGE_METHODS,
+} as const
+
 const config = {
   access: { by: 'anyone', because: 'public by definition: Discovery §4, RFC 8414' },
   audience: 'open',

@@ -13,6 +13,7 @@ export function refuseMethods(
     config: {
       access: { by: 'anyone', because: `nothing but ${allow} is served, and that is what it says` },
       audience: 'api',
+      refuses: true,
     },
     handler: (request, reply) => {
       reply.header('allow', allow)

@@ -186,7 +186,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
   app.route({
     method: method.filter(each => each !== 'DELETE'),
     url: '/oauth/token/revoke/:tokenId',
-    config,
+    config: { ...config, refuses: true },
     handler: () => {
       throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
     },
@@ -196,7 +196,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
   app.route({
     method,
     url: '/oauth/token/revoke/*',
-    config,
+    config: { ...config, refuses: true },
     handler: request => {
       throw unknown(request)
     },

@@ -9,6 +9,7 @@ import type { Service } from '../model/service.ts'
 import { keyDocument, sharedKeyDocument } from '../token/key-document.ts'
 import type { KeyRing, PublicZoneKey, ZoneKey } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
+import { namesTag } from '../web/entity-tag.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import { basicChallenge } from './client-auth/client-auth.ts'
 import { readParams } from './params.ts'
@@ -121,12 +122,6 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
   for (const url of ['/token_key', '/token_keys']) {
     refuseMethods(app, url, { allow: 'GET', refuse: ['POST', 'PUT', 'DELETE', 'PATCH'] })
   }
-}
-
-/** RFC 9110 §13.1.2: `*`, or a list of tags, of which weak ones count as well. No tag of ours holds a comma. */
-function namesTag(condition: string | undefined, tag: string): boolean {
-  const named = condition?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
-  return named.includes(tag) || condition?.trim() === '*'
 }
 
 const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))

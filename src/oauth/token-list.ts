@@ -52,7 +52,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     app.route({
       method: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
       url,
-      config: { access: { by: 'bearer' }, audience: 'api' },
+      config: { access: { by: 'bearer' }, audience: 'api', refuses: true },
       handler: () => {
         throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
       },

@@ -46,6 +46,8 @@ export interface Page {
   readonly body: Html
   /** `card`, the default, is one column for one decision; `wide` is a page to look around. */
   readonly shape?: 'card' | 'wide' | undefined
+  /** A stylesheet of this page alone. */
+  readonly stylesheet?: string | undefined
   /** Loads the page again after so many seconds. */
   readonly refreshSeconds?: number | undefined
 }
@@ -67,7 +69,7 @@ export function layout(chrome: Chrome, page: Page): Html {
 <meta name="color-scheme" content="light dark">
 ${page.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${page.refreshSeconds}">\n`}<title>${plain(page.title)} · ${siteName(chrome)}</title>
 <link rel="stylesheet" href="${chrome.assets.stylesheet}">
-${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
+${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 </head>
 <body class="${chrome.person ? 'signed-in' : 'signed-out'}">
 <a class="skip" href="#main">${chrome.texts.layout.skip}</a>

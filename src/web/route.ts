@@ -52,6 +52,8 @@ export interface RouteConfig {
   readonly body?: 'form' | 'json' | 'json list'
   /** False for the few routes that belong to no zone. */
   readonly zone?: false
+  /** Set where every answer is a refusal: a method that a path does not have, or what would lead elsewhere otherwise. */
+  readonly refuses?: true
 }
 
 declare module 'fastify' {
@@ -85,11 +87,12 @@ export function watchRoutes(
 ): RegisteredRoute[] {
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
-    const { access, audience, zone, body } = route.config ?? {}
+    const { access, audience, zone, body, refuses } = route.config ?? {}
     if (!access || !audience) throw new Error(`${String(route.method)} ${route.url} does not state who may call it`)
     const methods = Array.isArray(route.method) ? route.method : [route.method]
-    for (const method of methods) table.push({ method, url: route.url, access, audience, ...(body && { body }) })
-    prepare(route, { access, audience, ...(zone === false && { zone }), ...(body && { body }) })
+    const config = { access, audience, ...(zone === false && { zone }), ...(body && { body }) }
+    for (const method of methods) table.push({ method, url: route.url, ...config, ...(refuses && { refuses }) })
+    prepare(route, config)
   })
   return table
 }

@@ -37,6 +37,7 @@ for (const mode of MODES) {
       const known = [
         '/check_session',
         '/delete_saved_account',
+        '/docs',
         '/error',
         '/error*',
         '/error404',
@@ -55,6 +56,7 @@ for (const mode of MODES) {
         '/oauth_error',
         '/rejected',
         '/saml_error',
+        '/openapi.json',
         '/origin-chooser',
         '/session',
         '/session_management',

@@ -41,7 +41,7 @@ export interface Operation {
   readonly headers?: Fields
   readonly form?: Fields
   /** The JSON of the body, with one that is accepted. */
-  readonly json?: { readonly schema: Schema; readonly example: unknown; readonly mayBeAbsent?: true }
+  readonly json?: { readonly schema: Schema; readonly example: unknown }
   /** Where a client authenticates: besides Basic. */
   readonly credentials?: readonly Credential[]
   readonly answers: Readonly<Record<number, Answer | string>>

@@ -50,7 +50,10 @@ export function loginArea({ service, behaviour }: Facts): Area {
         summary: 'The sign-in page',
         query: loginQuery,
         answers: {
-          200: { about: 'The page, or for a program what it would show.', content: { 'text/html': text, 'application/json': ref('ServerInfo') } },
+          200: {
+            about: 'The page, or for a program what it would show.',
+            content: { 'text/html': text, 'application/json': ref('ServerInfo') },
+          },
           302: redirect('To the home page of who is signed in, or to a provider.'),
         },
       },
@@ -63,7 +66,11 @@ export function loginArea({ service, behaviour }: Facts): Area {
           login_hint: may('`{"origin":"…"}` names the provider.'),
           form_redirect_uri: may('Where to go on.'),
         },
-        answers: { 302: redirect('On, or back to the sign-in page with an error.'), 403: forged, 429: 'Too many wrong passwords.' },
+        answers: {
+          302: redirect('On, or back to the sign-in page with an error.'),
+          403: forged,
+          429: 'Too many wrong passwords.',
+        },
       },
       'POST /login/idp_discovery': {
         summary: 'Find the provider of an address',
@@ -91,7 +98,10 @@ export function loginArea({ service, behaviour }: Facts): Area {
         summary: 'Begin a sign-in at a provider',
         ...callback,
         query: { username: may('The name to hand on.') },
-        answers: { 302: redirect('To the provider, or back to the sign-in page.'), 502: 'The provider does not answer.' },
+        answers: {
+          302: redirect('To the provider, or back to the sign-in page.'),
+          502: 'The provider does not answer.',
+        },
       },
       'GET /login/callback/:origin': {
         summary: 'Come back from a provider',
@@ -116,7 +126,11 @@ export function loginArea({ service, behaviour }: Facts): Area {
         answers: { 302: redirect('To where the person was on the way.') },
       },
       'GET /error': errorPage('A page that something went wrong'),
-      'GET /error*': { ...errorPage('A page that something went wrong'), wildcard: 'more', path: { more: must('Anything.') } },
+      'GET /error*': {
+        ...errorPage('A page that something went wrong'),
+        wildcard: 'more',
+        path: { more: must('Anything.') },
+      },
       'GET /error404': errorPage('The page for what is not there'),
       'GET /error429': errorPage('The page for too many attempts'),
       'GET /error500': errorPage('The page for a fault'),
@@ -128,19 +142,28 @@ export function loginArea({ service, behaviour }: Facts): Area {
       'GET /home': own('The applications of the person'),
       'GET /zone.css': {
         summary: 'The colours of the zone',
-        answers: { 200: { about: 'A stylesheet.', content: { 'text/css': text } }, 404: 'The zone has none of its own.' },
+        answers: {
+          200: { about: 'A stylesheet.', content: { 'text/css': text } },
+          404: 'The zone has none of its own.',
+        },
       },
       'GET /passcode': {
         summary: 'A code that a program can sign in with, once',
         answers: {
-          200: { about: 'The page with the code, or the code.', content: { 'text/html': text, 'application/json': text } },
+          200: {
+            about: 'The page with the code, or the code.',
+            content: { 'text/html': text, 'application/json': text },
+          },
           403: 'The request comes from another site.',
           429: 'Too many codes were asked for.',
         },
       },
       'GET /profile': {
         summary: 'What clients may do for the person, and where the person is signed in',
-        query: { error_message_code: may('What went wrong before.'), success_message_code: may('What went well before.') },
+        query: {
+          error_message_code: may('What went wrong before.'),
+          success_message_code: may('What went well before.'),
+        },
         answers: { 200: page('The page.') },
       },
       'POST /profile': {

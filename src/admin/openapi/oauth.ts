@@ -1,13 +1,11 @@
-// Getting tokens, asking what they say, and ending their life.
+// Getting tokens, and signing out.
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import {
   bare,
   closed,
-  empty,
   json,
   listOf,
   may,
-  milliseconds,
   must,
   oneOf,
   open,
@@ -20,13 +18,18 @@ import {
   whole,
 } from './description.ts'
 
-const CLIENT_FIELDS: Fields = {
+/** Credentials of a client in a form. */
+export const CLIENT_FIELDS: Fields = {
   client_id: may('The client, where it is not named in an `Authorization` header.'),
   client_secret: may('Its secret (`client_secret_post`).'),
 }
 
-const ASSERTION_FIELDS: Fields = {
-  client_assertion_type: may('For a client that signs.', oneOf(['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'])),
+/** A signed assertion of a client in a form. */
+export const ASSERTION_FIELDS: Fields = {
+  client_assertion_type: may(
+    'For a client that signs.',
+    oneOf(['urn:ietf:params:oauth:client-assertion-type:jwt-bearer']),
+  ),
   client_assertion: may('A JWT that the client signed (`private_key_jwt`, RFC 7523 §2.2).'),
 }
 
@@ -84,11 +87,14 @@ const authorizationRequest = ({ lists, behaviour }: Facts): Fields => ({
   authorities: may('`{"az_attr":{…}}`: attributes that stand in the tokens.'),
 })
 
-const authorize = (facts: Facts, where: Partial<Operation>): Operation => ({
+const authorize = (where: Partial<Operation>): Operation => ({
   summary: 'Begin an authorization',
   about: 'RFC 6749 §3.1. An error is a page until the redirect URI is verified, and a redirect afterwards.',
   answers: {
-    200: page('A question to the person, or a form that takes the answer to the client.'),
+    200: {
+      about: 'A question to the person, or a form that takes the answer to the client.',
+      content: { 'text/html': text, 'application/json': ref('ApprovalQuestion') },
+    },
     302: redirect('To the sign-in page, or back to the client with the answer or a refusal.'),
     303: redirect('To the same request by GET, where a browser has to send its cookies.'),
     400: bare('The client or its redirect URI is not right.'),
@@ -129,27 +135,8 @@ const userinfo = (more: Partial<Operation> = {}): Operation => ({
   ...more,
 })
 
-const revoked = (what: string, path: Fields): Operation => ({
-  summary: `Revoke ${what}`,
-  path,
-  answers: {
-    200: empty('Done.'),
-    403: 'The token is not the caller’s, and the caller lacks the right.',
-    404: 'There is none.',
-  },
-})
-
-const user = { userId: must('Id of the user.') }
-const client = { clientId: must('The client.') }
-const ANY_METHOD = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
-
-const listed = (of: string, name: string): Operation => ({
-  summary: `The stored tokens of a ${of}`,
-  wildcard: name,
-  path: { [name]: must(`The ${of}.`) },
-  answers: { 200: json('The tokens, without their values.', listOf(ref('StoredToken'))) },
-})
-
+const scopeTexts = listOf(closed({ code: text, text }))
+const choice = closed({ location: text, path: text, key: text, value: oneOf(['true', 'false']) })
 const frame = (required: boolean): Operation => ({
   summary: 'A frame that notices another sign-in',
   about: 'OpenID Connect Session Management §3.2, and what the reference system has for it.',
@@ -160,29 +147,13 @@ const frame = (required: boolean): Operation => ({
   answers: { 200: page('The frame.'), ...(required && { 400: 'A parameter is missing.' }) },
 })
 
-const byAnyMethod = (path: string, operation: Operation): Readonly<Record<string, Operation>> =>
-  Object.fromEntries(ANY_METHOD.map(method => [`${method} ${path}`, operation]))
-
-const inspected = (facts: Facts, fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ...ASSERTION_FIELDS })
-
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
-  const token = { token: must('The token.'), token_type_hint: may('What it may be.') }
-  const checked = { token: must('The token.'), scopes: may('Scopes that it must have, separated by commas.') }
   const { form: tokenFields = {} } = tokenOperation(facts)
   const entity = { entity: must('The SAML entity id of the zone.') }
-  const check: Operation = {
-    summary: 'What a token says, the older way',
-    answers: {
-      200: json('Its claims.', ref('CheckedToken')),
-      400: 'The token is worth nothing, or lacks a scope.',
-      403: `The client lacks ${facts.service.scope('resource')}.`,
-      406: 'Parameters stand in the query.',
-    },
-  }
   return {
     name: 'OAuth and OpenID Connect',
-    about: 'Getting tokens, asking what they say, and ending their life.',
+    about: 'Getting tokens, and signing out.',
     operations: {
       'POST /oauth/token': tokenOperation(facts),
       'POST /oauth/token/alias/:entity': tokenOperation(facts, {
@@ -194,8 +165,8 @@ export function oauthArea(facts: Facts): Area {
         'GET /oauth/token': tokenOperation(facts, { query: tokenFields, form: {} }),
         'GET /oauth/token/alias/:entity': tokenOperation(facts, { query: tokenFields, form: {}, path: entity }),
       }),
-      'GET /oauth/authorize': authorize(facts, { query: authorizationRequest(facts) }),
-      'POST /oauth/authorize': authorize(facts, {
+      'GET /oauth/authorize': authorize({ query: authorizationRequest(facts) }),
+      'POST /oauth/authorize': authorize({
         summary: 'Begin an authorization, or answer the question of its page',
         form: {
           ...Object.fromEntries(
@@ -206,7 +177,9 @@ export function oauthArea(facts: Facts): Area {
         },
       }),
       'GET /logout.do': logout({ query: logoutFields }),
-      'POST /logout.do': logout({ form: { ...logoutFields, [facts.service.csrfName]: may('The anti-forgery value.') } }),
+      'POST /logout.do': logout({
+        form: { ...logoutFields, [facts.service.csrfName]: may('The anti-forgery value.') },
+      }),
       'GET /userinfo': userinfo(),
       'POST /userinfo': userinfo({ form: { access_token: may('The token, where it is not in a header.') } }),
       ...(!facts.behaviour.getOrPostUserinfo && {
@@ -214,45 +187,24 @@ export function oauthArea(facts: Facts): Area {
         'DELETE /userinfo': userinfo(),
         'PATCH /userinfo': userinfo(),
       }),
-      'POST /introspect': {
-        summary: 'What a token says',
-        about: 'RFC 7662.',
-        credentials: ['form', 'bearer'],
-        form: inspected(facts, token),
-        answers: {
-          200: json('Its claims, or that it is worth nothing.', ref('Introspection')),
-          400: 'A parameter is missing.',
-          403: `The caller lacks ${facts.service.scope('resource')}.`,
-        },
-      },
-      'POST /check_token': { ...check, form: checked },
-      ...(facts.settings.queryString && {
-        'GET /check_token': { ...check, query: { token: checked.token, scope: checked.scopes } },
-        'PUT /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
-        'DELETE /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
-        'PATCH /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
-      }),
-      'POST /oauth/revoke': {
-        summary: 'Revoke a token of the client’s own',
-        about: 'RFC 7009.',
-        credentials: ['form', 'none'],
-        form: inspected(facts, token),
-        answers: { 200: empty('It is worth nothing now, whatever it was.'), 400: 'A parameter is missing, or the token is another client’s.' },
-      },
-      ...byAnyMethod('/oauth/token/revoke/user/:userId', revoked('all tokens of a user', user)),
-      ...byAnyMethod(
-        '/oauth/token/revoke/user/:userId/client/:clientId',
-        revoked('the stored tokens of a user with a client', { ...user, ...client }),
-      ),
-      ...byAnyMethod('/oauth/token/revoke/client/:clientId', revoked('all tokens of a client', client)),
-      'DELETE /oauth/token/revoke/:tokenId': revoked('one token', { tokenId: must('Its id, or the token itself.') }),
-      'GET /oauth/token/list/user/*': listed('user', 'userId'),
-      'GET /oauth/token/list/client/*': listed('client', 'clientId'),
       'GET /session': frame(true),
       'GET /session_management': frame(true),
       'GET /check_session': frame(false),
     },
     schemas: {
+      ApprovalQuestion: closed({
+        message: text,
+        client_id: text,
+        client_display_name: text,
+        redirect_uri: text,
+        auth_request: closed({ client_id: text, redirect_uri: text, scope: texts, state: text }, ['state']),
+        original_uri: text,
+        scopes: scopeTexts,
+        undecided_scopes: scopeTexts,
+        approved_scopes: scopeTexts,
+        denied_scopes: scopeTexts,
+        options: closed({ confirm: choice, deny: choice }),
+      }),
       Tokens: closed(
         {
           access_token: textOrNull,
@@ -267,21 +219,11 @@ export function oauthArea(facts: Facts): Area {
         },
         ['id_token', 'refresh_token', 'nonce', 'az_attr'],
       ),
-      UserInfo: open({ sub: text, user_id: text, user_name: text, email: text, name: text }, ['sub', 'user_id', 'user_name']),
-      Introspection: open({ active: { type: 'boolean' }, scope: { type: ['string', 'array'] }, client_id: text, exp: whole }, ['active']),
-      CheckedToken: open({ scope: texts, client_id: text, exp: whole, jti: text }, ['scope', 'client_id', 'exp', 'jti']),
-      StoredToken: closed({
-        tokenId: text,
-        clientId: text,
-        userId: textOrNull,
-        format: oneOf(['jwt', 'opaque']),
-        responseType: text,
-        issuedAt: milliseconds,
-        expiresAt: milliseconds,
-        scope: text,
-        value: { type: 'null' },
-        zoneId: text,
-      }),
+      UserInfo: open({ sub: text, user_id: text, user_name: text, email: text, name: text }, [
+        'sub',
+        'user_id',
+        'user_name',
+      ]),
     },
   }
 }

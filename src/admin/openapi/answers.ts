@@ -1,0 +1,112 @@
+// What a route answers because of its place in the table, whatever its handler does, and how answers are written down.
+import { STATUS_PATH } from '../../web/rate-limit.ts'
+import type { RegisteredRoute } from '../../web/route.ts'
+import type { Answer, Operation, Schema } from './description.ts'
+import { described, open, ref, text } from './description.ts'
+
+/** An answer with the name that it has among the document's responses, where it is the same for many routes. */
+export interface NamedAnswer extends Answer {
+  readonly shared?: string
+}
+
+/** The answer to everything that is refused. */
+export const ERROR: Schema = {
+  ...open({
+    error: described(text, 'A code, or where there is no other member a sentence.'),
+    error_description: text,
+  }),
+  required: ['error'],
+}
+
+const USUAL = {
+  NotSignedIn: 'Nobody is signed in, or a new password is due.',
+  Malformed: 'The request is malformed.',
+  NoToken: 'The token is missing or worth nothing.',
+  NoClient: 'The client cannot be authenticated.',
+  NoRight: 'The token lacks a right, a page of this origin may not call, or the zone may not be chosen by a header.',
+  NotAllowed: 'A page of this origin may not call, the zone may not be chosen by a header, or nobody is signed in.',
+  NoZone: 'There is no such zone.',
+  NoMethod: 'A page of another origin may not use this method.',
+  TooLarge: 'The body is too large.',
+  TooLong: 'A part of the path is too long.',
+  TooMany: 'There are too many requests.',
+  Fault: 'The server has a fault.',
+  Unavailable: 'The database does not answer, or too many secrets are being hashed.',
+} as const
+
+/** The statuses of every route like this one. */
+function usualAnswers(
+  { access, method, url, zone }: RegisteredRoute,
+  { isRateLimited }: { readonly isRateLimited: boolean },
+): readonly (readonly [status: number, name: keyof typeof USUAL])[] {
+  const isBearer = access.by === 'bearer'
+  const all: readonly (readonly [isSo: boolean, status: number, name: keyof typeof USUAL])[] = [
+    [access.by === 'session', 302, 'NotSignedIn'],
+    [true, 400, 'Malformed'],
+    [isBearer, 401, 'NoToken'],
+    [access.by === 'client', 401, 'NoClient'],
+    [true, 403, isBearer ? 'NoRight' : 'NotAllowed'],
+    [zone !== false, 404, 'NoZone'],
+    [true, 405, 'NoMethod'],
+    [method !== 'GET', 413, 'TooLarge'],
+    [url.includes(':'), 414, 'TooLong'],
+    [isRateLimited && !url.endsWith(STATUS_PATH), 429, 'TooMany'],
+    [true, 500, 'Fault'],
+    [true, 503, 'Unavailable'],
+  ]
+  return all.flatMap(([isSo, status, name]) => (isSo ? [[status, name] as const] : []))
+}
+
+const ANY_REFUSAL = { 'application/json': ref('Error'), 'text/html': text }
+
+/** All answers of a route by their status: those of its description, and the usual ones. */
+export function answersOf(
+  route: RegisteredRoute,
+  { answers }: Operation,
+  facts: { readonly isRateLimited: boolean },
+): Readonly<Record<string, NamedAnswer>> {
+  const all: Record<string, NamedAnswer> = {}
+  for (const [status, answer] of Object.entries(answers)) {
+    all[status] = typeof answer === 'string' ? { about: answer } : answer
+  }
+  for (const [status, name] of usualAnswers(route, facts)) {
+    const own = all[status]
+    if (own) all[status] = both(own, USUAL[name], status)
+    else if (status < 400) all[status] = { about: USUAL[name], content: {} }
+    // The rate limiter knows no route: it looks at what is asked for.
+    else all[status] = { about: USUAL[name], shared: name, ...(name === 'TooMany' && { content: ANY_REFUSAL }) }
+  }
+  return all
+}
+
+/** A refusal of the handler beside a usual one: either body may come, or none. */
+function both(own: Answer, usual: string, status: number): Answer {
+  const about = `${own.about} Or: ${usual.charAt(0).toLowerCase()}${usual.slice(1)}`
+  if (!own.content || status < 400) return { ...own, about }
+  const isEmpty = Object.keys(own.content).length === 0
+  return { ...own, about, content: { ...ANY_REFUSAL, ...own.content }, ...(isEmpty && { mayBeEmpty: true }) }
+}
+
+/** The name of a shared answer; pages are refused with pages. */
+export const sharedName = (name: string, { audience }: RegisteredRoute): string =>
+  audience === 'api' ? name : `${name}OrPage`
+
+/** The Response Object of an answer; a refusal has the body that the route's audience is refused with. */
+export function responseObject(
+  { about, content, headers, mayBeEmpty }: Answer,
+  status: string,
+  route: RegisteredRoute,
+): Schema {
+  const refusal = { 'application/json': ref('Error'), ...(route.audience !== 'api' && { 'text/html': text }) }
+  const types = Object.entries(content ?? (Number(status) >= 400 ? refusal : {}))
+  return {
+    description: about,
+    ...(headers && {
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, description]) => [name, { description, schema: text }]),
+      ),
+    }),
+    ...(types.length > 0 && { content: Object.fromEntries(types.map(([type, schema]) => [type, { schema }])) }),
+    ...(mayBeEmpty && { 'x-body-may-be-absent': true }),
+  }
+}

@@ -1,0 +1,273 @@
+// The OpenAPI document: the route table says what there is, who may call it and what every route of a kind answers, the
+// areas say the rest. A route that only refuses is left out, and HEAD goes without saying wherever there is a GET.
+import type { Urls } from '../../model/urls.ts'
+import type { RegisteredRoute } from '../../web/route.ts'
+import { takesForm } from '../../web/route.ts'
+import { sessionCookieName } from '../../web/session.ts'
+import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
+import type { NamedAnswer } from './answers.ts'
+import { clientsArea } from './clients.ts'
+import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
+import { may, open, text } from './description.ts'
+import { loginArea } from './login.ts'
+import { oauthArea } from './oauth.ts'
+import { providersArea } from './providers.ts'
+import { serverArea } from './server.ts'
+import { tokensArea } from './tokens.ts'
+import { zonesArea } from './zones.ts'
+
+/** What the document is made from. */
+export interface DocumentDeps extends Facts {
+  /** The whole table, after everything was registered. */
+  readonly routes: readonly RegisteredRoute[]
+  readonly urls: Urls
+  readonly version: string
+  /** Whether an operator limits requests by path and caller. */
+  readonly isRateLimited: boolean
+}
+
+/** A made document, and where it does not agree with the table: both lists are empty when it does. */
+export interface Described {
+  readonly document: Schema
+  /** The same by area, for people. */
+  readonly areas: readonly DescribedArea[]
+  /** `METHOD /path` of routes without a description. */
+  readonly undescribed: readonly string[]
+  /** `METHOD /path` of descriptions without a route. */
+  readonly unrouted: readonly string[]
+}
+
+/** An area with its operations, in the order of the description. */
+export interface DescribedArea {
+  readonly name: string
+  readonly about: string
+  readonly operations: readonly DescribedOperation[]
+}
+
+/** An operation as the document has it. */
+export interface DescribedOperation {
+  readonly method: string
+  /** As OpenAPI writes it. */
+  readonly path: string
+  readonly route: RegisteredRoute
+  readonly operation: Operation
+  readonly answers: Readonly<Record<string, NamedAnswer>>
+}
+
+/** Every area, in the order of the document. */
+const areasOf = (facts: Facts): readonly Area[] => [
+  oauthArea(facts),
+  tokensArea(facts),
+  loginArea(facts),
+  clientsArea(facts),
+  zonesArea(facts),
+  providersArea(facts),
+  serverArea(facts),
+]
+
+/** Lays the descriptions over the table. A route without one is in the document too, with what the table says of it. */
+export function describeRoutes(deps: DocumentDeps): Described {
+  const { routes, urls } = deps
+  const areas = areasOf(deps)
+  const known = new Map(areas.flatMap(({ operations }) => Object.entries(operations)))
+  const byKey = new Map<string, DescribedOperation[]>()
+  for (const route of routes) {
+    if (route.method === 'HEAD' || route.refuses) continue
+    const place = `${route.method} ${placeOf(route.url, urls)}`
+    const folder = place.replace(/[^/]+$/, '*')
+    const key = known.has(place) || !known.has(folder) ? place : folder
+    const operation = known.get(key) ?? { summary: place, answers: {} }
+    const path = templateOf(route.url, urls, operation)
+    const described = { method: route.method, path, route, operation, answers: answersOf(route, operation, deps) }
+    byKey.set(key, [...(byKey.get(key) ?? []), described])
+  }
+  const undescribed = [...byKey.keys()].filter(key => !known.has(key))
+  const documented = areas.map(({ name, about, operations }) => ({
+    name,
+    about,
+    operations: Object.keys(operations).flatMap(key => byKey.get(key) ?? []),
+  }))
+  const others = undescribed.flatMap(key => byKey.get(key) ?? [])
+  if (others.length > 0) documented.push({ name: 'Other', about: 'What nobody described.', operations: others })
+  return {
+    document: documentObject(documented, areas, deps),
+    areas: documented,
+    undescribed,
+    unrouted: [...known.keys()].filter(key => !byKey.has(key)),
+  }
+}
+
+function documentObject(documented: readonly DescribedArea[], areas: readonly Area[], deps: DocumentDeps): Schema {
+  const { urls } = deps
+  const paths: Record<string, Record<string, unknown>> = {}
+  const responses: Record<string, Schema> = {}
+  for (const { name, operations } of documented) {
+    for (const described of operations) {
+      const { route, path, method, answers } = described
+      const item = (paths[path] ??= isOutside(route.url, urls) ? { servers: [{ url: originOf(urls) }] } : {})
+      item[method.toLowerCase()] = operationObject(described, name)
+      for (const [status, answer] of Object.entries(answers)) {
+        if (answer.shared === undefined) continue
+        responses[sharedName(answer.shared, route)] ??= responseObject(answer, status, route)
+      }
+    }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Latchkey',
+      version: deps.version,
+      description:
+        'An identity and authorization server: OAuth 2.0, OpenID Connect and the management of clients, identity zones and identity providers. HEAD is served wherever GET is, unless it would change something; of several alternatives in `security` one is enough.',
+    },
+    servers: serversOf(urls),
+    tags: documented.map(({ name, about }) => ({ name, description: about })),
+    paths,
+    components: {
+      schemas: Object.fromEntries([['Error', ERROR], ...areas.flatMap(({ schemas = {} }) => Object.entries(schemas))]),
+      responses,
+      securitySchemes: securitySchemes(deps),
+    },
+  }
+}
+
+const originOf = ({ base, basePath }: Urls): string => base.slice(0, base.length - basePath.length)
+
+/** Discovery stands before the base path too, where there is one (RFC 8414 §3.1). */
+const isOutside = (url: string, { basePath }: Urls): boolean => !`${url}/`.startsWith(`${basePath}/`)
+
+/** The path without the base path, as descriptions have it. */
+const placeOf = (url: string, urls: Urls): string =>
+  isOutside(url, urls) ? url.replace(urls.basePath, '') : url.slice(urls.basePath.length) || '/'
+
+function templateOf(url: string, urls: Urls, { wildcard = 'rest' }: Operation): string {
+  const path = isOutside(url, urls) ? url : url.slice(urls.basePath.length) || '/'
+  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, `{${wildcard}}`)
+}
+
+function operationObject({ method, path, route, operation, answers }: DescribedOperation, area: string): Schema {
+  const { summary, about, form, json } = operation
+  const { access, body } = route
+  const acrossZones = access.by === 'bearer' && access.acrossZones === true
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => [
+    name,
+    operation.path?.[name] ?? { about: 'A part of the path.', schema: text, required: true },
+  ])
+  const parameters = [
+    ...parametersOf(Object.fromEntries(inPath), 'path'),
+    ...parametersOf(operation.query, 'query'),
+    ...parametersOf({ ...operation.headers, ...(acrossZones && ZONE_HEADERS) }, 'header'),
+  ]
+  const content = json
+    ? { 'application/json': { schema: json.schema, example: json.example } }
+    : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
+      ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
+      : undefined
+  return {
+    operationId: operationIdOf(method, path),
+    tags: [area],
+    summary,
+    ...(about !== undefined && { description: about }),
+    security: securityOf(route, operation),
+    ...(parameters.length > 0 && { parameters }),
+    ...(content && { requestBody: { required: json !== undefined, content } }),
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, answer]) => [
+        status,
+        answer.shared === undefined
+          ? responseObject(answer, status, route)
+          : { $ref: `#/components/responses/${sharedName(answer.shared, route)}` },
+      ]),
+    ),
+  }
+}
+
+/** What leads an administrator into another zone. */
+export const ZONE_HEADERS: Fields = {
+  'X-Identity-Zone-Id': may('Id of the zone to act in, for its administrators in the default zone.'),
+  'X-Identity-Zone-Subdomain': may('Its subdomain instead.'),
+}
+
+const parametersOf = (fields: Fields | undefined, where: string): readonly Schema[] =>
+  Object.entries(fields ?? {}).map(([name, { about, schema, required }]) => ({
+    name,
+    in: where,
+    description: about,
+    required,
+    schema,
+  }))
+
+const formSchema = (form: Fields): Schema =>
+  open(
+    Object.fromEntries(
+      Object.entries(form).map(([name, { about, schema }]) => [name, { ...schema, description: about }]),
+    ),
+    Object.keys(form).filter(name => form[name]?.required),
+  )
+
+const operationIdOf = (method: string, path: string): string =>
+  method.toLowerCase() +
+  path
+    .split(/[^A-Za-z0-9]+/)
+    .map(word => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+
+/** Alternatives, of which one is enough; an empty one is for credentials in the body, or for none. */
+function securityOf({ access }: RegisteredRoute, { credentials = [] }: Operation): readonly Schema[] {
+  switch (access.by) {
+    case 'anyone':
+      return []
+    case 'session':
+      return [{ session: [] }]
+    case 'client': {
+      const isElsewhere = credentials.includes('form') || credentials.includes('none')
+      return [
+        { clientSecretBasic: [] },
+        ...(credentials.includes('bearer') ? [{ bearer: [] }] : []),
+        ...(isElsewhere ? [{}] : []),
+      ]
+    }
+    case 'bearer': {
+      const { scopes = [], ofDefaultZone = [] } = access
+      const rights = [
+        ...scopes.map(scope => ({ bearer: [scope] })),
+        ...ofDefaultZone.map(scope => ({ bearerOfDefaultZone: [scope] })),
+      ]
+      return rights.length > 0 ? rights : [{ bearer: [] }]
+    }
+  }
+}
+
+const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => ({
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An access token of the zone with the scope or authority that is named, if one is.',
+  },
+  bearerOfDefaultZone: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An access token of the default zone; `{zone}` stands for the id of the zone of the request.',
+  },
+  clientSecretBasic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'Id and secret of a client, each form-encoded (RFC 6749 §2.3.1).',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: sessionCookieName({ subdomain: '' }, { urls, service, behaviour }),
+    description:
+      'The session of a person who signed in. In a zone that is addressed by path the name ends in a dot and its subdomain.',
+  },
+})
+
+function serversOf({ base, hostname }: Urls): readonly Schema[] {
+  const variables = { subdomain: { default: 'zone', description: 'The subdomain of the zone.' } }
+  return [
+    { url: base, description: 'The default zone.' },
+    { url: base.replace(`//${hostname}`, `//{subdomain}.${hostname}`), description: 'Another zone.', variables },
+    { url: `${base}/z/{subdomain}`, description: 'The same by path.', variables },
+  ]
+}

@@ -1,0 +1,127 @@
+// Asking what tokens say, listing them, and ending their life.
+import type { Area, Facts, Fields, Operation } from './description.ts'
+import {
+  closed,
+  empty,
+  json,
+  listOf,
+  may,
+  milliseconds,
+  must,
+  oneOf,
+  open,
+  ref,
+  text,
+  textOrNull,
+  texts,
+  whole,
+} from './description.ts'
+import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
+
+const revoked = (what: string, path: Fields): Operation => ({
+  summary: `Revoke ${what}`,
+  path,
+  answers: {
+    200: empty('Done.'),
+    403: 'The token is not the caller’s, and the caller lacks the right.',
+    404: 'There is none.',
+  },
+})
+
+const user = { userId: must('Id of the user.') }
+const client = { clientId: must('The client.') }
+const ANY_METHOD = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
+
+const listed = (of: string, name: string): Operation => ({
+  summary: `The stored tokens of a ${of}`,
+  wildcard: name,
+  path: { [name]: must(`The ${of}.`) },
+  answers: { 200: json('The tokens, without their values.', listOf(ref('StoredToken'))) },
+})
+
+const byAnyMethod = (path: string, operation: Operation): Readonly<Record<string, Operation>> =>
+  Object.fromEntries(ANY_METHOD.map(method => [`${method} ${path}`, operation]))
+
+const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ...ASSERTION_FIELDS })
+
+/** Introspection, revocation and lists. */
+export function tokensArea(facts: Facts): Area {
+  const token = { token: must('The token.'), token_type_hint: may('What it may be.') }
+  const checked = { token: must('The token.'), scopes: may('Scopes that it must have, separated by commas.') }
+  const check: Operation = {
+    summary: 'What a token says, the older way',
+    answers: {
+      200: json('Its claims.', ref('CheckedToken')),
+      400: 'The token is worth nothing, or lacks a scope.',
+      403: `The client lacks ${facts.service.scope('resource')}.`,
+      406: 'Parameters stand in the query.',
+    },
+  }
+  return {
+    name: 'Tokens',
+    about: 'Asking what tokens say, listing them, and ending their life.',
+    operations: {
+      'POST /introspect': {
+        summary: 'What a token says',
+        about: 'RFC 7662.',
+        credentials: ['form', 'bearer'],
+        form: inspected(token),
+        answers: {
+          200: json('Its claims, or that it is worth nothing.', ref('Introspection')),
+          400: 'A parameter is missing.',
+          403: `The caller lacks ${facts.service.scope('resource')}.`,
+        },
+      },
+      'POST /check_token': { ...check, form: checked },
+      ...(facts.settings.queryString && {
+        'GET /check_token': { ...check, query: { token: checked.token, scope: checked.scopes } },
+        'PUT /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
+        'DELETE /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
+        'PATCH /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
+      }),
+      'POST /oauth/revoke': {
+        summary: 'Revoke a token of the client’s own',
+        about: 'RFC 7009.',
+        credentials: ['form', 'none'],
+        form: inspected(token),
+        answers: {
+          200: empty('It is worth nothing now, whatever it was.'),
+          400: 'A parameter is missing, or the token is another client’s.',
+        },
+      },
+      ...byAnyMethod('/oauth/token/revoke/user/:userId', revoked('all tokens of a user', user)),
+      ...byAnyMethod(
+        '/oauth/token/revoke/user/:userId/client/:clientId',
+        revoked('the stored tokens of a user with a client', { ...user, ...client }),
+      ),
+      ...byAnyMethod('/oauth/token/revoke/client/:clientId', revoked('all tokens of a client', client)),
+      'DELETE /oauth/token/revoke/:tokenId': revoked('one token', { tokenId: must('Its id, or the token itself.') }),
+      'GET /oauth/token/list/user/*': listed('user', 'userId'),
+      'GET /oauth/token/list/client/*': listed('client', 'clientId'),
+    },
+    schemas: {
+      Introspection: open(
+        { active: { type: 'boolean' }, scope: { type: ['string', 'array'] }, client_id: text, exp: whole },
+        ['active'],
+      ),
+      CheckedToken: open({ scope: texts, client_id: text, exp: whole, jti: text }, [
+        'scope',
+        'client_id',
+        'exp',
+        'jti',
+      ]),
+      StoredToken: closed({
+        tokenId: text,
+        clientId: text,
+        userId: textOrNull,
+        format: oneOf(['jwt', 'opaque']),
+        responseType: text,
+        issuedAt: milliseconds,
+        expiresAt: milliseconds,
+        scope: text,
+        value: { type: 'null' },
+        zoneId: text,
+      }),
+    },
+  }
+}

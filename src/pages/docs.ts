@@ -1,0 +1,99 @@
+import { type Html, html } from '../base/html.ts'
+import { type Chrome, layout } from './layout.ts'
+import { textsIn } from './texts/texts.ts'
+
+/** A part of the interface. */
+export interface DocumentedArea {
+  readonly name: string
+  readonly about: string
+  readonly operations: readonly DocumentedOperation[]
+}
+
+/** One method of one path, in words. */
+export interface DocumentedOperation {
+  readonly method: string
+  readonly path: string
+  readonly summary: string
+  readonly about?: string
+  readonly callers: string
+  readonly parameters: readonly DocumentedParameter[]
+  /** A body that is accepted. */
+  readonly body?: string
+  readonly answers: readonly { readonly status: number; readonly about: string }[]
+}
+
+/** What a request may carry. */
+export interface DocumentedParameter {
+  readonly name: string
+  readonly where: string
+  readonly about: string
+  readonly required: boolean
+}
+
+/** What the page shows. */
+export interface DocsProps {
+  readonly areas: readonly DocumentedArea[]
+  /** Where the document for programs is. */
+  readonly document: string
+  /** Where the stylesheet of this page is. */
+  readonly stylesheet: string
+}
+
+/** The page of `/docs`: every endpoint by area, who may call it, what it takes and what it answers. In English throughout. */
+export function docsPage(chrome: Chrome, { areas, document, stylesheet }: DocsProps): Html {
+  const title = 'Interface'
+  const body = html`<p class="lead">Every endpoint of this server. Programs read <a href="${document}">the same as OpenAPI 3.1</a>.</p>
+<nav aria-label="Areas"><ul class="areas">
+${areas.map(
+  (
+    { name, operations },
+    index,
+  ) => html`<li><a href="#area-${index}">${name}</a> <small>${operations.length}</small></li>
+`,
+)}</ul></nav>
+${areas.map(areaSection)}`
+  return layout({ ...chrome, texts: textsIn('en') }, { title, heading: title, body, shape: 'wide', stylesheet })
+}
+
+function areaSection({ name, about, operations }: DocumentedArea, index: number): Html {
+  return html`<section class="docs" aria-labelledby="area-${index}">
+<h2 id="area-${index}">${name}</h2>
+<p class="lead">${worded(about)}</p>
+${operations.map(operationItem)}</section>
+`
+}
+
+function operationItem({
+  method,
+  path,
+  summary,
+  about,
+  callers,
+  parameters,
+  body,
+  answers,
+}: DocumentedOperation): Html {
+  return html`<details class="panel">
+<summary><h3><code class="method">${method}</code> <code>${breakable(path)}</code></h3> <span>${summary}</span></summary>
+${about !== undefined && html`<p>${worded(about)}</p>\n`}<dl class="calls"><div><dt>Who may call</dt><dd>${callers}</dd></div></dl>
+${parameters.length > 0 && html`<h4>Takes</h4>\n<dl class="calls">\n${parameters.map(parameterItem)}</dl>\n`}${
+  body !== undefined && html`<h4>Takes, for example</h4>\n<pre tabindex="0">${body}</pre>\n`
+}<h4>Answers</h4>
+<dl class="calls">
+${answers.map(({ status, about: meaning }) => html`<div><dt><code>${status}</code></dt><dd>${worded(meaning)}</dd></div>\n`)}</dl>
+</details>
+`
+}
+
+function parameterItem({ name, where, about, required }: DocumentedParameter): Html {
+  return html`<div><dt><code>${name}</code> <small>${where}${required && ', required'}</small></dt><dd>${worded(about)}</dd></div>
+`
+}
+
+/** A long path may break after its slashes. */
+const breakable = (path: string): readonly Html[] =>
+  path.split(/(?<=\/)/).map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))
+
+/** What stands between backticks is code. */
+const worded = (text: string): readonly Html[] =>
+  text.split('`').map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))
