@@ -48,6 +48,8 @@ export interface Accounts {
   readonly signer: KeyClient
   /** Introspects other clients' tokens, and lists the clients. */
   readonly resourceServer: BenchClient
+  /** May manage everything. */
+  readonly administrator: BenchClient
   /** Signs users in by authorization code; approved in advance. */
   readonly application: Readonly<Record<Algorithm, BenchClient>>
   /** Signs users in by the password grant. */
@@ -94,6 +96,7 @@ export function createAccounts(): Accounts {
     service: { RS256: service('RS256'), ES256: service('ES256'), opaque: service('opaque') },
     signer: createKeyClient(),
     resourceServer: { id: 'resource-server', secret: newSecret(), grants: ['client_credentials'] },
+    administrator: { id: 'administrator', secret: newSecret(), grants: ['client_credentials'] },
     application: { RS256: application('RS256'), ES256: application('ES256') },
     console: { id: 'console', secret: newSecret(), grants: ['password'] },
     refreshing: { kept: refreshing('refreshing', false), rotated: refreshing('rotating', true) },
@@ -144,7 +147,8 @@ export function latchkeyConfig(
   accounts: Accounts,
   server: { baseUrl: string; algorithm: Algorithm; pemFile: string },
 ): string {
-  const { service, signer, resourceServer, application, console, refreshing, portal, scope, user } = accounts
+  const { service, signer, resourceServer, administrator, application, console, refreshing, portal, scope, user } =
+    accounts
   const record = (client: BenchClient | KeyClient): Record<string, unknown> => ({
     client_id: client.id,
     ...('publicKey' in client ? { jwks: { keys: [client.publicKey] } } : { client_secret: client.secret }),
@@ -165,6 +169,7 @@ export function latchkeyConfig(
         clients: [
           ...Object.values(service).map(record),
           { ...record(resourceServer), authorities: ['svc.resource', 'clients.read'] },
+          { ...record(administrator), authorities: ['svc.admin'] },
           ...Object.values(application).map(client => ({
             ...record(client),
             redirect_uri: [client.redirectUri],

@@ -7,6 +7,8 @@ import type { Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import { NPM_START } from './startup.ts'
 import { INTROSPECTION_ROWS } from './workloads.ts'
+import { growthOfLists, growthOfRequests, stallOf } from './zone-management.ts'
+import { idleOfEmpty, lastOfFirst, readyOfEmpty } from './zones.ts'
 
 /** A requirement beside what was measured; `pass` is undefined when it was not measured. */
 export interface Bar {
@@ -25,7 +27,8 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge, management } = results
+  const { growth, purge, management, manyZones } = results
+  const among = `${manyZones?.zones ?? 'many'} zones`
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
 
   return [
@@ -57,6 +60,22 @@ export function judge(results: Results): Bar[] {
       management && slowestOf(management),
       20,
     ),
+    atMost(`ready with ${among}, of an empty server`, manyZones && readyOfEmpty(manyZones), 1.1, 2),
+    atMost(`resident memory idle with ${among}, of an empty server`, manyZones && idleOfEmpty(manyZones), 1.1, 2),
+    atLeast(`client_credentials in the last of ${among}, of the first`, manyZones && lastOfFirst(manyZones), 0.9),
+    atMost(
+      `reading, making and deleting a zone among ${among}, of the same among few`,
+      manyZones && growthOfRequests(manyZones.rows),
+      1.25,
+      2,
+    ),
+    atMost(
+      `a list of ${among}, for each of them, of one of a tenth of them`,
+      manyZones && growthOfLists(manyZones.lists),
+      1.25,
+      2,
+    ),
+    atMost(`the longest wait of others while ${among} are listed, ms`, manyZones && stallOf(manyZones.lists), 50),
   ]
 }
 
@@ -64,8 +83,8 @@ function atLeast(name: string, value: number | undefined, bar: number): Bar {
   return { name, value: number(value, 2), bar: `>= ${bar}`, pass: value === undefined ? undefined : value >= bar }
 }
 
-function atMost(name: string, value: number | undefined, bar: number): Bar {
-  return { name, value: number(value, 0), bar: `<= ${bar}`, pass: value === undefined ? undefined : value <= bar }
+function atMost(name: string, value: number | undefined, bar: number, digits = 0): Bar {
+  return { name, value: number(value, digits), bar: `<= ${bar}`, pass: value === undefined ? undefined : value <= bar }
 }
 
 function difference(one: number | undefined, other: number | undefined): number | undefined {

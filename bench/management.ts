@@ -10,6 +10,7 @@ import { progress } from './progress.ts'
 import { discover, form, send, tokenOf } from './requests.ts'
 import { createHome, startLatchkey } from './servers.ts'
 import type { LatchkeyHome } from './servers.ts'
+import { latenciesOf } from './steady.ts'
 import type { Latencies } from './steady.ts'
 
 const CLIENTS = 100_000
@@ -152,10 +153,4 @@ function copying(columns: readonly string[]): string {
     insert into clients (${columns.join(', ')})
     select ${columns.map(column => (column === 'client_id' ? id : column)).join(', ')}
     from clients, numbers where client_id = 'application'`
-}
-
-function latenciesOf(times: readonly number[]): Latencies {
-  const values = times.toSorted((one, other) => one - other)
-  const quantile = (part: number): number => values[Math.ceil(part * values.length) - 1] ?? 0
-  return { requests: values.length, p50: quantile(0.5), p99: quantile(0.99), longest: quantile(1) }
 }

@@ -15,8 +15,10 @@ import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
 import type { Cell, Filled, Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
+import { CLIENTS_OF_ZONE } from './many-zones.ts'
 import { WORKLOADS } from './workloads.ts'
 import type { Workload } from './workloads.ts'
+import type { ManyZones } from './zones.ts'
 
 /** The whole report. */
 export function formatReport(results: Results): string {
@@ -37,6 +39,7 @@ export function formatReport(results: Results): string {
     ...(results.growth ? ['## After many JWTs', growthText(results.growth)] : []),
     ...(results.purge ? ['## While expired tokens are purged', purgeText(results.purge)] : []),
     ...(results.management ? ['## Among many clients', managementText(results.management)] : []),
+    ...(results.manyZones ? ['## With many zones', zonesText(results.manyZones)] : []),
     '## Bars',
     barTable(judge(results)),
   ]
@@ -169,6 +172,45 @@ function managementText({ clients, rows, failures }: Management): string {
     ),
     [
       `- ${clients} clients in one zone; one request at a time`,
+      ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
+    ].join('\n'),
+  ].join('\n\n')
+}
+
+function zonesText({ zones, starts, rates, rows, lists, failures }: ManyZones): string {
+  const middle = (values: readonly number[], digits: number): string => number(median(values), digits)
+  const started = Object.entries(starts ?? {}).map(([name, { ready, idle }]) => {
+    const bytes = idle.map(value => inMegabytes(value) ?? Number.NaN)
+    return [
+      name === 'full' ? `${zones} zones` : 'empty',
+      middle(ready, 0),
+      range(ready),
+      middle(bytes, 1),
+      range(bytes),
+    ]
+  })
+  const issued = Object.entries(rates ?? {}).map(([name, values]) => [name, middle(values, 0), range(values)])
+  return [
+    ...(starts ? [table(['server', 'ready ms', 'starts', 'idle MB', 'starts'], started)] : []),
+    ...(rates ? [table(['client_credentials in the zone', 'per s', 'rounds'], issued)] : []),
+    table(
+      ['database', 'zones', 'request', 'requests', 'p50 ms', 'p99 ms', 'longest ms'],
+      rows.map(row => [row.database, String(row.zones), row.request, ...latencyColumns(row)]),
+    ),
+    table(
+      ['database', 'zones', 'list ms', 'lists', 'MB', 'longest token meanwhile ms', 'otherwise ms'],
+      lists.map(list => [
+        list.database,
+        String(list.zones),
+        middle(list.times, 0),
+        range(list.times),
+        number(inMegabytes(list.bytes), 1),
+        middle(list.stalls, 1),
+        middle(list.otherwise, 1),
+      ]),
+    ),
+    [
+      `- ${CLIENTS_OF_ZONE} clients and one ES256 key in each zone; one request at a time, and beside a list one token after another`,
       ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
     ].join('\n'),
   ].join('\n\n')

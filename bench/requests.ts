@@ -1,5 +1,7 @@
 // Single requests as both sides of the benchmark need them: what the load tool repeats, and what proves that a server
 // does the work.
+import { request as httpRequest } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { JWTPayload } from 'jose'
 import type { Algorithm, BenchClient } from './accounts.ts'
@@ -109,7 +111,20 @@ export async function expectFreshJwts(
   return payloads
 }
 
-function answerTo({ url, method, headers, body, bodies }: HttpRequest): Promise<Response> {
+function answerTo(request: HttpRequest): Promise<Response> {
+  const { url, method, headers, body, bodies } = request
+  if (headers['Host'] !== undefined) return answerAtHost(request)
   const content = body ?? bodies?.[0]
   return fetch(url, { method, headers, ...(content !== undefined && { body: content }) })
+}
+
+/** `fetch` names no host but that of the URL. */
+function answerAtHost({ url, method, headers, body }: HttpRequest): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(url, { method, headers, agent: false }, response => {
+      text(response).then(content => resolve(new Response(content, { status: response.statusCode ?? 0 })), reject)
+    })
+    outgoing.once('error', reject)
+    outgoing.end(body)
+  })
 }

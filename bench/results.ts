@@ -7,6 +7,7 @@ import type { Purge } from './purge.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
 import { WORKLOADS } from './workloads.ts'
+import type { ManyZones } from './zones.ts'
 
 /** One workload on one server, a sample for each round; `failure` is why there are no more. */
 export interface Cell {
@@ -42,6 +43,7 @@ export interface Results {
   readonly growth: Growth | undefined
   readonly purge: Purge | undefined
   readonly management: Management | undefined
+  readonly manyZones: ManyZones | undefined
 }
 
 /** The middle value, or the mean of the two in the middle. Undefined for none. */
@@ -78,7 +80,8 @@ export function shareOfLimit(results: Results, workload: string, server: ServerN
   )
 }
 
-function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
+/** The median of the ratios of values that belong together. */
+export function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
   const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))
   return median(ratios.filter(Number.isFinite))
 }

@@ -19,13 +19,15 @@ import type { Results } from './results.ts'
 import { runRounds } from './rounds.ts'
 import type { Settings } from './rounds.ts'
 import { measureStartups } from './startup.ts'
+import { ZONES, measureManyZones } from './zones.ts'
+import type { ZoneSettings } from './zones.ts'
 
 const USAGE = `npm run bench -- [options]
   --rounds N       rounds, interleaved (5)
   --seconds N      seconds for each cell of a round (4)
-  --quick          2 rounds of 1 second, 2 starts, 10000 tokens
+  --quick          2 rounds of 1 second, 2 starts, 10000 tokens, 1000 zones
   --only REGEXP    only the rows whose name matches, and those they are compared with;
-                   \`startup\`, \`growth\`, \`purge\` and \`clients\` are names too
+                   \`startup\`, \`growth\`, \`purge\`, \`clients\` and \`zones\` are names too
   --json FILE      write everything that was measured
   --check          end with status 1 when a bar is missed`
 
@@ -36,6 +38,7 @@ interface RunSettings extends Settings {
   readonly tokens: number
   /** Requests of each kind of the management measurement. */
   readonly managementRequests: number
+  readonly zones: Pick<ZoneSettings, 'sizes' | 'requests' | 'lists'>
 }
 
 const { values: options } = parseArgs({
@@ -61,6 +64,9 @@ async function main(): Promise<number> {
     starts: options.quick ? 2 : 5,
     tokens: options.quick ? 10_000 : 100_000,
     managementRequests: options.quick ? 200 : 1000,
+    zones: options.quick
+      ? { sizes: [10, 100, 1000], requests: 50, lists: 3 }
+      : { sizes: [10, 1000, 10_000], requests: 300, lists: 7 },
     isWanted: name => only.test(name),
   }
   const processes = createProcesses()
@@ -94,6 +100,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const growth = settings.isWanted('growth') ? await timed('growth', grow) : undefined
   const purge = settings.isWanted('purge') ? await timed('purge', workOff) : undefined
   const management = settings.isWanted(MANAGEMENT) ? await timed(MANAGEMENT, manage) : undefined
+  const manyZones = settings.isWanted(ZONES) ? await timed(ZONES, fill) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -106,6 +113,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     growth,
     purge,
     management,
+    manyZones,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -120,12 +128,15 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   function manage(): ReturnType<typeof measureManagement> {
     return measureManagement(processes, accounts, settings.managementRequests)
   }
+  function fill(): ReturnType<typeof measureManyZones> {
+    return measureManyZones(processes, accounts, { tool, settings: { ...settings, ...settings.zones } })
+  }
 }
 
 /** A failed cell is an error in any case, a missed bar only with --check. */
 function statusOf(results: Results): number {
   if (results.cells.some(({ failure }) => failure !== undefined)) return 1
-  if (results.management && results.management.failures.length > 0) return 1
+  if ([results.management, results.manyZones].some(part => part && part.failures.length > 0)) return 1
   return options.check && judge(results).some(({ pass }) => pass === false) ? 1 : 0
 }
 

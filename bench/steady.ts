@@ -102,6 +102,7 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
   database.close()
   agent.destroy()
 
+  const milliseconds = ({ due, answered }: Sent): number => answered - due
   const isDuring = ({ due, answered }: Sent): boolean =>
     answered > purgeFrom - MARGIN_MILLISECONDS && due < purgeTo + MARGIN_MILLISECONDS
   const counted = sent.filter(({ due }) => due > began + SETTLE_MILLISECONDS)
@@ -111,15 +112,16 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
       const own = counted.filter(({ stream }) => stream === index)
       return {
         name,
-        during: latenciesOf(own.filter(isDuring)),
-        otherwise: latenciesOf(own.filter(each => !isDuring(each))),
+        during: latenciesOf(own.filter(isDuring).map(milliseconds)),
+        otherwise: latenciesOf(own.filter(each => !isDuring(each)).map(milliseconds)),
       }
     }),
   }
 }
 
-function latenciesOf(sent: readonly Sent[]): Latencies {
-  const values = sent.map(({ due, answered }) => answered - due).sort((a, b) => a - b)
+/** Quantiles of some milliseconds. */
+export function latenciesOf(times: readonly number[]): Latencies {
+  const values = times.toSorted((one, other) => one - other)
   const quantile = (part: number): number => values[Math.ceil(part * values.length) - 1] ?? 0
   return { requests: values.length, p50: quantile(0.5), p99: quantile(0.99), longest: quantile(1) }
 }

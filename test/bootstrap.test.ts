@@ -165,7 +165,8 @@ describe('a first start', () => {
       lastModified: 5,
     }
     await start(store, { bootstrap: { clients: [client, app] } }, { now: 5_000 })
-    const { secrets, ...rest } = await clientOf(store, 'shop')
+    const { secrets, incarnation, ...rest } = await clientOf(store, 'shop')
+    assert.match(incarnation ?? '', /^[\w-]{22}$/)
     assert.deepEqual(rest, {
       zoneId: 'svc',
       clientId: 'shop',

@@ -38,7 +38,8 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
   /** Administrators change every client of the zone; a client that is trusted to may change itself. */
   function checkCaller(request: FastifyRequest, clientId: string): void {
     if (hasRight(request, admins, service)) return
-    if (request.bearer?.user || request.bearer?.client.clientId !== clientId) {
+    const { bearer, zone } = request
+    if (bearer?.user || bearer?.client.clientId !== clientId || bearer.client.zoneId !== zone.id) {
       throw refuse("Bad request. Not permitted to change another client's secret")
     }
   }

@@ -82,11 +82,20 @@ function readParameters(query: Form, behaviour: Behaviour): ListParameters {
     startIndex,
     // RFC 7644 §3.4.2.4: a negative number counts as 0, which asks only how many there are.
     count: Math.min(Math.max(wholeNumber('count', text('count', '100')), 0), MOST_PER_PAGE),
-    attributes: text('attributes', '')
-      .split(',')
-      .map(name => name.trim())
-      .filter(name => name !== ''),
+    attributes: attributesOf(text('attributes', '')),
   }
+}
+
+/** More than a client has; each is answered for each of five hundred clients. */
+const MOST_ATTRIBUTES = 100
+
+function attributesOf(text: string): readonly string[] {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  if (names.length <= MOST_ATTRIBUTES) return names
+  throw new OAuthError('invalid_request', `The parameter attributes must name at most ${MOST_ATTRIBUTES}`)
 }
 
 function wholeNumber(name: string, text: string): number {

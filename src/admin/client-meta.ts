@@ -1,9 +1,12 @@
 // How clients are shown among a person's applications: a name, an icon and where the application begins.
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { memberOf } from '../base/json.ts'
 import type { ClientDescription } from '../model/client-metadata.ts'
 import { isKeepable } from '../model/client-reading.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import type { Store } from '../store/store.ts'
 import type { JsonObject } from '../web/json.ts'
 import { jsonBody } from '../web/json.ts'
 import { clientAccess, sendJson } from './client-record.ts'
@@ -27,7 +30,7 @@ export function metadataEndpoints(
   const writing = { access: clientAccess(service, 'clients.write'), audience: 'api', body: 'json' } as const
 
   app.get('/oauth/clients/meta', { config: reading }, async (request, reply) =>
-    sendJson(reply, await store.clients.listMetadata(request.zone.id)),
+    reply.type('application/json').send(await listOfMetadata(store, request.zone.id)),
   )
 
   app.get<OfClient>('/oauth/clients/:client_id/meta', { config: reading }, async (request, reply) => {
@@ -49,6 +52,29 @@ export function metadataEndpoints(
     await writer.commit(request, [{ change, events: ['ClientUpdateSuccess'] }])
     return sendJson(reply, await store.clients.findMetadata(request.zone.id, clientId))
   })
+}
+
+/** The clients that are read and written in one go. */
+const PIECE = 50
+
+/**
+ * All that a zone has as one JSON array, at the pace of who asked. Every token of the zone may ask, and each icon may have
+ * as much as a request: they are never in memory together.
+ */
+async function listOfMetadata({ clients }: Pick<Store, 'clients'>, zoneId: string): Promise<Readable> {
+  const first = await clients.listMetadata(zoneId, { count: PIECE })
+  async function* pieces(): AsyncGenerator<string> {
+    let before = '['
+    let piece = first
+    while (piece.length > 0) {
+      yield before + piece.map(client => JSON.stringify(client)).join(',')
+      before = ','
+      await nextTurn()
+      piece = await clients.listMetadata(zoneId, { count: PIECE, after: piece.at(-1)?.clientId })
+    }
+    yield before === '[' ? '[]' : ']'
+  }
+  return Readable.from(pieces())
 }
 
 function textOf(body: JsonObject, name: string): string | undefined {

@@ -132,7 +132,15 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const hashed = []
       for (const secret of secrets) hashed.push(await newSecret(secret, deps))
       const now = clock.now()
-      const client = { ...definition, zoneId: request.zone.id, secrets: hashed, createdAt: now, updatedAt: now }
+      const incarnation = deps.random.urlSafe(22)
+      const client = {
+        ...definition,
+        zoneId: request.zone.id,
+        secrets: hashed,
+        incarnation,
+        createdAt: now,
+        updatedAt: now,
+      }
       return { client, change: { kind: 'insert', client, createdBy }, events: ['ClientCreateSuccess'] }
     },
 

@@ -61,8 +61,9 @@ export function refuseUnnamed(body: ZoneBody): void {
 }
 
 // A scope in which the id stands, `zones.<id>.clients.admin`, must be a scope (RFC 6749 §3.3), and of one zone only: an id
-// with a dot, such as `x.clients`, would make `zones.x.clients.admin` the right of two zones, and a star that of all.
-const ID = /^[\x21\x23-\x29\x2b-\x2d\x30-\x5b\x5d-\x7e]{1,36}$/
+// with a dot, such as `x.clients`, would make `zones.x.clients.admin` the right of two zones, and a star that of all. Lists
+// of scopes are also written with commas and plus signs between them.
+const ID = /^[\x21\x23-\x29\x2d\x30-\x5b\x5d-\x7e]{1,36}$/
 
 /** The subdomain stands before the host name in every URL of the zone, and as a path in some. */
 const SUBDOMAIN = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/
@@ -71,14 +72,22 @@ const SUBDOMAIN = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/
 export function refuseBadId(id: string): void {
   if (ID.test(id)) return
   throw invalidZone(
-    'The id must have at most 36 characters of ASCII, without white space, dots, stars, slashes and quotes.',
+    'The id must have at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes.',
   )
 }
 
-/** Throws the refusal of a subdomain that no URL can have, and of a name that is too long. */
-export function refuseBadNames({ subdomain, name }: ZoneBody): void {
+/**
+ * Throws the refusal of a subdomain that no URL can have, and of a name that is too long; those that the zone has already
+ * may stay, for the configuration may have given it others.
+ */
+export function refuseBadNames(
+  { subdomain, name }: ZoneBody,
+  before?: { readonly subdomain: string; readonly name: string },
+): void {
   const labels = subdomain.split('.')
   const isHost = SUBDOMAIN.test(subdomain) && labels.every(label => label !== '' && label.length <= 63)
-  if (!isHost) throw invalidZone('The subdomain must be made of letters, digits, hyphens and dots, as a host name is.')
-  if (name.length > 255) throw invalidZone('The name must have at most 255 characters.')
+  if (subdomain !== before?.subdomain && !isHost) {
+    throw invalidZone('The subdomain must be made of letters, digits, hyphens and dots, as a host name is.')
+  }
+  if (name !== before?.name && name.length > 255) throw invalidZone('The name must have at most 255 characters.')
 }

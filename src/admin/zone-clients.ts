@@ -117,6 +117,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
         additional,
         zoneId: zone.id,
         secrets: hashed,
+        incarnation: random.urlSafe(22),
         createdAt: now,
         updatedAt: now,
       }

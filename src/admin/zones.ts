@@ -1,7 +1,5 @@
 // Identity zones (§5): making, changing and deleting them. What the default zone's administrators may do with all of them,
 // an administrator of one zone may do with that one, from inside.
-import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
@@ -27,6 +25,7 @@ import { zoneClientEndpoints } from './zone-clients.ts'
 import type { ZoneClientDeps } from './zone-clients.ts'
 import type { SentKeys } from './zone-keys.ts'
 import { readSigningKeys } from './zone-keys.ts'
+import { listOfZones } from './zone-list.ts'
 import { answering, invalidZone, malformed, ZoneRefusal } from './zone-refusal.ts'
 
 /** What the endpoints need. */
@@ -186,8 +185,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     if (body.id !== undefined && body.id !== id) {
       throw invalidZone('The identity zone id from the request body does not match id in the url')
     }
-    // A zone that the configuration made may have a subdomain that could not be given to one now.
-    if (body.subdomain !== before.zone.subdomain) refuseBadNames(body)
+    refuseBadNames(body, before.zone)
     const { config, keys } = await readConfig(body.config, id, before)
     await refuseForbiddenGroups(id, config)
     const { createdAt } = before.zone
@@ -212,8 +210,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   app.get('/identity-zones', { config: by(toRead) }, async (request, reply) => {
     if (isDefault(request.zone.id)) {
-      const states = await store.zones.list()
-      return reply.type('application/json').send(Readable.from(inPieces(states, state => toJson(state))))
+      return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
     }
     const own = await store.zones.read(request.zone.id)
     return send(reply, 200, own ? [toJson(own)] : [])
@@ -256,17 +253,6 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   )
 
   zoneClientEndpoints(app, deps)
-}
-
-/** A JSON array, a hundred items at a time: whoever lists ten thousand zones keeps nobody else waiting. */
-async function* inPieces<T>(items: readonly T[], toJson: (item: T) => JsonRecord): AsyncGenerator<string> {
-  yield '['
-  for (let start = 0; start < items.length; start += 100) {
-    const texts = items.slice(start, start + 100).map(item => JSON.stringify(toJson(item)))
-    yield (start === 0 ? '' : ',') + texts.join(',')
-    await nextTurn()
-  }
-  yield ']'
 }
 
 /** The members of a record that are taken as they were sent. */

@@ -1,5 +1,8 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import { DER, derSequence, oidOf } from './der.ts'
+import type { DerElement } from './der.ts'
+import { openEncryptedKey, openTraditionalKey } from './encrypted-key.ts'
 
 /** A private key as it was read from a file, with what decides how it may be used. */
 export interface PrivateKey {
@@ -15,11 +18,17 @@ export interface PrivateKey {
   readonly publicPem: string
 }
 
-/** Reads an unencrypted private key in PEM (PKCS#8, PKCS#1 or SEC1); undefined when the text is none. */
-export function readPrivateKey(pem: string): PrivateKey | undefined {
+/**
+ * Reads the first private key of a PEM text (PKCS#8, PKCS#1 or SEC1), encrypted only where a passphrase is given; undefined
+ * when the text has none, or one that must not be touched: others than RSA, EC on a named curve and Edwards curves take
+ * OpenSSL minutes if somebody wants them to.
+ */
+export function readPrivateKey(pem: string, passphrase?: string): PrivateKey | undefined {
+  const input = inputOf(pem, passphrase)
+  if (input === undefined) return undefined
   let key: KeyObject
   try {
-    key = createPrivateKey({ key: pem, format: 'pem' })
+    key = createPrivateKey(input)
   } catch {
     return undefined // OpenSSL's reasons differ by version and help nobody
   }
@@ -32,3 +41,95 @@ export function readPrivateKey(pem: string): PrivateKey | undefined {
     publicPem: createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString(),
   }
 }
+
+type Form = 'pkcs1' | 'sec1' | 'pkcs8'
+
+interface Input {
+  readonly key: Buffer
+  readonly format: 'der'
+  readonly type: Form
+}
+
+const FORMS: ReadonlyMap<string, Form> = new Map([
+  ['PRIVATE KEY', 'pkcs8'],
+  ['ENCRYPTED PRIVATE KEY', 'pkcs8'],
+  ['RSA PRIVATE KEY', 'pkcs1'],
+  ['EC PRIVATE KEY', 'sec1'],
+])
+
+/** OpenSSL gets bytes that have the form which their label says, and never looks for it elsewhere in the text. */
+function inputOf(pem: string, passphrase: string | undefined): Input | undefined {
+  const block = firstKey(pem)
+  const type = FORMS.get(block?.label ?? '')
+  if (!block || !type) return undefined
+  const key = openBlock(block, passphrase)
+  return key && hasForm(key, type) ? { key, format: 'der', type } : undefined
+}
+
+interface Block {
+  readonly label: string
+  readonly headers: ReadonlyMap<string, string>
+  readonly der: Buffer
+}
+
+function openBlock({ label, headers, der }: Block, passphrase: string | undefined): Buffer | undefined {
+  const information = headers.get('DEK-Info')
+  const isEncrypted = label === 'ENCRYPTED PRIVATE KEY'
+  if (headers.size > 0 && (isEncrypted || information === undefined)) return undefined
+  if (!isEncrypted && information === undefined) return der
+  if (passphrase === undefined) return undefined
+  return information === undefined
+    ? openEncryptedKey(der, passphrase)
+    : openTraditionalKey(der, information, passphrase)
+}
+
+/** RFC 7468 §2; blocks of another kind, such as parameters of a curve, may stand before. */
+function firstKey(pem: string): Block | undefined {
+  for (let place = 0; ; ) {
+    const begin = pem.indexOf('-----BEGIN ', place)
+    const [line = '', label = ''] =
+      /^-----BEGIN ([A-Z0-9 ]{1,64})-----[ \t]*\r?\n/.exec(pem.slice(begin, begin + 128)) ?? []
+    if (begin < 0 || label === '') return undefined
+    const start = begin + line.length
+    const end = pem.indexOf(`-----END ${label}-----`, start)
+    if (end < 0) return undefined
+    place = end + 1
+    if (label.endsWith('PRIVATE KEY')) return readBlock(label, pem.slice(start, end))
+  }
+}
+
+function readBlock(label: string, text: string): Block | undefined {
+  const [, head, body = text] = /^((?:[A-Za-z-]+:[^\n]*\n)+)\r?\n([^:]*)$/.exec(text) ?? []
+  const base64 = body.replace(/\s+/g, '')
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return undefined
+  const headers = (head ?? '').split('\n').flatMap(line => {
+    const [name = '', value] = line.split(':', 2)
+    return value === undefined ? [] : [[name, value.trim()] as const]
+  })
+  return { label, headers: new Map(headers), der: Buffer.from(base64, 'base64') }
+}
+
+const EC = '2a8648ce3d0201'
+/** RFC 8017 appendix A.2.3 and A.1; RFC 8410 §3. */
+const SAFE_KINDS = new Set(['2a864886f70d010101', '2a864886f70d01010a', EC, '2b656e', '2b656f', '2b6570', '2b6571'])
+
+/** Whether it is a key of the form, and of a kind that is opened at once. */
+function hasForm(der: Buffer, form: Form): boolean {
+  const [version, second, third, ...rest] = derSequence(der)
+  if (version?.tag !== DER.integer) return false
+  switch (form) {
+    case 'pkcs1': // RFC 8017 appendix A.1.2
+      return [second, third, ...rest].every(part => part?.tag === DER.integer)
+    case 'sec1': // RFC 5915 §3
+      return second?.tag === DER.octets && third?.tag === DER.parameters && isNamedCurve(third.content)
+    case 'pkcs8': {
+      // RFC 5958 §2
+      const [kind, parameters] = derSequence(second?.whole)
+      const oid = oidOf(kind) ?? ''
+      return SAFE_KINDS.has(oid) && (oid !== EC || isNamedCurve(parameters?.whole)) && third?.tag === DER.octets
+    }
+  }
+}
+
+/** A curve that is written out would be computed with, whatever it is. */
+const isNamedCurve = (parameters: DerElement['whole'] | undefined): boolean => parameters?.[0] === DER.oid

@@ -44,11 +44,19 @@ export async function applyClient(
     find: () => store.clients.find(zoneId, clientId),
     async insert() {
       const now = clock.now()
-      const client = { ...definition, zoneId, secrets: await hashed(), createdAt: now, updatedAt: now }
+      const incarnation = random.urlSafe(22)
+      const client = { ...definition, zoneId, secrets: await hashed(), incarnation, createdAt: now, updatedAt: now }
       await store.clients.insert(zoneId, client)
     },
-    async update({ secrets: existing, createdAt }) {
-      const client = { ...definition, zoneId, secrets: await remaining(existing), createdAt, updatedAt: clock.now() }
+    async update({ secrets: existing, incarnation, createdAt }) {
+      const client = {
+        ...definition,
+        zoneId,
+        secrets: await remaining(existing),
+        ...(incarnation !== undefined && { incarnation }),
+        createdAt,
+        updatedAt: clock.now(),
+      }
       await store.clients.update(zoneId, client)
     },
   })

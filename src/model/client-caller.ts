@@ -1,4 +1,5 @@
 // What a caller who administers nothing may put into a client (§3.3): no more than it has itself.
+import { isRestricted } from './restricted-scopes.ts'
 import type { Service } from './service.ts'
 
 /** Somebody who may write clients without being an administrator. */
@@ -33,13 +34,17 @@ export function callerProblems(
   }
   const prefix = `${caller.clientId}.`
   const own = caller.scope
-  const isOwn = (name: string): boolean =>
-    name === none || (own !== undefined && (name.startsWith(prefix) || own.includes(name)))
+  // Whoever may name a client may name one `zones` or `*`: that makes the rights that begin so nobody's own.
+  const isBelow = (name: string): boolean =>
+    name.startsWith(prefix) && !prefix.includes('*') && !isRestricted(name, service)
+  const owned = new Set(own)
+  const isOwn = (name: string): boolean => name === none || (own !== undefined && (owned.has(name) || isBelow(name)))
+  const known = (own ?? []).join(', ')
   for (const name of scope.filter(each => !isOwn(each))) {
     const message =
       own === undefined
         ? `No scopes alllowed for null caller and client_id=${clientId}.`
-        : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${own.join(', ')}]`
+        : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${known}]`
     problems.push(['scope', message])
   }
   const allowed = grantTypes.includes('client_credentials') ? [none, service.scope('resource')] : [none]

@@ -13,7 +13,7 @@ import type { SecretPolicy } from './secret-policy.ts'
 import type { Service } from './service.ts'
 
 /** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
-export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'createdAt' | 'updatedAt'>
+export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'incarnation' | 'createdAt' | 'updatedAt'>
 
 /** A rule of §3.2 that the record breaks: the property, and the text that the API answers. */
 export interface ClientProblem {

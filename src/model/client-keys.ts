@@ -94,9 +94,17 @@ export function withoutKeys(existing: ClientKeys, removal: KeyRemoval): ClientKe
 export const namesOfKeys = (value: unknown): readonly string[] =>
   (keysOf(value) ?? []).map(key => key['kid']).filter(kid => typeof kid === 'string')
 
+/** More levels than any JWK has; what is deeper could not even be written again. */
+const DEEPEST = 8
+
+const isShallow = (value: unknown, depth = 0): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (depth < DEEPEST && Object.values(value).every(each => isShallow(each, depth + 1)))
+
 function keysOf(value: unknown): readonly Jwk[] | undefined {
   const parsed = typeof value === 'string' ? parseJson(value) : value
-  if (!isJsonRecord(parsed)) return undefined
+  if (!isJsonRecord(parsed) || !isShallow(parsed)) return undefined
   const keys = Object.hasOwn(parsed, 'keys') ? parsed['keys'] : [parsed]
   return Array.isArray(keys) && keys.every(isJsonRecord) ? keys : undefined
 }

@@ -48,7 +48,10 @@ export function readerOf(json: JsonRecord, refuse: Refuse): MemberReader {
 
   function list(key: string): readonly string[] | undefined {
     const found = only(key, isTextOrTexts, 'a list of strings')
-    return typeof found === 'string' ? words(found) : found?.filter(item => item.trim() !== '')
+    const items = typeof found === 'string' ? words(found) : found?.filter(item => item.trim() !== '')
+    if (items === undefined || !isTooLong(items)) return items
+    refuse(key, `${key} must have at most ${MOST_ITEMS} entries`)
+    return []
   }
 
   return {
@@ -63,10 +66,18 @@ export function readerOf(json: JsonRecord, refuse: Refuse): MemberReader {
       const found = value('autoapprove')
       if (typeof found === 'boolean') return found ? true : []
       const approved = list('autoapprove')?.flatMap(words) ?? []
-      return approved.includes('true') ? true : [...new Set(approved)].filter(scope => scopes.includes(scope))
+      const known = new Set(scopes)
+      return approved.includes('true') ? true : [...new Set(approved)].filter(scope => known.has(scope))
     },
   }
 }
+
+/** Each is compared with others at every request of the client. */
+const MOST_ITEMS = 1000
+
+/** Also of entries that will be taken apart into words. */
+const isTooLong = (items: readonly string[]): boolean =>
+  items.length > MOST_ITEMS || items.reduce((sum, item) => sum + (item.match(/,/g)?.length ?? 0) + 1, 0) > MOST_ITEMS
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 

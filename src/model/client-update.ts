@@ -31,7 +31,7 @@ const isEmpty = (value: unknown, key: string): boolean =>
 
 /** The client with what an update read; its secrets, keys and everything that only the server says stay. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
-  const { zoneId, secrets, jwks, jwksUri, createdAt } = existing
+  const { zoneId, secrets, jwks, jwksUri, incarnation, createdAt } = existing
   const { createdwith } = existing.additional
   return {
     ...definition,
@@ -39,6 +39,7 @@ export function updatedClient(existing: Client, definition: ClientDefinition, no
     secrets,
     ...(jwks !== undefined && { jwks }),
     ...(jwksUri !== undefined && { jwksUri }),
+    ...(incarnation !== undefined && { incarnation }),
     additional: { ...definition.additional, ...(createdwith !== undefined && { createdwith }) },
     createdAt,
     updatedAt: now,

@@ -20,6 +20,11 @@ export interface Client {
   readonly allowedProviders?: readonly string[]
   readonly requiredUserGroups: readonly string[]
   readonly tokenSalt?: string
+  /**
+   * A random mark of this record among all that ever had its id, so that tokens of one that was deleted stay dead when
+   * somebody makes another; never shown. Absent for records that are older than the mark.
+   */
+  readonly incarnation?: string
   readonly jwks?: string
   readonly jwksUri?: string
   /** Everything else that the API was given, such as `post_logout_redirect_uris`; returned as it is. */

@@ -43,7 +43,11 @@ export const isWhole = (value: unknown): value is number =>
 /** A whole number. */
 export const WHOLE: Kind = { expected: 'a whole number', read: value => (isWhole(value) ? value : undefined) }
 
-const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isPlainText)
+/** Each is compared with what every sign-in brings. */
+const MOST_TEXTS = 1000
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length <= MOST_TEXTS && value.every(isPlainText)
 
 /** A list of texts. */
 export const TEXTS: Kind = { expected: 'a list of texts', read: value => (isTexts(value) ? value : undefined) }

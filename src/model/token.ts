@@ -1,3 +1,5 @@
+import type { User } from './user.ts'
+
 /** An authorization code at rest (RFC 6749 §4.1.2): everything that its exchange must agree with. */
 export interface AuthorizationCode {
   readonly zoneId: string
@@ -25,7 +27,8 @@ export interface AuthorizationCode {
 
 /** What redeeming a code found; a second redemption finds it `used`. */
 export type Redemption =
-  | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode }
+  /** With the account, if it is still there, and the names of its groups. */
+  | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode; readonly user: User | undefined }
   | { readonly outcome: 'used'; readonly code: AuthorizationCode }
   | { readonly outcome: 'unknown' }
 

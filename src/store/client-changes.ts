@@ -37,9 +37,10 @@ const DELETE_APPROVALS = statement<Key>(`delete from approvals where zone_id = :
 const FIND_METADATA = statement<Key, MetadataRow>(
   `select ${list(METADATA)} from clients where zone_id = :zone_id and client_id = :client_id`,
 )
-const LIST_METADATA = statement<{ zone_id: string }, MetadataRow>(
+const LIST_METADATA = statement<Key & { most: number }, MetadataRow>(
   `select ${list(METADATA)} from clients
-   where zone_id = :zone_id and (app_launch_url is not null or app_icon is not null) order by client_id limit 5000`,
+   where zone_id = :zone_id and client_id > :client_id and (app_launch_url is not null or app_icon is not null)
+   order by client_id limit :most`,
 )
 
 const LIST_ON_HOME_PAGE = statement<{ zone_id: string }, MetadataRow>(
@@ -108,8 +109,8 @@ export function createClientChanges(
       const [row] = await db.read(FIND_METADATA, { zone_id: zoneId, client_id: clientId })
       return row && toMetadata(row)
     },
-    async listMetadata(zoneId) {
-      return (await db.read(LIST_METADATA, { zone_id: zoneId })).map(toMetadata)
+    async listMetadata(zoneId, { count, after = '' }) {
+      return (await db.read(LIST_METADATA, { zone_id: zoneId, client_id: after, most: count })).map(toMetadata)
     },
     async listOnHomePage(zoneId) {
       return (await db.read(LIST_ON_HOME_PAGE, { zone_id: zoneId })).map(toMetadata)

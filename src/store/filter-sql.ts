@@ -82,15 +82,15 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
   text({ column, comparison, value, bind, attribute }) {
     if (typeof value !== 'string') throw unfit(attribute, 'a text')
     const text = lowerAscii(value)
-    if (comparison === 'co') return like(`lower(${column})`, bind(`%${literally(text)}%`))
+    if (comparison === 'co') return contains(`lower(${column})`, text, bind)
     if (comparison === 'sw') return like(`lower(${column})`, bind(`${literally(text)}%`))
     return `(lower(${column}) ${OPERATORS[comparison]} ${bind(text)})`
   },
   exact({ column, comparison, value, bind, attribute }) {
     if (typeof value !== 'string') throw unfit(attribute, 'a text')
-    // SQLite's `like` knows no case, and the databases have no other word in common for a text in another.
-    if (value === '' && (comparison === 'co' || comparison === 'sw')) return `(${column} is not null)`
-    if (comparison === 'co') return `(replace(${column}, ${bind(value)}, '') <> ${column})`
+    // SQLite's `like` knows no case.
+    if (value === '' && comparison === 'sw') return `(${column} is not null)`
+    if (comparison === 'co') return contains(column, value, bind)
     if (comparison === 'sw') return `(substr(${column}, 1, ${bind(Array.from(value).length)}) = ${bind(value)})`
     return `(${column} ${OPERATORS[comparison]} ${bind(value)})`
   },
@@ -109,13 +109,13 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
   list({ column, comparison, value, bind, attribute }) {
     if (typeof value === 'number') throw unfit(attribute, 'a text')
     if (!isStorable(String(value))) throw new InvalidFilter('a value has characters of no text')
-    const json = literally(lowerAscii(JSON.stringify(String(value)).slice(1, -1)))
+    const json = lowerAscii(JSON.stringify(String(value)).slice(1, -1))
     const lowered = `lower(${column})`
     if (json === ',' || json === '[' || json === ']') return '(1 = 0)'
-    if (comparison === 'co') return `(${column} <> '[]' and ${like(lowered, bind(`%${json}%`))})`
+    if (comparison === 'co') return `(${column} <> '[]' and ${contains(lowered, json, bind)})`
     if (comparison !== 'eq' && comparison !== 'sw') throw unfit(attribute, 'eq, co or sw')
     const entry = comparison === 'eq' ? `${json}"` : json
-    return `(${like(lowered, bind(`["${entry}%`))} or ${like(lowered, bind(`%,"${entry}%`))})`
+    return `(${like(lowered, bind(`["${literally(entry)}%`))} or ${contains(lowered, `,"${entry}`, bind)})`
   },
 }
 
@@ -149,6 +149,13 @@ function moment(value: FilterValue, attribute: string): number {
 const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 
 const like = (text: string, pattern: string): string => `${text} like ${pattern} escape '\\'`
+
+/**
+ * Whether a text stands in the column. Not by `like`, which compares the whole text at every place: a column of `aaaa…` and
+ * a text of `aaa…b` would keep everybody waiting. The databases have no other word in common for it.
+ */
+const contains = (column: string, text: string, bind: (value: Value) => string): string =>
+  text === '' ? `(${column} is not null)` : `(replace(${column}, ${bind(text)}, '') <> ${column})`
 
 /** For a pattern of `like`, with a backslash before what is no character of its own there. */
 const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

@@ -162,11 +162,16 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table clients add column app_launch_url ${text}`,
       `alter table clients add column app_icon ${text}`,
       `alter table clients add column created_by ${text}`,
+      // Tells a record from one of the same id that was deleted before.
+      `alter table clients add column incarnation ${text}`,
       `create index clients_on_home_page on clients (zone_id, client_id) where app_launch_url is not null`,
       // Filters compare without case; with the id beside it the index answers them alone.
       `create index clients_by_lower_id on clients (zone_id, lower(client_id), client_id)`,
       // They go with their client.
       `create index approvals_by_client on approvals (zone_id, client_id)`,
+
+      // All zones are listed piece by piece, oldest first.
+      `create index zones_by_creation on zones (created_at, id)`,
 
       // What the provider calls itself: its issuer or its SAML entity id, unique among those of one type in the zone.
       `alter table identity_providers add column external_key ${text}`,

@@ -12,8 +12,13 @@ export type PersonRow = { readonly [K in keyof UserRow as `person_${K}`]: UserRo
   readonly person_groups: string | null
 }
 
-// Names are joined into one text, in which a bar inside of a name cannot be taken for one between two. `union` drops what
-// was reached before, so that a cycle of groups ends.
+/** Texts that are joined by bars: a bar inside of one cannot be taken for one between two. */
+const escaped = (text: string): string => `replace(replace(${text}, '\\', '\\\\'), '|', '\\p')`
+
+const unescaped = (text: string): string =>
+  text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
+
+// `union` drops what was reached before, so that a cycle of groups ends.
 const GROUPS = `(with recursive reached (group_id) as (
      select group_id from group_members
      where group_members.zone_id = users.zone_id and member_id = users.id and member_type = 'USER'
@@ -21,7 +26,7 @@ const GROUPS = `(with recursive reached (group_id) as (
      select outward.group_id from group_members outward join reached on outward.member_id = reached.group_id
      where outward.zone_id = users.zone_id and outward.member_type = 'GROUP'
    )
-   select string_agg(replace(replace(display_name, '\\', '\\\\'), '|', '\\p'), '|')
+   select string_agg(${escaped('display_name')}, '|')
    from groups join reached on groups.id = reached.group_id where groups.zone_id = users.zone_id)`
 
 /** What to select from `users`, or from a join with it. */
@@ -45,8 +50,46 @@ function namesIn(text: string | null): readonly string[] {
   if (text === null) return [] // no group has an empty name
   return text
     .split('|')
-    .map(name => name.replace(/\\(.)/g, (_, escaped: string) => (escaped === 'p' ? '|' : escaped)))
+    .map(unescaped)
     .toSorted((a, b) => (a < b ? -1 : 1))
+}
+
+/** An account and its groups in two texts, for a statement that may answer columns of one table only. */
+export interface PackedPerson {
+  readonly person: string | null
+  readonly person_groups: string | null
+}
+
+const NUMBERS: ReadonlySet<keyof UserRow> = new Set([
+  'active',
+  'verified',
+  'password_changed_at',
+  'password_change_required',
+  'last_logon_at',
+  'previous_logon_at',
+  'version',
+  'created_at',
+  'updated_at',
+])
+const NULL = '\\0'
+
+/** Answers a `PackedPerson` in a statement's `returning`; the condition chooses from `users`. */
+export function packedPerson(condition: string): string {
+  const columns = USER_COLUMNS.map(column => `coalesce(${escaped(`cast(users.${column} as text)`)}, '${NULL}')`)
+  return `(select ${columns.join(` || '|' || `)} from users where ${condition}) as person,
+    (select ${GROUPS} from users where ${condition}) as person_groups`
+}
+
+/** Reads what `packedPerson` answered; undefined where there is no such account. */
+export function unpackPerson({ person, person_groups: groups }: PackedPerson): User | undefined {
+  if (person === null) return undefined
+  const texts = person.split('|')
+  const columns: Record<string, unknown> = {}
+  for (const [place, column] of USER_COLUMNS.entries()) {
+    const text = texts[place] ?? NULL
+    columns[column] = text === NULL ? null : NUMBERS.has(column) ? Number(text) : unescaped(text)
+  }
+  return { ...toUser(columns as unknown as UserRow), groupNames: namesIn(groups) } // as in toPerson
 }
 
 /** The account of a row. */

@@ -48,6 +48,7 @@ export interface ClientRow {
   allowed_providers: string | null
   required_user_groups: string
   token_salt: string | null
+  incarnation: string | null
   jwks: string | null
   jwks_uri: string | null
   additional: string
@@ -71,6 +72,7 @@ export const CLIENT_COLUMNS = [
   'allowed_providers',
   'required_user_groups',
   'token_salt',
+  'incarnation',
   'jwks',
   'jwks_uri',
   'additional',

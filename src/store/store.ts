@@ -71,8 +71,11 @@ export interface ZoneStore {
   update(zone: Zone): Promise<void>
   /** The record as it is in the database at this moment, with what a change of it has to know. */
   read(id: string): Promise<ZoneState | undefined>
-  /** Every zone, oldest first, by a single statement. */
-  list(): Promise<readonly ZoneState[]>
+  /**
+   * Zones as they are in the database, oldest first, so many at most: from the first one on, or from the one after. So
+   * every zone is met once that was there all the time, however many come and go.
+   */
+  list(page: { readonly count: number; readonly after?: ZoneState | undefined }): Promise<readonly ZoneState[]>
   /**
    * Adds a zone with what it begins with, all or nothing; nothing that an earlier zone with this id left behind is in it.
    * Throws `AlreadyExists` when the id or the subdomain is taken.
@@ -150,8 +153,11 @@ export interface ClientStore {
   apply(zoneId: string, changes: readonly ClientChange[]): Promise<void>
   /** How the client is shown; not cached. */
   findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
-  /** Of those that have an address or an icon, by id, five thousand at most. */
-  listMetadata(zoneId: string): Promise<readonly ClientMetadata[]>
+  /** Of those that have an address or an icon: so many, by id, behind the one named. */
+  listMetadata(
+    zoneId: string,
+    page: { readonly count: number; readonly after?: string | undefined },
+  ): Promise<readonly ClientMetadata[]>
   /** Of those that can be opened from the home page, by id, a hundred at most; not cached. */
   listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */

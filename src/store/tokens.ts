@@ -2,6 +2,7 @@
 // no savepoint; "exactly one winner" is the `used_at is null` of an update, on either database.
 import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
 import { type Database, isStorable, type Statement, statement } from './database.ts'
+import { type PackedPerson, packedPerson, unpackPerson } from './person.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import { addClientTo } from './sessions.ts'
@@ -16,9 +17,12 @@ const INSERT_CODE = statement<CodeRow>(insertInto('authorization_codes', CODE_CO
 const FIND_CODE = statement<CodeKey, CodeRow>(
   `select ${list(CODE_COLUMNS)} from authorization_codes where zone_id = :zone_id and code_digest = :code_digest`,
 )
-const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
+const REDEEM = statement<CodeKey & { used_at: number }, CodeRow & PackedPerson>(
   `update authorization_codes set used_at = :used_at
-   where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
+   where zone_id = :zone_id and code_digest = :code_digest and used_at is null
+   returning ${list(CODE_COLUMNS)}, ${packedPerson(
+     'users.zone_id = authorization_codes.zone_id and users.id = authorization_codes.user_id',
+   )}`,
 )
 
 /** The authorization codes of the database. */
@@ -38,7 +42,7 @@ export function createCodes(db: Database): CodeStore {
       if (!isStorable(zoneId) || !isStorable(codeDigest)) return { outcome: 'unknown' }
       const key = { zone_id: zoneId, code_digest: codeDigest }
       const [redeemed] = (await db.write(REDEEM, { ...key, used_at: now.getTime() })).rows
-      if (redeemed !== undefined) return { outcome: 'redeemed', code: toCode(redeemed) }
+      if (redeemed !== undefined) return { outcome: 'redeemed', code: toCode(redeemed), user: unpackPerson(redeemed) }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
     },

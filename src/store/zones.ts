@@ -27,7 +27,11 @@ interface StateRow extends ZoneRow {
 const STATE = `select ${list(ZONE_COLUMNS)}, revision,
   (select key_id from signing_keys where signing_keys.zone_id = zones.id and active = 1) as active_key_id from zones`
 const READ = statement<{ id: string }, StateRow>(`${STATE} where id = :id`)
-const LIST = statement<object, StateRow>(`${STATE} order by created_at, id`)
+const LIST = statement<{ created_at: number; id: string; most: number }, StateRow>(
+  `${STATE} where (created_at, id) > (:created_at, :id) order by created_at, id limit :most`,
+)
+/** Before every zone. */
+const BEGINNING = { created_at: Number.MIN_SAFE_INTEGER, id: '' }
 const GROUP_NAMES = statement<{ zone_id: string }, { display_name: string }>(
   `select display_name from groups where zone_id = :zone_id`,
 )
@@ -77,7 +81,10 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       const [row] = await db.read(READ, { id })
       return row && toState(row)
     },
-    list: async () => (await db.read(LIST, {})).map(toState),
+    async list({ count, after }) {
+      const place = after ? { created_at: after.zone.createdAt.getTime(), id: after.zone.id } : BEGINNING
+      return (await db.read(LIST, { ...place, most: count })).map(toState)
+    },
     create: (zone, { provider, groups, keys }) =>
       db.transaction(async within => {
         await within.run(INSERT, toRow(zone))

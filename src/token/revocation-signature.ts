@@ -33,7 +33,7 @@ const extend = (previous: string, value: string | undefined): string =>
   value === undefined ? previous : murmur3(`${previous}###${value}`, SEED).toString(16)
 
 const ofClient = (client: Client, secret: ClientSecret | undefined): string =>
-  [client.clientId, secret?.revision, client.tokenSalt].reduce(extend, '')
+  [client.clientId, secret?.revision, client.tokenSalt, client.incarnation].reduce(extend, '')
 
 const newest = new WeakMap<Client, string>()
 

@@ -46,7 +46,7 @@ export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, servi
 }
 
 const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
-  ofDefaultZone.map(scope => scope.replaceAll('{zone}', zoneId))
+  ofDefaultZone.map(scope => scope.replaceAll('{zone}', () => zoneId)) // an id may hold `$&`
 
 /** Refuses a token that has none of the rights, and says which would have helped. */
 export const lacksRight = ({ zone }: FastifyRequest, rights: Rights, service: Service): unknown =>

@@ -533,9 +533,9 @@ for (const mode of MODES) {
       ]
       for (const { name, id, body, want, request } of refusals) {
         it(`refuses ${name}, and changes nothing`, async () => {
-          const before = await wire.server.store.zones.list()
+          const before = await wire.server.store.zones.list({ count: 100 })
           assert.equal(told(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
-          assert.deepEqual(await wire.server.store.zones.list(), before)
+          assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
         })
       }
 
@@ -634,9 +634,9 @@ for (const mode of MODES) {
         { name: 'every zone', id: '%25', want: '404 empty', request: {} },
       ]) {
         it(`does not delete ${name}`, async () => {
-          const before = await wire.server.store.zones.list()
+          const before = await wire.server.store.zones.list({ count: 100 })
           assert.equal(told(await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', request)), want)
-          assert.deepEqual(await wire.server.store.zones.list(), before)
+          assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
         })
       }
     })

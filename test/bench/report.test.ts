@@ -9,6 +9,8 @@ import type { Cell, Results } from '../../bench/results.ts'
 import { NPM_START } from '../../bench/startup.ts'
 import type { Latencies } from '../../bench/steady.ts'
 import { INTROSPECTION_ROWS, WORKLOADS } from '../../bench/workloads.ts'
+import type { ZoneLists, ZoneRow } from '../../bench/zone-management.ts'
+import type { ManyZones } from '../../bench/zones.ts'
 
 const LIMITS: Limits = {
   opensslRsa2048: 1000,
@@ -34,6 +36,7 @@ function results(changes: Partial<Results>): Results {
     growth: undefined,
     purge: undefined,
     management: undefined,
+    manyZones: undefined,
     ...changes,
   }
 }
@@ -176,6 +179,103 @@ describe('the report', () => {
     assert.match(text, /\| SQLite +\| a last page +\| +100 \| +1\.0 \| +20\.0 \| +90\.0 \|/)
     assert.match(text, /FAILED: PostgreSQL: not installed/)
     assert.deepEqual(verdict(results({}), /many clients/), ['–', undefined])
+  })
+
+  describe('of many zones', () => {
+    const zones = 10_000
+    const run = (changes: Partial<ManyZones>): Partial<Results> => ({
+      manyZones: { zones, rows: [], lists: [], failures: [], ...changes },
+    })
+    const row = (database: string, among: number, p50: number): ZoneRow => ({
+      database,
+      zones: among,
+      request: 'a new zone',
+      requests: 100,
+      p50,
+      p99: 9 * p50,
+      longest: 50,
+    })
+    const list = (among: number, milliseconds: number, stall = 3): ZoneLists => ({
+      database: 'SQLite',
+      zones: among,
+      bytes: among * 1900,
+      times: [milliseconds, milliseconds, 9000],
+      stalls: [stall, stall, 900],
+      otherwise: [2, 2, 2],
+    })
+
+    const cases = [
+      {
+        name: 'sets a start beside that of an empty server in the same turn',
+        changes: { starts: { empty: { ready: [400, 800], idle: [] }, full: { ready: [440, 880], idle: [] } } },
+        bar: /ready with/,
+        want: ['1.10', true],
+      },
+      {
+        name: 'does not judge memory that was not measured',
+        changes: { starts: { empty: { ready: [400], idle: [] }, full: { ready: [400], idle: [] } } },
+        bar: /memory idle with/,
+        want: ['–', undefined],
+      },
+      {
+        name: 'fails a full server that takes more memory',
+        changes: { starts: { empty: { ready: [400], idle: [100e6] }, full: { ready: [400], idle: [111e6] } } },
+        bar: /memory idle with/,
+        want: ['1.11', false],
+      },
+      {
+        name: 'sets the last zone beside the first in the same round',
+        changes: { rates: { first: [1000, 2000, 4000], last: [890, 1780, 3560] } },
+        bar: /in the last of 10000 zones/,
+        want: ['0.89', false],
+      },
+      {
+        name: 'judges single requests by the database on which they grow most',
+        changes: { rows: [row('SQLite', 10, 2), row('SQLite', 10_000, 2), row('X', 10_000, 6), row('X', 10, 4)] },
+        bar: /reading, making and deleting/,
+        want: ['1.50', false],
+      },
+      {
+        name: 'judges the list by what it takes for each zone',
+        changes: { lists: [list(10, 3), list(1000, 100), list(10_000, 1200)] },
+        bar: /for each of them/,
+        want: ['1.20', true],
+      },
+      {
+        name: 'leaves the growth of the list open where there is nothing to compare it with',
+        changes: { lists: [list(10, 3), list(10_000, 1200)] },
+        bar: /for each of them/,
+        want: ['–', undefined],
+      },
+      {
+        name: 'judges what others wait by the largest list, and by the wait in the middle',
+        changes: { lists: [list(1000, 100, 70), list(10_000, 1000, 51)] },
+        bar: /longest wait of others/,
+        want: ['51', false],
+      },
+    ] as const
+    for (const { name, changes, bar, want } of cases) {
+      test(name, () => assert.deepEqual(verdict(results(run(changes)), bar), want))
+    }
+
+    test('shows everything, also what could not be measured', () => {
+      const text = formatReport(
+        results(
+          run({
+            starts: { empty: { ready: [400], idle: [100e6] }, full: { ready: [420], idle: [101e6] } },
+            rates: { first: [1000], last: [950] },
+            rows: [row('SQLite', 10_000, 2)],
+            lists: [list(10_000, 300, 12)],
+            failures: ['PostgreSQL: not installed'],
+          }),
+        ),
+      )
+      assert.match(text, /\| 10000 zones \| +420 \| .* \| +101\.0 \|/)
+      assert.match(text, /\| last +\| +950 \|/)
+      assert.match(text, /\| SQLite +\| 10000 \| a new zone +\| +100 \| +2\.0 \| +18\.0 \| +50\.0 \|/)
+      assert.match(text, /\| SQLite +\| 10000 \| +300 \| 300 – 9000 \| 19\.0 \| +12\.0 \| +2\.0 \|/)
+      assert.match(text, /FAILED: PostgreSQL: not installed/)
+    })
   })
 
   test('does not judge a cell that failed, and says why it failed', () => {

@@ -32,6 +32,27 @@ describe('a caller who administers nothing', () => {
     )
   })
 
+  const begins = [
+    ['me', 'me.admin', true],
+    ['me', 'me.*', true],
+    ['zones', 'zones.z1.admin', false],
+    ['zones', 'zones.*.clients.admin', false],
+    ['zones', 'zones.z1.other', true],
+    ['clients', 'clients.admin', false],
+    ['clients', 'clients.*', false],
+    ['scim', 'scim.write', false],
+    ['*', '*.admin', false],
+    ['*', '*.other', false],
+    ['m*', 'm*.other', false],
+  ] as const
+  for (const [clientId, scope, isAllowed] of begins) {
+    it(`may ${isAllowed ? '' : 'not '}write ${scope} as ${clientId}, unless it is a scope of its own`, () => {
+      const wanted = { ...nothing, scope: [scope] }
+      assert.equal(callerProblems({ clientId, scope: [] }, wanted, service).length === 0, isAllowed)
+      assert.deepEqual(callerProblems({ clientId, scope: [scope] }, wanted, service), [])
+    })
+  }
+
   it('has no prefix of its own in a zone that it is not of', () => {
     assert.deepEqual(callerProblems({ clientId: 'me' }, { ...nothing, scope: ['me.x'] }, service), [
       ['scope', 'No scopes alllowed for null caller and client_id=new.'],

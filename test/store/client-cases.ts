@@ -221,8 +221,10 @@ export function clientCases({ store, open, newZone }: Lent): void {
       await clients.update(z, client({ zoneId: z, clientId: 'shown', name: 'Other' }))
       const shown = { ...made, ...description, clientName: 'Other' }
       const bare = { clientId: 'bare', clientName: 'Bare', showOnHomePage: true, appIcon: '' }
-      assert.deepEqual(await clients.listMetadata(z), [bare, shown])
-      assert.deepEqual(await clients.listMetadata(newZone()), [])
+      assert.deepEqual(await clients.listMetadata(z, { count: 9 }), [bare, shown])
+      assert.deepEqual(await clients.listMetadata(z, { count: 1 }), [bare])
+      assert.deepEqual(await clients.listMetadata(z, { count: 9, after: bare.clientId }), [shown])
+      assert.deepEqual(await clients.listMetadata(newZone(), { count: 9 }), [])
       assert.deepEqual(await clients.listOnHomePage(z), [], 'one is hidden, the other leads nowhere')
       const found = { showOnHomePage: true, appLaunchUrl: 'https://b.example/', appIcon: '' }
       await clients.apply(z, [{ kind: 'describe', clientId: 'plain', description: found, revision: 0 }])

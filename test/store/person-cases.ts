@@ -95,6 +95,40 @@ export function personCases({ store, newZone }: Lent): void {
       assert.deepEqual((await users.find(mine, 'u2'))?.lastLogonAt, at(6), 'all or nothing')
     })
 
+    it('comes with the code that is redeemed, whatever is in it', async () => {
+      const { users, codes } = store()
+      const given = {
+        userName: 'a|b',
+        givenName: '\\0',
+        familyName: '\\p|\\\\|',
+        email: '',
+        phoneNumber: ' ',
+        externalId: '日本\n|',
+        salt: '0',
+      }
+      const whole = user({ ...fullUser, ...given, zoneId: mine, id: 'odd' })
+      await users.insert(mine, whole)
+      for (const [codeDigest, userId] of [
+        ['of-odd', 'odd'],
+        ['of-u1', 'u1'],
+        ['of-u2', 'u2'],
+        ['of-nobody', 'nobody'],
+      ] as const) {
+        await codes.insert(mine, code({ zoneId: mine, codeDigest, userId }))
+      }
+      const redeemed = async (codeDigest: string) => {
+        const redemption = await codes.redeem(mine, codeDigest, at(1))
+        assert.equal(redemption.outcome, 'redeemed')
+        return 'user' in redemption ? redemption.user : 'no outcome'
+      }
+      assert.deepEqual(await redeemed('of-odd'), { ...whole, groupNames: [] })
+      assert.deepEqual(await redeemed('of-u1'), { ...user({ ...fullUser, zoneId: mine }), groupNames: names })
+      const lonely = await users.findWithGroups(mine, 'u2')
+      assert.ok(lonely)
+      assert.deepEqual(await redeemed('of-u2'), lonely)
+      assert.equal(await redeemed('of-nobody'), undefined)
+    })
+
     it('gets a code and its client into the session at once', async () => {
       const { sessions, codes } = store()
       await sessions.insert(mine, signedIn({ zoneId: mine, idDigest: 'answering' }))

@@ -147,7 +147,15 @@ export function propertyCases(store: () => Store): void {
     const want = code({ ...given, zoneId, codeDigest: next() })
     await store().codes.insert(zoneId, want)
     const found = await store().codes.redeem(zoneId, want.codeDigest, new Date(0))
-    return { want: { outcome: 'redeemed', code: want }, found }
+    return { want: { outcome: 'redeemed', code: want, user: undefined }, found }
+  })
+  holds<User>('an account that comes with its code', users, async given => {
+    const id = next()
+    const want = user({ ...given, zoneId, id, userName: id })
+    await store().users.insert(zoneId, want)
+    await store().codes.insert(zoneId, code({ zoneId, codeDigest: id, userId: id }))
+    const redemption = await store().codes.redeem(zoneId, id, new Date(0))
+    return { want: { ...want, groupNames: [] }, found: redemption.outcome === 'redeemed' && redemption.user }
   })
   holds<StoredToken>('a token', tokens, async given => {
     const want = token({ ...given, zoneId, idDigest: next() })

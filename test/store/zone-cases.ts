@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
-import type { ZoneContents } from '../../src/store/store.ts'
+import type { ZoneContents, ZoneState } from '../../src/store/store.ts'
 import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import { at, client, group, key, provider, zone } from './records.ts'
@@ -270,22 +270,67 @@ export function zoneCases({
       }
     })
 
-    it('lists every zone, oldest first, with the key that signs', async () => {
-      const [second, first] = [newZone(), newZone()]
-      await store().zones.create(zone({ id: second, subdomain: second, createdAt: at(-10) }), contents(second))
-      await store().zones.insert(zone({ id: first, subdomain: first, createdAt: at(-20) }))
-      const listed = (await store().zones.list()).map(({ zone: { id }, revision, activeKeyId }) => [
-        id,
-        revision,
-        activeKeyId,
-      ])
-      assert.deepEqual(
-        listed.filter(([id]) => id === first || id === second),
-        [
-          [first, 0, undefined],
-          [second, 0, 'k1'],
-        ],
-      )
+    describe('the list of zones', () => {
+      /** All pages, one zone after the other. */
+      async function listed(count: number): Promise<ZoneState[]> {
+        const found: ZoneState[] = []
+        for (;;) {
+          const page = await store().zones.list({ count, ...(found.length > 0 && { after: found.at(-1) }) })
+          if (page.length === 0) return found
+          assert.ok(page.length <= count)
+          found.push(...page)
+        }
+      }
+
+      it('has every zone, oldest first, with the key that signs', async () => {
+        const [second, first] = [newZone(), newZone()]
+        await store().zones.create(zone({ id: second, subdomain: second, createdAt: at(-10) }), contents(second))
+        await store().zones.insert(zone({ id: first, subdomain: first, createdAt: at(-20) }))
+        const found = (await store().zones.list({ count: 1000 })).map(({ zone: { id }, revision, activeKeyId }) => [
+          id,
+          revision,
+          activeKeyId,
+        ])
+        assert.deepEqual(
+          found.filter(([id]) => id === first || id === second),
+          [
+            [first, 0, undefined],
+            [second, 0, 'k1'],
+          ],
+        )
+      })
+
+      it('has each zone once, however long the pages are, also of those of one moment', async () => {
+        for (const createdAt of [at(-5), at(-5), at(-5), at(-1e9), at(1e9)]) {
+          const id = newZone()
+          await store().zones.insert(zone({ id, subdomain: id, createdAt }))
+        }
+        const whole = await store().zones.list({ count: 1000 })
+        const order = whole.map(({ zone: { createdAt, id } }) => [createdAt.getTime(), id] as const)
+        assert.deepEqual(
+          order,
+          order.toSorted(([one, id], [other, otherId]) => one - other || (id < otherId ? -1 : 1)),
+        )
+        for (const count of [1, 2, 3, 7]) assert.deepEqual(await listed(count), whole, `pages of ${count}`)
+      })
+
+      it('goes on behind a zone that was deleted meanwhile, and meets one that was made', async () => {
+        const [first = '', second = '', third = ''] = [newZone(), newZone(), newZone()].toSorted()
+        const add = (id: string) => store().zones.insert(zone({ id, subdomain: id, createdAt: at(2e9) }))
+        await add(first)
+        await add(second)
+        const after = (await store().zones.list({ count: 1000 })).find(({ zone: { id } }) => id === first)
+        assert.ok(after)
+        await store().zones.delete(first, DEFAULT)
+        await add(third)
+        const rest = await store().zones.list({ count: 1000, after })
+        assert.deepEqual(
+          rest.map(({ zone: { id } }) => id).filter(id => [first, second, third].includes(id)),
+          [second, third],
+        )
+        await store().zones.delete(second, DEFAULT)
+        await store().zones.delete(third, DEFAULT)
+      })
     })
   })
 }

@@ -5,6 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
 import type { AuthorizationCode } from '../../model/token.ts'
+import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -19,16 +20,15 @@ export const authorizationCode: Grant = {
   type: 'authorization_code',
   caller: 'client',
   async authorize({ zone, client, params, clientAuthMethod }, deps) {
-    const { store, behaviour } = deps
+    const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
     // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
-    const code = await consume({ zone, client, value }, deps)
+    const { code, user } = await consume({ zone, client, value }, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
     if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
     checkProof(code, client, params, behaviour)
 
-    const user = await store.users.findWithGroups(zone.id, code.userId)
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     const held = await deps.groupsOf(zone, user)
@@ -67,13 +67,16 @@ interface Presented {
   readonly value: string
 }
 
-async function consume({ zone, client, value }: Presented, deps: GrantDeps): Promise<AuthorizationCode> {
+async function consume(
+  { zone, client, value }: Presented,
+  deps: GrantDeps,
+): Promise<{ readonly code: AuthorizationCode; readonly user: User | undefined }> {
   const { store, clock, behaviour, audit } = deps
   const now = clock.now()
   const redemption = await store.codes.redeem(zone.id, digest(value), now)
   const shown = value.slice(0, 64)
   if (redemption.outcome === 'redeemed') {
-    if (redemption.code.expiresAt > now) return redemption.code
+    if (redemption.code.expiresAt > now) return redemption
     throw new OAuthError('invalid_grant', `Authorization code expired: ${shown}`)
   }
   if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {

@@ -1,0 +1,49 @@
+// DER (X.690 §10) as far as keys need it. Strict: a text that another reader could understand otherwise is none.
+
+/** One element; its content is not looked into. */
+export interface DerElement {
+  readonly tag: number
+  readonly content: Buffer
+  /** With its tag and length. */
+  readonly whole: Buffer
+}
+
+/** Tags of the elements that keys are made of. */
+export const DER = { integer: 0x02, octets: 0x04, oid: 0x06, sequence: 0x30, parameters: 0xa0 } as const
+
+/** The elements that the bytes are made of; none for bytes that are not DER to the last one. */
+export function derElements(bytes: Buffer): readonly DerElement[] {
+  const found: DerElement[] = []
+  let place = 0
+  while (place < bytes.length) {
+    const [tag = 0, short = 0] = bytes.subarray(place, place + 2)
+    const extra = short > 0x80 ? short - 0x80 : 0
+    const start = place + 2 + extra
+    if (short === 0x80 || extra > 4 || start > bytes.length) return [] // §10.1: never without a length
+    const length = extra === 0 ? short : bytes.readUIntBE(place + 2, extra)
+    const isShortest = extra === 0 || (length >= 0x80 && length >= 2 ** (8 * (extra - 1)))
+    if (!isShortest || start + length > bytes.length) return []
+    const end = start + length
+    found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(place, end) })
+    place = end
+  }
+  return found
+}
+
+/** The elements of a sequence that is all there is; none for anything else. */
+export function derSequence(bytes: Buffer | undefined): readonly DerElement[] {
+  const [outer, ...others] = bytes ? derElements(bytes) : []
+  return outer?.tag === DER.sequence && others.length === 0 ? derElements(outer.content) : []
+}
+
+/** The content of an element in hexadecimal digits, if it is an object identifier. */
+export const oidOf = (element: DerElement | undefined): string | undefined =>
+  element?.tag === DER.oid ? element.content.toString('hex') : undefined
+
+/** A whole number from 0 to 2^32 - 1; undefined for an element that is none. */
+export function smallNumber(element: DerElement | undefined): number | undefined {
+  const { tag, content } = element ?? {}
+  if (tag !== DER.integer || content === undefined || content.length === 0 || content.length > 5) return undefined
+  const number = content.readIntBE(0, content.length)
+  return number >= 0 && number < 2 ** 32 ? number : undefined
+}

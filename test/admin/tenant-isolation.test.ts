@@ -1,0 +1,486 @@
+// Two tenants that have the same names for everything, and one that has nothing but the other's ids and tokens. The general
+// part asks every route there is, so that a new one is asked as well; the rest asks what needs a certain form.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { RegisteredRoute } from '../../src/web/route.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import type { Tables } from '../support/tables.ts'
+import { openTables } from '../support/tables.ts'
+import type { Belongings, Tenant } from '../support/tenants.ts'
+import { belongingsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RIGHTS } from '../support/tenants.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const TO_B = [{ 'x-identity-zone-id': 'zone-b' }, { 'x-identity-zone-subdomain': 'zone-b' }]
+
+/** What is the same as, near to, or above the id of the other zone to who compares carelessly. */
+const LOOK_ALIKES = [
+  'ZONE-B',
+  'zone-b ',
+  'zone-b.',
+  'zone-b.clients',
+  'zone-a.clients',
+  'zone-a,zone-b',
+  'zone-b\u00ad',
+  'z\u00f3ne-b',
+  '%',
+  '_______',
+  'zone-_',
+  '*',
+  'zone-*',
+  '../zone-b',
+  'zone-a/../zone-b',
+  'zone-b%2f',
+  'zone%2db',
+  '$&',
+  '{zone}',
+]
+
+for (const mode of MODES) {
+  describe(`a tenant in ${mode}`, () => {
+    let folder: string
+    let server: TestServer
+    let tables: Tables
+    let a: Belongings
+    let b: Belongings
+    let home: Belongings
+
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'latchkey-tenants-'))
+      const database = `sqlite:${join(folder, 'tenants.db')}`
+      server = await startServer({ mode, database, config: tenantsConfig })
+      tables = await openTables(database)
+      ;[a, b, home] = [
+        await belongingsOf(server, 'zone-a'),
+        await belongingsOf(server, 'zone-b'),
+        await belongingsOf(server, 'svc'),
+      ]
+    })
+    after(async () => {
+      await tables.close()
+      await server.stop()
+      await rm(folder, { recursive: true })
+    })
+
+    /** All rows of the zone, but for those that every visitor makes. */
+    async function rowsOf(tenant: Tenant): Promise<string> {
+      const rows: unknown[] = [await tables.run('select * from zones where id = ?1', tenant)]
+      for (const table of tables.ofZones) {
+        const visitors = table === 'sessions' ? 'and user_id is not null' : ''
+        rows.push(table, await tables.run(`select * from ${table} where zone_id = ?1 ${visitors}`, tenant))
+      }
+      return JSON.stringify(rows)
+    }
+
+    /** Does the work, after which the zone must be what it was. */
+    async function unchanged(tenant: Tenant, label: string, work: () => Promise<void>): Promise<void> {
+      const earlier = await rowsOf(tenant)
+      assert.ok(earlier.includes(markOf(tenant)))
+      await work()
+      assert.equal(await rowsOf(tenant), earlier, label)
+    }
+
+    /** Sends, and makes sure that nothing of the zone is in the answer. */
+    async function asked(
+      path: string,
+      request: TestRequest,
+      { of = 'zone-b', label = '' }: { of?: Tenant; label?: string } = {},
+    ) {
+      const answer = await server.send(path, request)
+      const told = `${answer.text} ${JSON.stringify(answer.headers)}`
+      const what = `${request.method ?? ''} ${path} ${label}: ${answer.status} ${told.slice(0, 500)}`
+      assert.ok(answer.status < 500, what)
+      // What was sent may come back.
+      const sent = `${path} ${JSON.stringify(request)}`
+      if (!sent.includes(markOf(of))) assert.ok(!told.includes(markOf(of)), what)
+      return answer
+    }
+
+    /** The paths of a route, with each of the other zone's ids where it takes one. */
+    function pathsOf({ url }: RegisteredRoute): readonly string[] {
+      if (!/[:*]/.test(url)) return [url]
+      const ids = [onlyClientOf('zone-b'), ...Object.values(b.ids), 'zone-b.latchkey', '..%2fzone-b']
+      const paths = ids.map(id => url.replaceAll(/:\w+|\*/g, id.includes('%') ? id : encodeURIComponent(id)))
+      const pair = url.replace(/:id\b|:userId\b/, match => (match === ':id' ? b.ids.zone : b.ids.user))
+      return [...new Set([pair.replaceAll(/:\w+|\*/g, 'app'), ...paths])]
+    }
+
+    /** A body that fits anything: it names records of the other zone wherever a name is looked for. */
+    function bodyOf({ method, body }: RegisteredRoute): TestRequest {
+      if (method === 'GET' || method === 'HEAD') return {}
+      const { zone, user, provider } = b.ids
+      const record = {
+        id: zone,
+        zoneId: zone,
+        zone_id: zone,
+        identityZoneId: zone,
+        client_id: onlyClientOf('zone-b'),
+        clientId: onlyClientOf('zone-b'),
+        userId: user,
+        user_id: user,
+        originKey: 'corp',
+        aliasZid: zone,
+        aliasId: provider,
+        subdomain: zone,
+        name: 'Taken over',
+        type: 'oidc1.0',
+        action: 'delete',
+        secret: 'taken over',
+        requirePasswordChange: true,
+        authorized_grant_types: ['client_credentials'],
+        scope: ['openid'],
+      }
+      if (body === 'json') return { method, body: JSON.stringify(record), headers: JSON_TYPE }
+      if (body === 'json list') return { method, body: JSON.stringify([record]), headers: JSON_TYPE }
+      const texts = Object.entries(record).filter(([, value]) => typeof value === 'string')
+      return { method, form: Object.fromEntries(texts) as Record<string, string> } // texts only
+    }
+
+    const isRefusal = ({ status }: TestAnswer): boolean => [401, 403, 404].includes(status)
+
+    it('is asked for what it tells its own, so that the rest of this proves something', async () => {
+      for (const { prefix, request } of waysTo('zone-b')) {
+        const token = prefix === '' ? b.adminToken : await tokenByPath()
+        for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones', '/oauth/clients/app']) {
+          const answer = await server.send(prefix + path, { ...request, bearer: token })
+          assert.equal(answer.status, 200, `${prefix}${path} ${answer.text}`)
+          assert.ok(answer.text.includes(markOf('zone-b')), path)
+        }
+      }
+      for (const headers of TO_B) {
+        const answer = await server.send('/oauth/clients', { bearer: home.adminToken, headers })
+        assert.ok(answer.text.includes(markOf('zone-b')), answer.text)
+      }
+      const profile = await b.browser.send('/profile')
+      assert.ok(profile.text.includes(markOf('zone-b')), profile.text)
+    })
+
+    async function tokenByPath(): Promise<string> {
+      const answer = await server.send('/z/zone-b/oauth/token', {
+        form: { grant_type: 'client_credentials' },
+        basic: b.basic('root'),
+      })
+      return answer.json<{ access_token: string }>().access_token
+    }
+
+    it('gives nothing away, on any route, to who has the tokens of another one', async () => {
+      const bearers = [a.adminToken, a.zoneToken, a.userToken, a.opaqueToken, a.refreshToken, a.idToken]
+      for (const route of server.app.routes) {
+        const label = `${route.method} ${route.url}`
+        await unchanged('zone-b', label, async () => {
+          // Where no token is looked at, one is as good as another.
+          for (const bearer of route.access.by === 'bearer' ? bearers : bearers.slice(0, 1)) {
+            const paths = pathsOf(route)
+            for (const path of bearer === a.adminToken ? paths : paths.slice(0, 2)) {
+              const sent = { method: route.method, ...bodyOf(route), bearer }
+              const ways = bearer === a.adminToken ? TO_B : TO_B.slice(0, 1)
+              for (const way of waysTo('zone-b')) {
+                const answer = await asked(way.prefix + path, { ...sent, ...way.request }, { label: way.name })
+                if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
+              }
+              for (const headers of ways) {
+                for (const host of ['zone-a', 'svc'] as const) {
+                  const request = { ...sent, host: hostOf(host), headers: { ...sent.headers, ...headers } }
+                  const answer = await asked(path, request, { label: `by header from ${host}` })
+                  if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
+                }
+              }
+            }
+          }
+        })
+      }
+    })
+
+    it('gives nothing away, on any route, to who knows ids and is somebody elsewhere', async () => {
+      for (const route of server.app.routes) {
+        await unchanged('zone-b', `${route.method} ${route.url}`, async () => {
+          for (const path of pathsOf(route)) {
+            if (path.includes('app')) continue // a namesake, which is the caller's own
+            for (const bearer of [a.adminToken, a.zoneToken, a.userToken]) {
+              const request = { method: route.method, ...bodyOf(route), bearer, host: hostOf('zone-a') }
+              const query = { originKey: 'corp', origin: 'corp', zone: 'zone-b', client_id: onlyClientOf('zone-b') }
+              await asked(path, { ...request, ...(route.method === 'GET' && { query }) })
+            }
+          }
+        })
+      }
+    })
+
+    it('knows nobody, on any route, by the session and the anti-forgery value of another one', async () => {
+      for (const route of server.app.routes) {
+        const label = `${route.method} ${route.url}`
+        await unchanged('zone-b', label, async () => {
+          const cookies = Object.fromEntries(a.browser.cookies)
+          const forged = { 'X-Svc-Csrf': a.browser.csrf, 'X-Uaa-Csrf': a.browser.csrf }
+          const sent = bodyOf(route)
+          const form = sent.form === undefined ? {} : { form: { ...Object(sent.form), ...forged, token: a.userToken } }
+          for (const path of pathsOf(route)) {
+            for (const way of waysTo('zone-b')) {
+              const request = { method: route.method, ...sent, ...form, ...way.request, cookies }
+              const answer = await asked(way.prefix + path, request, { label: way.name })
+              if (route.access.by === 'session')
+                assert.ok([302, 403].includes(answer.status), `${label}: ${answer.status}`)
+              if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label}: ${answer.status}`)
+            }
+          }
+        })
+      }
+    })
+
+    it('knows no client, on any route, by the secret of its namesake', async () => {
+      for (const route of server.app.routes.filter(({ access }) => access.by === 'client')) {
+        await unchanged('zone-b', route.url, async () => {
+          for (const basic of [a.basic('app'), a.basic('root'), home.basic('root')]) {
+            for (const way of waysTo('zone-b')) {
+              const path = way.prefix + route.url.replace(':entity', 'zone-b.latchkey')
+              for (const token of [b.userToken, b.opaqueToken, b.refreshToken, a.userToken]) {
+                const form = { grant_type: 'client_credentials', token }
+                const parameters = ['GET', 'HEAD'].includes(route.method) ? { query: form } : { form }
+                const answer = await asked(path, { method: route.method, ...way.request, ...parameters, basic })
+                assert.ok(answer.status >= 400 || /^\{"active":false\}$/.test(answer.text), `${path}: ${answer.status}`)
+                assert.doesNotMatch(answer.text, /access_token"|"active":true/)
+              }
+            }
+          }
+        })
+      }
+    })
+
+    describe('at the token endpoint', () => {
+      const grants: readonly { name: string; form: () => Promise<Record<string, string>>; client?: string }[] = [
+        {
+          name: 'a code',
+          form: async () => ({
+            grant_type: 'authorization_code',
+            code: await a.code(),
+            redirect_uri: 'https://app.example/cb',
+          }),
+        },
+        { name: 'a refresh token', form: async () => ({ grant_type: 'refresh_token', refresh_token: a.refreshToken }) },
+        { name: 'a passcode', form: async () => ({ grant_type: 'password', passcode: a.passcode }) },
+        {
+          name: 'a token of a user, to be exchanged',
+          form: async () => ({
+            grant_type: 'user_token',
+            token: a.userToken,
+            client_id: 'app',
+            response_type: 'token',
+          }),
+        },
+        {
+          name: 'a token of a user as an assertion',
+          form: async () => ({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: a.userToken }),
+          client: 'jwt',
+        },
+        {
+          name: 'an ID token as an assertion',
+          form: async () => ({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: a.idToken }),
+          client: 'jwt',
+        },
+      ]
+      for (const { name, form, client = 'app' } of grants) {
+        it(`gives nothing for ${name} of another one`, () =>
+          unchanged('zone-b', name, async () => {
+            for (const way of waysTo('zone-b')) {
+              const request = { ...way.request, form: await form(), basic: b.basic(client) }
+              const answer = await asked(`${way.prefix}/oauth/token`, request)
+              assert.ok([400, 401].includes(answer.status), answer.text)
+              const bearer = { ...way.request, form: await form(), bearer: a.userToken }
+              assert.ok((await asked(`${way.prefix}/oauth/token`, bearer)).status >= 400)
+            }
+          }))
+      }
+
+      it('knows no client by an assertion for another one, although the keys are the same', () =>
+        unchanged('zone-b', 'assertion', async () => {
+          const form = async () => ({
+            grant_type: 'client_credentials',
+            client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+            client_assertion: await a.assertion(),
+          })
+          for (const way of waysTo('zone-b')) {
+            const answer = await asked(`${way.prefix}/oauth/token`, { ...way.request, form: await form() })
+            assert.equal(answer.status, 401, answer.text)
+          }
+          const own = await server.send('/oauth/token', { host: hostOf('zone-a'), form: await form() })
+          assert.equal(own.status, 200, own.text)
+        }))
+    })
+
+    it('says that tokens of another one are none, and revokes none of them', async () => {
+      for (const token of [a.userToken, a.opaqueToken, a.refreshToken, a.adminToken]) {
+        const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }
+        const told = await asked('/introspect', request)
+        assert.equal(told.json()['active'], false)
+        assert.equal((await asked('/check_token', request)).status, 400)
+        await unchanged('zone-a', 'revocation', async () => {
+          await asked('/oauth/revoke', request, { of: 'zone-a' })
+          await asked('/oauth/token/revoke/x', { method: 'DELETE', host: hostOf('zone-b'), bearer: token })
+        })
+      }
+      const own = { host: hostOf('zone-a'), form: { token: a.userToken }, basic: a.basic('app') }
+      assert.equal((await server.send('/introspect', own)).json()['active'], true)
+    })
+
+    it('is left alone by revocations of a namesake and of its people', () =>
+      unchanged('zone-b', 'revocations', async () => {
+        const paths = [`/oauth/token/revoke/user/${b.ids.user}`, `/oauth/token/revoke/${b.opaqueToken}`]
+        for (const path of [...paths, `${paths[0]}/client/app`]) {
+          for (const [host, bearer] of [
+            ['zone-a', a.adminToken],
+            ['svc', home.adminToken],
+          ] as const) {
+            await asked(path, { method: path.includes('user') ? 'GET' : 'DELETE', host: hostOf(host), bearer })
+          }
+        }
+        const list = await asked(`/oauth/token/list/user/${b.ids.user}`, {
+          host: hostOf('zone-a'),
+          bearer: a.adminToken,
+        })
+        assert.doesNotMatch(list.text, /"zid":"zone-b"/)
+      }))
+
+    describe('with an administrator of another zone only', () => {
+      /** The rights that the administrator has, each alone and all at once. */
+      async function administrators(): Promise<readonly string[]> {
+        const all = await server.token({ grant_type: 'client_credentials' }, { basic: home.basic('admin-of-a') })
+        const each = await Promise.all(
+          ZONE_RIGHTS.map(right =>
+            server.token(
+              { grant_type: 'client_credentials', scope: `zones.zone-a.${right}` },
+              { basic: home.basic('admin-of-a') },
+            ),
+          ),
+        )
+        return [all, ...each].map(answer => answer.json<{ access_token: string }>().access_token)
+      }
+
+      it('lets nobody in by a header, on any route', async () => {
+        const [all = ''] = await administrators()
+        for (const route of server.app.routes.filter(({ access }) => access.by === 'bearer')) {
+          const label = `${route.method} ${route.url}`
+          for (const target of ['zone-b', 'svc'] as const) {
+            await unchanged(target, label, async () => {
+              for (const path of pathsOf(route)) {
+                const sent = { method: route.method, ...bodyOf(route), bearer: all }
+                // Some routes are for every token of the zone, which this one is at home.
+                const atHome = 'scopes' in route.access ? [{}] : []
+                for (const more of target === 'svc' ? [{ 'x-identity-zone-id': 'svc' }, ...atHome] : TO_B) {
+                  const request = { ...sent, headers: { ...sent.headers, ...more } }
+                  const answer = await asked(path, request, { of: target, label: JSON.stringify(more) })
+                  assert.ok(isRefusal(answer), `${label} ${path} ${JSON.stringify(more)}: ${answer.status}`)
+                }
+              }
+            })
+          }
+        }
+      })
+
+      it('lets nobody in by what looks like an id', async () => {
+        const tokens = await administrators()
+        await unchanged('svc', 'look-alikes', () =>
+          unchanged('zone-b', 'look-alikes', async () => {
+            for (const bearer of tokens) {
+              for (const id of LOOK_ALIKES) {
+                for (const name of ['x-identity-zone-id', 'x-identity-zone-subdomain']) {
+                  for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones/zone-b']) {
+                    const answer = await asked(path, { bearer, headers: { [name]: id } })
+                    assert.ok([403, 404].includes(answer.status), `${name}: ${id}: ${answer.status}`)
+                  }
+                }
+                for (const headers of [{}, { 'x-identity-zone-id': 'zone-a' }]) {
+                  const answer = await asked(`/identity-zones/${encodeURIComponent(id)}`, { bearer, headers })
+                  assert.ok([403, 404].includes(answer.status), `${id}: ${answer.status}`)
+                }
+              }
+            }
+          }),
+        )
+      })
+
+      it('keeps the record of the zone from them, also from inside of theirs', async () => {
+        const [all = ''] = await administrators()
+        const body = JSON.stringify({ id: 'zone-b', subdomain: 'stolen', name: 'Stolen', active: false })
+        await unchanged('svc', 'zones', () =>
+          unchanged('zone-b', 'zones', async () => {
+            for (const [host, bearer, inside] of [
+              ['svc', all, { 'x-identity-zone-id': 'zone-a' }],
+              ['svc', all, {}],
+              ['zone-a', a.adminToken, {}],
+              ['zone-a', a.zoneToken, {}],
+            ] as const) {
+              for (const id of ['zone-b', 'svc']) {
+                const where = { bearer, host: hostOf(host) }
+                for (const [method, path, sent] of [
+                  ['GET', '', undefined],
+                  ['PUT', '', body],
+                  ['DELETE', '', undefined],
+                  ['POST', '/clients', '{}'],
+                  ['DELETE', '/clients/app', undefined],
+                ] as const) {
+                  const headers = { ...inside, ...(sent !== undefined && JSON_TYPE) }
+                  const request = { ...where, method, headers, ...(sent !== undefined && { body: sent }) }
+                  const answer = await asked(`/identity-zones/${id}${path}`, request)
+                  assert.ok([403, 404].includes(answer.status), `${host} ${method} ${id}${path}: ${answer.status}`)
+                }
+              }
+              const made = await asked('/identity-zones', {
+                method: 'POST',
+                bearer,
+                host: hostOf(host),
+                body: JSON.stringify({ id: 'new', subdomain: 'new', name: 'New' }),
+                headers: { ...inside, ...JSON_TYPE },
+              })
+              assert.equal(made.status, 403)
+            }
+          }),
+        )
+      })
+
+      it('makes no copy of a provider there, and none of its own', () =>
+        unchanged('svc', 'aliases', () =>
+          unchanged('zone-b', 'aliases', async () => {
+            const [all = ''] = await administrators()
+            const record = (aliasZid: string) => ({
+              type: 'oidc1.0',
+              originKey: `to-${aliasZid}`,
+              name: 'Copied',
+              aliasZid,
+              config: {
+                discoveryUrl: 'https://idp.example/.well-known/openid-configuration',
+                relyingPartyId: 'me',
+                linkText: 'x',
+              },
+            })
+            for (const [host, bearer, inside] of [
+              ['svc', all, { 'x-identity-zone-id': 'zone-a' }],
+              ['zone-a', a.adminToken, {}],
+            ] as const) {
+              for (const target of ['zone-b', 'svc', 'ZONE-B', 'zone-b ']) {
+                const answer = await asked('/identity-providers', {
+                  bearer,
+                  host: hostOf(host),
+                  body: JSON.stringify(record(target)),
+                  headers: { ...inside, ...JSON_TYPE },
+                })
+                assert.equal(answer.status, 422, answer.text)
+              }
+            }
+          }),
+        ))
+    })
+
+    it('has not failed meanwhile, and all of its tokens are still good', async () => {
+      assert.deepEqual(server.faults, [])
+      for (const token of [b.userToken, b.opaqueToken]) {
+        const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }
+        assert.equal((await server.send('/introspect', request)).json()['active'], true)
+      }
+      assert.equal((await b.browser.send('/profile')).status, 200)
+    })
+  })
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { stopwatch } from '../../src/base/clock.ts'
+import { readPrivateKey } from '../../src/base/private-key.ts'
+import { privatePem } from '../support/config.ts'
+
+const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+  const body = Buffer.concat(parts)
+  const size = body.length
+  const length = size < 0x80 ? [size] : size < 0x100 ? [0x81, size] : [0x82, size >> 8, size & 0xff]
+  return Buffer.concat([Buffer.from([tag, ...length]), body])
+}
+const sequence = (...parts: readonly Buffer[]): Buffer => tlv(0x30, ...parts)
+const integer = (number: number | Buffer): Buffer =>
+  tlv(0x02, typeof number === 'number' ? Buffer.from(number.toString(16).padStart(8, '0'), 'hex') : number)
+const oid = (hex: string): Buffer => tlv(0x06, Buffer.from(hex, 'hex'))
+const pem = (label: string, der: Buffer, headers = ''): string =>
+  `-----BEGIN ${label}-----\n${headers}${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`
+
+/** An odd number of so many bytes that is not negative. */
+const odd = (bytes: number): Buffer => {
+  const number = randomBytes(bytes)
+  number[0] = 0x7f
+  number[bytes - 1] = 0x01
+  return number
+}
+const pkcs8 = (kind: Buffer, key: Buffer): Buffer => sequence(tlv(0x02, Buffer.from([0])), kind, tlv(0x04, key))
+
+/** PBES2 whose key is derived as the parameters say; what is inside need not be good. */
+const encrypted = (derivation: Buffer): Buffer => {
+  const cipher = sequence(oid('60864801650304012a'), tlv(0x04, Buffer.alloc(16)))
+  return sequence(sequence(oid('2a864886f70d01050d'), sequence(derivation, cipher)), tlv(0x04, randomBytes(96)))
+}
+const salt = tlv(0x04, Buffer.alloc(8))
+const pbkdf2 = (rounds: number): Buffer =>
+  encrypted(sequence(oid('2a864886f70d01050c'), sequence(salt, integer(rounds))))
+const HEAVY = 2 ** 31 - 1
+
+describe('a private key in PEM', () => {
+  const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey: ec } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const passphrase = 'open sesame'
+  const plain = (key: typeof rsa): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+  const ciphers = ['aes-128-cbc', 'aes-192-cbc', 'aes-256-cbc', 'des-ede3-cbc']
+  const forms = [
+    ['pkcs8', rsa],
+    ['pkcs8', ec],
+    ['pkcs1', rsa],
+    ['sec1', ec],
+  ] as const
+  for (const [type, key] of forms) {
+    it(`is read as ${type} of ${key.asymmetricKeyType}, in the clear and with every usual cipher`, () => {
+      const text = key.export({ type: type, format: 'pem' }).toString()
+      assert.equal(readPrivateKey(text)?.privatePem, plain(key))
+      assert.equal(readPrivateKey(text.replaceAll('\n', '\r\n'))?.privatePem, plain(key))
+      for (const cipher of ciphers) {
+        const closed = key.export({ type: type, format: 'pem', cipher, passphrase }).toString()
+        assert.equal(readPrivateKey(closed, passphrase)?.privatePem, plain(key), cipher)
+        for (const wrong of ['', 'x', undefined]) assert.equal(readPrivateKey(closed, wrong), undefined, cipher)
+      }
+    })
+  }
+
+  it('is found behind blocks of another kind, and in the company of text', () => {
+    const parameters = pem('EC PARAMETERS', oid('2a8648ce3d030107'))
+    const text = `subject: somebody\n${parameters}${ec.export({ type: 'sec1', format: 'pem' }).toString()}`
+    assert.equal(readPrivateKey(text)?.curve, 'prime256v1')
+    for (const type of ['ed25519', 'ed448', 'x25519'] as const) {
+      const { privateKey } = generateKeyPairSync(type as 'ed25519')
+      assert.equal(readPrivateKey(plain(privateKey))?.type, type)
+    }
+  })
+
+  const refusals: readonly [name: string, text: string][] = [
+    ['nothing', ''],
+    ['half a block', plain(rsa).slice(0, 200)],
+    ['a label that nothing ends', '-----BEGIN PRIVATE KEY-----\n'.repeat(2000)],
+    ['another label than the form', plain(rsa).replaceAll('PRIVATE KEY', 'EC PRIVATE KEY')],
+    ['a form that the label does not say', plain(rsa).replaceAll('PRIVATE KEY', 'RSA PRIVATE KEY')],
+    [
+      'more bytes than the key has',
+      pem(
+        'PRIVATE KEY',
+        Buffer.concat([Buffer.from(plain(ec).split('\n').slice(1, -2).join(''), 'base64'), Buffer.from([0])]),
+      ),
+    ],
+    ['a DSA key', plain(generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey)],
+    [
+      'a Diffie-Hellman key',
+      pem(
+        'PRIVATE KEY',
+        pkcs8(sequence(oid('2a864886f70d010301'), sequence(integer(odd(128)), integer(2))), integer(odd(128))),
+      ),
+    ],
+    [
+      'a curve that is written out',
+      plain(generateKeyPairSync('ec', { namedCurve: 'P-256', paramEncoding: 'explicit' }).privateKey),
+    ],
+  ]
+  for (const [name, text] of refusals) {
+    it(`is refused for ${name}`, () => {
+      assert.equal(readPrivateKey(text), undefined)
+      assert.equal(readPrivateKey(text, passphrase), undefined)
+    })
+  }
+
+  it('is not opened where that could block the server, however it is dressed', () => {
+    const dsa = sequence(oid('2a8648ce380401'), sequence(integer(odd(2000)), integer(odd(20)), integer(2)))
+    const heavyDsa = pkcs8(dsa, integer(odd(2000)))
+    const scrypt = encrypted(
+      sequence(oid('2b06010401da47040b'), sequence(salt, integer(16_384), integer(8), integer(60))),
+    )
+    const rounds = pbkdf2(HEAVY)
+    const withoutLength = Buffer.concat([Buffer.from([0x30, 0x80]), rounds.subarray(3), Buffer.from([0, 0])])
+    const texts = [
+      pem('PRIVATE KEY', heavyDsa),
+      pem('ENCRYPTED PRIVATE KEY', scrypt),
+      pem('ENCRYPTED PRIVATE KEY', rounds),
+      pem('ENCRYPTED PRIVATE KEY', pbkdf2(100_001)),
+      pem('ENCRYPTED PRIVATE KEY', rounds, 'a:b\n\n'),
+      pem('ENCRYPTED PRIVATE KEY', Buffer.from('3000', 'hex')) + pem('ENCRYPTED PRIVATE KEY', rounds),
+      `-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END\n${pem('ENCRYPTED PRIVATE KEY', rounds)}`,
+      pem('ENCRYPTED PRIVATE KEY', withoutLength),
+      pem('PRIVATE KEY', rounds),
+      pem('RSA PRIVATE KEY', rounds),
+      pem('CERTIFICATE', rounds) + pem('PRIVATE KEY', rounds),
+    ]
+    const elapsed = stopwatch()
+    for (const text of texts) assert.equal(readPrivateKey(text, passphrase), undefined)
+    assert.ok(elapsed() < 1000, `${elapsed()} ms for what takes OpenSSL minutes`)
+  })
+
+  it('is not opened either where the heavy one is what a passphrase protects', () => {
+    const closed = privatePem('rsa', 2048)
+    const opened = createPrivateKey(closed)
+    const good = opened.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()
+    assert.equal(readPrivateKey(good, passphrase)?.privatePem, closed)
+    const { privateKey: dsa } = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 })
+    const hidden = dsa.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()
+    assert.equal(readPrivateKey(hidden, passphrase), undefined)
+  })
+})
