@@ -32,6 +32,8 @@ export interface FlowResult {
   readonly seconds: number
   readonly p50: number
   readonly p99: number
+  /** Whether the flows used up what was made in advance. */
+  readonly prepares: boolean
 }
 
 type Fields = Record<string, string>
@@ -85,7 +87,13 @@ async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
   } while (mayBegin())
   latencies.sort((a, b) => a - b)
   const quantile = (part: number): number => latencies[Math.floor(part * (latencies.length - 1))] ?? 0
-  return { flows: latencies.length, seconds: elapsed / 1000, p50: quantile(0.5), p99: quantile(0.99) }
+  return {
+    flows: latencies.length,
+    seconds: elapsed / 1000,
+    p50: quantile(0.5),
+    p99: quantile(0.99),
+    prepares: makeSupply !== undefined,
+  }
 }
 
 async function makeAll(make: () => Promise<Fields>): Promise<Fields[]> {

@@ -16,6 +16,8 @@ export interface Sample {
   readonly rate: number
   readonly p50: number
   readonly p99: number
+  /** Milliseconds of processor time that the server spent on each; undefined where nobody can tell. */
+  readonly processor?: number | undefined
   /** Answers that were no success. */
   readonly refused: number
   /** Connections and requests that failed or timed out. */

@@ -78,6 +78,7 @@ function rateTable(results: Results): string {
       'of peer',
       'p50 ms',
       'p99 ms',
+      'cpu ms',
       'limit',
       'of limit',
       'non-2xx',
@@ -108,6 +109,7 @@ function rateRow(results: Results, workload: Workload, cell: Cell): string[] {
       middle(({ p99 }) => p99),
       1,
     ),
+    number(median(samples.flatMap(({ processor }) => processor ?? [])), 2),
     ...(server === 'hello' ? [DASH, DASH] : limitOf(results, workload, cell)),
     String(samples.reduce((sum, { refused, broken }) => sum + refused + broken, 0)),
   ]

@@ -80,6 +80,10 @@ export function shareOfLimit(results: Results, workload: string, server: ServerN
   )
 }
 
+/** Milliseconds of processor time for each request or flow of the row. */
+export const processorOf = (cell: Cell | undefined): number | undefined =>
+  median(cell?.samples.flatMap(({ processor }) => processor ?? []) ?? [])
+
 /** The median of the ratios of values that belong together. */
 export function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
   const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))

@@ -6,6 +6,7 @@ import { measureLimits } from './limits.ts'
 import type { Limits } from './limits.ts'
 import { runFlow } from './load.ts'
 import type { LoadTool, Sample } from './load.ts'
+import { processorMilliseconds } from './processes.ts'
 import type { Processes } from './processes.ts'
 import { progress } from './progress.ts'
 import { discover } from './requests.ts'
@@ -163,11 +164,16 @@ export async function runRounds(
 
   function requestCell(
     { name: workload }: Workload,
-    { name: server }: Server,
+    server: Server,
     request: HttpRequest,
     prove: () => Promise<void>,
   ): OpenCell {
-    return { workload, server, prove, measure: seconds => tool.run(request, seconds), samples: [] }
+    return { workload, server: server.name, prove, measure: withProcessor(server, send), samples: [] }
+
+    async function send(seconds: number): Promise<Sample & { count: number }> {
+      const sample = await tool.run(request, seconds)
+      return { ...sample, count: sample.rate * seconds }
+    }
   }
 
   async function openFlow(workload: Workload, work: FlowWork, server: Server): Promise<OpenCell> {
@@ -183,12 +189,28 @@ export async function runRounds(
       server: server.name,
       // The driver throws on the first wrong answer, so every sample is a proof of its own.
       prove: async () => work.prove?.(endpoints, accounts),
-      async measure(seconds) {
-        const { flows, seconds: elapsed, p50, p99 } = await runFlow(processes, job, { seconds })
-        return { rate: flows / elapsed, p50, p99, refused: 0, broken: 0 }
-      },
+      measure: withProcessor(server, async seconds => {
+        const { flows, seconds: elapsed, p50, p99, prepares } = await runFlow(processes, job, { seconds })
+        const sample = { rate: flows / elapsed, p50, p99, refused: 0, broken: 0 }
+        // Where each flow uses something up, the server spends time on making that too.
+        return prepares ? sample : { ...sample, count: flows }
+      }),
       samples: [],
     }
+  }
+}
+
+/** Adds the processor time of each request or flow, where their number is known. */
+function withProcessor(
+  { running: { pid } }: Server,
+  run: (seconds: number) => Promise<Sample & { count?: number }>,
+): (seconds: number) => Promise<Sample> {
+  return async seconds => {
+    const before = processorMilliseconds(pid)
+    const { count, ...sample } = await run(seconds)
+    const after = processorMilliseconds(pid)
+    if (before === undefined || after === undefined || !count) return sample
+    return { ...sample, processor: (after - before) / count }
   }
 }
 

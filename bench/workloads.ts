@@ -49,7 +49,11 @@ const P256_SIGNATURES: Workload['limit'] = {
 const OPAQUE = 'client_credentials opaque'
 const FEW = 1000
 const MANY = 1_000_000
+const codeFlowWith = (algorithm: Algorithm): string => `authorization_code flow, ${algorithm}`
 const introspectionWith = (tokens: number): string => `introspection with ${tokens} stored tokens`
+
+/** The rows of the code flow. */
+export const CODE_FLOWS = [codeFlowWith('RS256'), codeFlowWith('ES256')] as const
 
 /** The two rows that tell whether the number of stored tokens matters, the one with many first. */
 export const INTROSPECTION_ROWS = [introspectionWith(MANY), introspectionWith(FEW)] as const
@@ -204,7 +208,7 @@ export const WORKLOADS: readonly Workload[] = [
 /** Authorization request, code and exchange of somebody who is signed in: an access token and an ID token, both signed. */
 function codeFlow(algorithm: Algorithm): Workload {
   return {
-    name: `authorization_code flow, ${algorithm}`,
+    name: codeFlowWith(algorithm),
     signedBy: algorithm,
     peer: true,
     work: {
