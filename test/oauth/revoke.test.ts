@@ -100,7 +100,7 @@ for (const mode of MODES) {
         want: '401 invalid_token',
         challenge: /^Bearer realm="SVC\/oauth", error="invalid_t/,
       },
-      'the same user of another zone': { want: '401 invalid_token', description: /references unknown signing key/ },
+      'the same user of another zone': { want: '401 invalid_token', description: /^Invalid issuer / },
       'an admin whose token expired': { want: '401 invalid_token', description: /^Invalid access token: expired at / },
       'a refresh token': { want: '401 invalid_token' },
       nobody: {
