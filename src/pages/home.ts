@@ -39,10 +39,10 @@ ${settings}`
   return layout(chrome, { title, heading, body, shape: 'wide' })
 }
 
-const letters = new Intl.Segmenter('en', { granularity: 'grapheme' })
-
 /** The first letter, or emoji, of a name: what stands for an icon. */
 function initialOf(name: string): string {
+  // Made here: its tables are loaded with the first one, which a start need not wait for.
+  const letters = new Intl.Segmenter('en', { granularity: 'grapheme' })
   const [first] = letters.segment(plain(name))
   return first?.segment.toUpperCase() ?? ''
 }
