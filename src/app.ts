@@ -62,6 +62,7 @@ import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
 import { serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { acceptBodies } from './web/bodies.ts'
+import { answerBrokenRequest } from './web/broken-request.ts'
 import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
@@ -320,19 +321,4 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataAtOrigin(http, { keys, urls, behaviour })
   }
   return { http, keys, health, routes }
-}
-
-const BROKEN_REQUESTS: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-}
-
-/** What is no HTTP at all, or too much of it, gets an answer as well. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: import('node:net').Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status = BROKEN_REQUESTS[error.code ?? ''] ?? '400 Bad Request'
-  const body = '{"error":"invalid_request","error_description":"The request is not valid HTTP"}'
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  )
 }

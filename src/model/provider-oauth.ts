@@ -66,8 +66,7 @@ const members = (more: readonly Member[], { withUserInfo = false } = {}): readon
   ...more.filter(({ name }) => name !== 'discoveryUrl'),
 ]
 
-/** Parameters that are the protocol's own: a record can add others only. */
-const RESERVED = new Set([
+const OWN_PARAMETERS = new Set([
   'redirect_uri',
   'code',
   'client_id',
@@ -88,6 +87,9 @@ const RESERVED = new Set([
   'username',
   'password',
 ])
+
+/** Whether the parameter of an authorization request is the protocol's own: a record can add others only. */
+export const isOwnParameter = (name: string): boolean => OWN_PARAMETERS.has(name)
 
 const isSet = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 
@@ -149,7 +151,7 @@ function checkOauth(config: JsonRecord): readonly ProviderProblem[] {
   if (config['showLinkText'] !== false && !isSet(config['linkText'])) {
     problems.push(unusable('linkText', 'Link Text must be specified because showLinkText is true'))
   }
-  if (isJsonRecord(added) && Object.keys(added).some(name => RESERVED.has(name))) {
+  if (isJsonRecord(added) && Object.keys(added).some(name => isOwnParameter(name))) {
     const message = 'No OAuth standard parameters allowed in section additionalAuthzParameters'
     problems.push(unusable('additionalAuthzParameters', message))
   }

@@ -6,6 +6,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { isOwnParameter } from '../../model/provider-oauth.ts'
 import { openProviderSecrets } from '../../model/provider-secrets.ts'
 import type {
   ExternalPerson,
@@ -37,29 +38,8 @@ type Read = (
 export const mayRedirect = ({ config }: IdentityProvider): boolean =>
   config['responseType'] === undefined || config['responseType'] === null || config['responseType'] === 'code'
 
-/** Parameters that are the protocol's own: a record can add others only. */
-const RESERVED = new Set([
-  'redirect_uri',
-  'code',
-  'client_id',
-  'client_secret',
-  'response_type',
-  'response_mode',
-  'grant_type',
-  'code_verifier',
-  'client_assertion',
-  'client_assertion_type',
-  'code_challenge',
-  'code_challenge_method',
-  'nonce',
-  'state',
-  'scope',
-  'assertion',
-  'subject_token',
-  'actor_token',
-  'username',
-  'password',
-])
+/** The answer is read from the query, so that a record has no say in its mode either. */
+const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'
 
 /** Opens the redirect ability of one provider. */
 export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => RedirectSignIn {
@@ -119,7 +99,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       }
       for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
       const propagation = textOf(config['userPropagationParameter'])
-      if (propagation !== undefined && userName && !RESERVED.has(propagation)) {
+      if (propagation !== undefined && userName && !isReserved(propagation)) {
         url.searchParams.set(propagation, userName)
       }
       return url.href
@@ -184,7 +164,7 @@ function additionalParameters(config: IdentityProvider['config']): Readonly<Reco
   if (typeof given !== 'object' || given === null) return {}
   return Object.fromEntries(
     Object.entries(given).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string' && !RESERVED.has(entry[0]),
+      (entry): entry is [string, string] => typeof entry[1] === 'string' && !isReserved(entry[0]),
     ),
   )
 }
