@@ -1,4 +1,4 @@
-// The keys `jwt`, `authentication`, `oauth` and `login`: settings of the whole server that the reference system has under the same
+// The keys `jwt`, `authentication`, `oauth`, `login` and `zones`: settings of the whole server that the reference system has under the same
 // names.
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
@@ -17,6 +17,7 @@ export interface SettingsFile {
   readonly authentication?: { readonly enableUriEncodingCompatibilityMode?: boolean }
   readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
   readonly login?: { readonly aliasEntitiesEnabled?: boolean }
+  readonly zones?: { readonly internal?: { readonly hostnames?: readonly string[] } }
 }
 
 const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
@@ -60,6 +61,17 @@ export const settingsSchemas = {
   login: section('Signing in.', {
     aliasEntitiesEnabled: off('Whether an identity provider may have a copy in another zone, which is kept like it.'),
   }),
+  zones: section('Identity zones.', {
+    internal: section('The default zone.', {
+      hostnames: {
+        type: 'array',
+        items: { type: 'string', pattern: '^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$' },
+        default: [],
+        description:
+          'Host names of the default zone besides that of base_url and localhost; what stands before one of them is the subdomain of another zone.',
+      },
+    }),
+  }),
 } as const
 
 /** The settings, where the types are right; what must not be becomes a problem under its key. */
@@ -71,6 +83,8 @@ export function settingsOf(
   const authentication = problems.isSound('authentication') ? file.authentication : undefined
   const oauth = problems.isSound('oauth') ? file.oauth : undefined
   const login = problems.isSound('login') ? file.login : undefined
+  const zones = problems.isSound('zones') ? file.zones : undefined
+  const hostnames = zones?.internal?.hostnames ?? USUAL_SETTINGS.internalHostnames
   const excludedClaims = token.claims?.exclude ?? USUAL_SETTINGS.excludedClaims
   for (const [index, name] of excludedClaims.entries()) {
     if (!NEEDED_CLAIMS.has(name)) continue
@@ -87,5 +101,6 @@ export function settingsOf(
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,
     idTokenDisabled: oauth?.id_token?.disable ?? USUAL_SETTINGS.idTokenDisabled,
     aliasEntities: login?.aliasEntitiesEnabled ?? USUAL_SETTINGS.aliasEntities,
+    internalHostnames: hostnames.map(name => name.toLowerCase()),
   }
 }

@@ -12,6 +12,8 @@ export interface TokenSettings {
   readonly idTokenDisabled: boolean
   /** `login.aliasEntitiesEnabled`: whether an identity provider may have a copy in another zone. */
   readonly aliasEntities: boolean
+  /** `zones.internal.hostnames`: further host names of the default zone, lower case; subdomains of them are other zones. */
+  readonly internalHostnames: readonly string[]
 }
 
 /** What holds where the configuration says nothing. */
@@ -22,6 +24,7 @@ export const USUAL_SETTINGS: TokenSettings = {
   plainBasicCredentials: false,
   idTokenDisabled: false,
   aliasEntities: false,
+  internalHostnames: [],
 }
 
 /**

@@ -2,6 +2,7 @@
 // URL before anything else sees it, so that routes, checks and logs know one address; see docs/decisions/0016-zones-by-path.md.
 import type { FastifyRequest } from 'fastify'
 import { isLoopbackHost } from '../base/loopback.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
 import { subdomainForPathName } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
@@ -13,17 +14,22 @@ import { rawQuery } from './query.ts'
 export type HostAnswer = { readonly subdomain: string } | 'unknown'
 
 /**
- * The host of the base URL and `localhost` are roots; what stands before a root is a subdomain. While `localhost` is the only
- * root any other host is the default zone's, unless `onlyLoopback` is set: then a name that somebody pointed here is not.
+ * The hosts of the default zone and `localhost` are roots; what stands before a root, the longest that fits, is a subdomain.
+ * While `localhost` is the only root any other host is the default zone's, unless `onlyLoopback` is set: then a name that
+ * somebody pointed here is not.
  */
-export function subdomainOf(host: string | undefined, rootHost: string, onlyLoopback = false): HostAnswer {
+export function subdomainOf(
+  host: string | undefined,
+  rootHosts: readonly string[],
+  { onlyLoopback = false }: { readonly onlyLoopback?: boolean } = {},
+): HostAnswer {
   const name = hostName(host ?? '')
-  const roots = [rootHost, 'localhost']
+  const roots = [...new Set([...rootHosts, 'localhost'])].toSorted((a, b) => b.length - a.length)
   if (roots.includes(name)) return { subdomain: '' }
   for (const root of roots) {
     if (name.endsWith(`.${root}`)) return { subdomain: name.slice(0, -root.length - 1) }
   }
-  return rootHost === 'localhost' && (!onlyLoopback || isLoopbackHost(name)) ? { subdomain: '' } : 'unknown'
+  return roots.length === 1 && (!onlyLoopback || isLoopbackHost(name)) ? { subdomain: '' } : 'unknown'
 }
 
 /** Lower case, without a port and without the dot that ends a fully qualified name. */
@@ -98,17 +104,19 @@ export function createZoneResolver(deps: {
   store: Store
   urls: Urls
   defaultZoneId: string
+  settings: Pick<TokenSettings, 'internalHostnames'>
   /** In the playground a page of another site must not reach the public accounts by a name that leads here. */
   isPlayground: boolean
 }): (request: FastifyRequest) => Promise<void> {
   const { store, urls, defaultZoneId } = deps
+  const rootHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const answers = new Map<string, HostAnswer>()
 
   /** The few names that clients use are read once; whoever sends many makes it forget, not grow. */
   function answerFor(host = ''): HostAnswer {
     const known = answers.get(host)
     if (known) return known
-    const answer = subdomainOf(host, urls.hostname, deps.isPlayground)
+    const answer = subdomainOf(host, rootHosts, { onlyLoopback: deps.isPlayground })
     if (answers.size >= MOST_HOSTS) answers.clear()
     if (host.length <= LONGEST_NAME) answers.set(host, answer)
     return answer

@@ -13,7 +13,7 @@ describe('settings of the reference system', () => {
     }
     assert.deepEqual(
       Object.values(USUAL_SETTINGS).filter(value => value !== false),
-      [[]],
+      [[], []],
     )
   })
 
@@ -26,7 +26,8 @@ jwt:
     claims: { exclude: [authorities, email, email] }
 authentication: { enableUriEncodingCompatibilityMode: true }
 oauth: { id_token: { disable: true } }
-login: { aliasEntitiesEnabled: true }`)
+login: { aliasEntitiesEnabled: true }
+zones: { internal: { hostnames: [Login.example] } }`)
     assert.deepEqual(settings, {
       queryString: true,
       restrictRefresh: true,
@@ -34,6 +35,7 @@ login: { aliasEntitiesEnabled: true }`)
       plainBasicCredentials: true,
       idTokenDisabled: true,
       aliasEntities: true,
+      internalHostnames: ['login.example'],
     })
   })
 

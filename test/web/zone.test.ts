@@ -7,7 +7,7 @@ import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
 describe('subdomainOf', () => {
-  const cases: readonly { host: string | undefined; root: string; want: string | undefined }[] = [
+  const cases: readonly { host: string | undefined; root: string | readonly string[]; want: string | undefined }[] = [
     { host: 'id.example', root: 'id.example', want: '' },
     { host: 'id.example:8443', root: 'id.example', want: '' },
     { host: 'ID.Example', root: 'id.example', want: '' },
@@ -31,10 +31,15 @@ describe('subdomainOf', () => {
     { host: 'z1.localhost', root: 'localhost', want: 'z1' },
     { host: '[::1]:8080', root: '[::1]', want: '' },
     { host: '127.0.0.1:8080', root: '127.0.0.1', want: '' },
+    { host: 'login.example', root: ['id.example', 'login.example'], want: '' },
+    { host: 'Z1.login.example:1', root: ['id.example', 'login.example'], want: 'z1' },
+    { host: 'other.example', root: ['localhost', 'login.example'], want: undefined },
+    { host: 'z1.id.example', root: ['example', 'id.example'], want: 'z1' },
+    { host: 'id.example', root: ['example', 'id.example'], want: '' },
   ]
   for (const { host, root, want } of cases) {
-    it(`finds ${want === undefined ? 'nothing' : `"${want}"`} in ${host ?? 'no host'} below ${root}`, () => {
-      assert.deepEqual(subdomainOf(host, root), want === undefined ? 'unknown' : { subdomain: want })
+    it(`finds ${want === undefined ? 'nothing' : `"${want}"`} in ${host ?? 'no host'} below ${String(root)}`, () => {
+      assert.deepEqual(subdomainOf(host, [root].flat()), want === undefined ? 'unknown' : { subdomain: want })
     })
   }
 })
@@ -42,11 +47,12 @@ describe('subdomainOf', () => {
 describe('subdomainOf in the playground', () => {
   for (const host of ['evil.example', 'localhost.evil.example', '10.0.0.1', '', undefined]) {
     it(`finds nothing in ${host === undefined ? 'no host' : `"${host}"`}: a name that somebody pointed here is not ours`, () => {
-      assert.equal(subdomainOf(host, 'localhost', true), 'unknown')
+      assert.equal(subdomainOf(host, ['localhost'], { onlyLoopback: true }), 'unknown')
     })
   }
   for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080', 'LOCALHOST']) {
-    it(`serves ${host}`, () => assert.deepEqual(subdomainOf(host, 'localhost', true), { subdomain: '' }))
+    it(`serves ${host}`, () =>
+      assert.deepEqual(subdomainOf(host, ['localhost'], { onlyLoopback: true }), { subdomain: '' }))
   }
 })
 
