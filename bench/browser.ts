@@ -1,11 +1,9 @@
 // A person with a browser: signs in at a server's own pages, keeps cookies, and brings codes back. And the one way in
 // which the driver sends anything.
 import { createHash, randomBytes } from 'node:crypto'
-import { Agent, request as httpRequest } from 'node:http'
-import type { IncomingHttpHeaders } from 'node:http'
-import { text } from 'node:stream/consumers'
 import type { BenchClient } from './accounts.ts'
-import { CONNECTIONS } from './requests.ts'
+import { exchange } from './connection.ts'
+import type { Answer } from './connection.ts'
 import type { Endpoints } from './requests.ts'
 
 /** Browsers or programs that run their flow over and over, each waiting for its own answer. */
@@ -26,17 +24,8 @@ export interface SignIn {
   readonly redirectUri: string
 }
 
-/** What a server answered, whatever it was. */
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: string
-}
-
 /** A browser keeps cookies between requests; a program has none. */
 export type Cookies = Map<string, string>
-
-const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
 
 /** Signs in, and exchanges a code for a refresh token. */
 export async function obtainRefreshToken(person: SignIn): Promise<string> {
@@ -56,7 +45,7 @@ export async function obtainCode(person: SignIn, cookies: Cookies): Promise<Reco
   const { redirectUri } = person
   const { url, verifier, state } = authorizationRequest(person)
   const answer = await send('GET', url, { accept: 'text/html', cookies })
-  const { location = '' } = answer.headers
+  const location = answer.headers.get('location') ?? ''
   if (!location.startsWith(redirectUri)) throw new Error(`no code without a login: ${describe(url, answer)}`)
   const { searchParams } = new URL(location)
   const code = searchParams.get('code')
@@ -96,7 +85,7 @@ export async function signIn(person: SignIn, cookies: Cookies): Promise<void> {
     const options = { accept: 'text/html', cookies, ...(fields && { body: new URLSearchParams(fields).toString() }) }
     const answer = await send(fields ? 'POST' : 'GET', url, options)
     fields = undefined
-    const { location } = answer.headers
+    const location = answer.headers.get('location')
     if (location?.startsWith(person.redirectUri)) return
     if (location) {
       url = new URL(location, url).href
@@ -137,26 +126,18 @@ interface SendOptions {
   readonly body?: string
 }
 
-function send(method: string, url: string, { accept, authorization, cookies, body }: SendOptions): Promise<Answer> {
-  const headers: Record<string, string | number> = { accept }
-  if (authorization) headers.authorization = authorization
-  if (cookies?.size) headers.cookie = Array.from(cookies, pair => pair.join('=')).join('; ')
-  if (body !== undefined) {
-    headers['content-type'] = 'application/x-www-form-urlencoded'
-    headers['content-length'] = Buffer.byteLength(body)
-  }
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(url, { method, headers, agent, timeout: 10_000 }, response => {
-      if (cookies) keepCookies(cookies, response.headers['set-cookie'])
-      text(response).then(
-        content => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: content }),
-        reject,
-      )
-    })
-    outgoing.once('timeout', () => outgoing.destroy(new Error(`${url} does not answer`)))
-    outgoing.once('error', reject)
-    outgoing.end(body)
-  })
+async function send(
+  method: string,
+  url: string,
+  { accept, authorization, cookies, body }: SendOptions,
+): Promise<Answer> {
+  const headers = [`accept: ${accept}`]
+  if (authorization) headers.push(`authorization: ${authorization}`)
+  if (cookies?.size) headers.push(`cookie: ${Array.from(cookies, pair => pair.join('=')).join('; ')}`)
+  if (body !== undefined) headers.push('content-type: application/x-www-form-urlencoded')
+  const answer = await exchange(method, new URL(url), { headers, ...(body !== undefined && { body }) })
+  if (cookies) keepCookies(cookies, answer.headers.get('set-cookie')?.split('\n'))
+  return answer
 }
 
 /** Paths are not looked at: no server of a run sets one name twice. */
@@ -176,12 +157,7 @@ function hasPassed(attribute: string): boolean {
   return name.toLowerCase() === 'expires' && Date.parse(value) < Date.now()
 }
 
-/** Closes the connections that are kept alive. */
-export function hangUp(): void {
-  agent.destroy()
-}
-
 /** What to say of an answer that is not the expected one. */
 export function describe(url: string, { status, headers, body }: Answer): string {
-  return `${url} answers ${status} ${headers.location ?? ''} ${body.slice(0, 500)}`
+  return `${url} answers ${status} ${headers.get('location') ?? ''} ${body.slice(0, 500)}`
 }

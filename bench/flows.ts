@@ -2,8 +2,10 @@
 // connections, in a process of its own, the same for every server. Usage: node bench/flows.ts JOB  (JSON; answers JSON)
 import type { BenchClient, KeyClient } from './accounts.ts'
 import { createSigner } from './assertions.ts'
-import { LANES, describe, hangUp, obtainCode, obtainRefreshToken, post, signIn } from './browser.ts'
-import type { Answer, Cookies, User } from './browser.ts'
+import { LANES, describe, obtainCode, obtainRefreshToken, post, signIn } from './browser.ts'
+import type { Cookies, User } from './browser.ts'
+import { hangUp } from './connection.ts'
+import type { Answer } from './connection.ts'
 import { CONNECTIONS } from './requests.ts'
 import type { Endpoints } from './requests.ts'
 

@@ -1,0 +1,108 @@
+// HTTP/1.1 as the driver of flows speaks it, to servers on this machine that are known to answer properly: connections that
+// are kept, one request at a time on each, answers of known length or in chunks. `node:http` does all that and much more,
+// and takes as long for it as the servers do, on the same cores; what is measured then is the driver.
+import { Socket } from 'node:net'
+
+/** What a server answered, whatever it was. */
+export interface Answer {
+  readonly status: number
+  /** By lower-case name; of several of one name each stands on a line of its own. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+const PATIENCE_MILLISECONDS = 10_000
+const idle = new Map<string, Connection[]>()
+
+/** Sends one request and waits for its answer. The headers are whole lines without their ends. */
+export async function exchange(method: string, url: URL, { headers, body = '' }: { headers: string[]; body?: string }) {
+  const { host, hostname, port, pathname, search } = url
+  const spare = idle.get(host) ?? []
+  idle.set(host, spare)
+  const connection = spare.pop() ?? connect(hostname, Number(port))
+  const length = body === '' && method === 'GET' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
+  const head = [`${method} ${pathname}${search} HTTP/1.1`, `host: ${host}`, ...headers, ...length]
+  const answer = await connection.ask(`${head.join('\r\n')}\r\n\r\n${body}`)
+  if (answer.headers.get('connection')?.toLowerCase() === 'close') connection.close()
+  else spare.push(connection)
+  return answer
+}
+
+/** Closes the connections that are kept. */
+export function hangUp(): void {
+  for (const connections of idle.values()) for (const connection of connections) connection.close()
+  idle.clear()
+}
+
+interface Connection {
+  ask(request: string): Promise<Answer>
+  close(): void
+}
+
+function connect(hostname: string, port: number): Connection {
+  const socket = new Socket()
+  let received = ''
+  let settle: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined
+  const fail = (error: Error): void => {
+    settle?.reject(error)
+    settle = undefined
+    socket.destroy()
+  }
+  socket.setNoDelay(true).setEncoding('latin1').setTimeout(PATIENCE_MILLISECONDS)
+  socket.on('data', (chunk: string) => {
+    received += chunk
+    const answer = parseAnswer(received)
+    if (!answer) return
+    received = ''
+    settle?.resolve(answer)
+    settle = undefined
+  })
+  socket.on('timeout', () => fail(new Error(`${hostname}:${port} does not answer`)))
+  socket.on('error', fail)
+  socket.on('close', () => fail(new Error(`${hostname}:${port} hung up`)))
+  socket.connect(port, hostname)
+  return {
+    ask: request =>
+      new Promise((resolve, reject) => {
+        settle = { resolve, reject }
+        socket.write(request, 'latin1')
+      }),
+    close: () => socket.destroy(),
+  }
+}
+
+/** The answer, once all of it is there; the text is in Latin-1, so that a character is a byte. */
+function parseAnswer(text: string): Answer | undefined {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const [start = '', ...lines] = text.slice(0, end).split('\r\n')
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    const before = headers.get(name)
+    headers.set(name, before === undefined ? value : `${before}\n${value}`)
+  }
+  const status = Number(start.slice(9, 12))
+  const body = bodyOf(text.slice(end + 4), headers)
+  return body === undefined ? undefined : { status, headers, body }
+}
+
+function bodyOf(text: string, headers: ReadonlyMap<string, string>): string | undefined {
+  if (headers.get('transfer-encoding') === 'chunked') return unchunked(text)
+  const length = Number(headers.get('content-length') ?? 0)
+  return text.length >= length ? text.slice(0, length) : undefined
+}
+
+function unchunked(text: string): string | undefined {
+  let body = ''
+  for (let place = 0; ; ) {
+    const end = text.indexOf('\r\n', place)
+    const size = end < 0 ? Number.NaN : Number.parseInt(text.slice(place, end), 16)
+    if (Number.isNaN(size) || text.length < end + 2 + size + 2) return undefined
+    if (size === 0) return body
+    body += text.slice(end + 2, end + 2 + size)
+    place = end + 2 + size + 2
+  }
+}
