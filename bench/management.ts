@@ -152,5 +152,5 @@ function copying(columns: readonly string[]): string {
   return `with recursive numbers (number) as (select 0 union all select number + 1 from numbers where number < ${CLIENTS - 1})
     insert into clients (${columns.join(', ')})
     select ${columns.map(column => (column === 'client_id' ? id : column)).join(', ')}
-    from clients, numbers where client_id = 'application'`
+    from clients, numbers where client_id = 'application-rs256'`
 }
