@@ -1,8 +1,6 @@
 // Clients that the default zone's `zones.write` makes in another zone (§5.7): only good for signing people in there.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import type { Passwords } from '../base/passwords.ts'
-import type { Random } from '../base/random.ts'
 import { clientFromJson } from '../model/client-json.ts'
 import { isKeepable } from '../model/client-reading.ts'
 import { clientToJson } from '../model/client-to-json.ts'
@@ -15,17 +13,16 @@ import type { Zone } from '../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import type { ClientChange, Store } from '../store/store.ts'
 import { jsonBody } from '../web/json.ts'
+import { newSecret } from './client-secrets.ts'
+import type { SecretDeps } from './client-secrets.ts'
 import { answering, ZoneRefusal } from './zone-refusal.ts'
 
 /** What the endpoints need. */
-export interface ZoneClientDeps {
+export interface ZoneClientDeps extends SecretDeps {
   readonly store: Store
   readonly clock: Clock
-  readonly random: Random
   readonly service: Service
   readonly behaviour: Behaviour
-  /** The queue of clients' secrets. */
-  readonly clientSecrets: Passwords
   readonly audit: Audit
 }
 
@@ -37,7 +34,7 @@ const refuse = (description: string, status = 400): ZoneRefusal =>
 
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
 export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
-  const { store, clock, random, service, behaviour, clientSecrets, audit } = deps
+  const { store, clock, random, service, behaviour, audit } = deps
   const config = {
     access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
     audience: 'api',
@@ -103,13 +100,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     answering(reply, async () => {
       const zone = await zoneOf(request, request.params.id)
       const { definition, secrets } = readClient(request, zone)
-      const hashed = await Promise.all(
-        secrets.map(async secret => ({
-          hash: await clientSecrets.hash(secret),
-          revision: random.urlSafe(22),
-          ...(secret === '' && { empty: true as const }),
-        })),
-      )
+      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, deps)))
       const now = clock.now()
       const additional = { ...definition.additional, createdwith: CREATED_WITH }
       const client: Client = {

@@ -1,3 +1,4 @@
+import { newSecret } from '../admin/client-secrets.ts'
 import type { ClientRecord } from '../config/records.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { clientFromJson } from '../model/client-json.ts'
@@ -20,13 +21,7 @@ export async function applyClient(
   const { definition, secrets } = clientFromJson(record, rules)
   const { clientId } = definition
   const hashed = (): Promise<readonly ClientSecret[]> =>
-    Promise.all(
-      secrets.map(async secret => ({
-        hash: await passwords.hash(secret),
-        revision: random.urlSafe(22),
-        ...(secret === '' && { empty: true }),
-      })),
-    )
+    Promise.all(secrets.map(secret => newSecret(secret, { clientSecrets: passwords, random })))
 
   async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
     if (secrets.length === 0) {
