@@ -1,5 +1,6 @@
 import type { ExternalGroup, Group, Membership } from '../model/group.ts'
 import { type Database, isStorable, type Statement, statement, type Transaction } from './database.ts'
+import { reachedGroups } from './person.ts'
 import { lowerCase, withoutNulls } from './rows.ts'
 import {
   EXTERNAL_GROUP_COLUMNS,
@@ -26,15 +27,8 @@ const ADD_MEMBER = statement<GroupMemberRow>(
 const ADD_EXTERNAL = statement<ExternalGroupRow>(
   `${insertInto('external_groups', EXTERNAL_GROUP_COLUMNS)} on conflict do nothing`,
 )
-// `union` drops what was reached before, so that a cycle ends.
 const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_name: string }>(
-  `with recursive reached (group_id) as (
-     select group_id from group_members
-     where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'
-     union
-     select outward.group_id from group_members outward join reached on outward.member_id = reached.group_id
-     where outward.zone_id = :zone_id and outward.member_type = 'GROUP'
-   )
+  `${reachedGroups(':zone_id', ':user_id')}
    select display_name from groups join reached on groups.id = reached.group_id
    where zone_id = :zone_id order by display_name`,
 )

@@ -18,14 +18,20 @@ const escaped = (text: string): string => `replace(replace(${text}, '\\', '\\\\'
 const unescaped = (text: string): string =>
   text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
 
-// `union` drops what was reached before, so that a cycle of groups ends.
-const GROUPS = `(with recursive reached (group_id) as (
+/**
+ * Begins a statement: `reached` has the ids of the groups that a user is in, directly or through others. `union` drops what
+ * was reached before, so that a cycle of groups ends.
+ */
+export const reachedGroups = (zoneId: string, userId: string): string =>
+  `with recursive reached (group_id) as (
      select group_id from group_members
-     where group_members.zone_id = users.zone_id and member_id = users.id and member_type = 'USER'
+     where group_members.zone_id = ${zoneId} and member_id = ${userId} and member_type = 'USER'
      union
      select outward.group_id from group_members outward join reached on outward.member_id = reached.group_id
-     where outward.zone_id = users.zone_id and outward.member_type = 'GROUP'
-   )
+     where outward.zone_id = ${zoneId} and outward.member_type = 'GROUP'
+   )`
+
+const GROUPS = `(${reachedGroups('users.zone_id', 'users.id')}
    select string_agg(${escaped('display_name')}, '|')
    from groups join reached on groups.id = reached.group_id where groups.zone_id = users.zone_id)`
 
