@@ -2,9 +2,11 @@
 // environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
 import { resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
+import type { HashCost } from './base/passwords.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { ConfigFile, Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
+import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
 import type { OperationsSettings } from './config/operations.ts'
@@ -53,6 +55,8 @@ export interface Config {
   readonly saml: { readonly entityId: string }
   /** Whether addresses that clients and providers name may lead into private networks. */
   readonly outbound: { readonly allowPrivate: boolean }
+  /** Of passwords and client secrets. */
+  readonly hashCost: HashCost
   /** Of requests by pages of other origins. */
   readonly cors: SystemCors
   readonly settings: TokenSettings
@@ -156,6 +160,7 @@ export async function loadConfig({
   const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
   checkZoneCors(given.corsPolicy, 'zone_config', problems)
+  const hashCost = hashCostOf(file.passwords, host, problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })
   const operations = operationsOf(file, problems)
@@ -182,6 +187,7 @@ export async function loadConfig({
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml: { entityId: file.saml?.entity_id ?? 'latchkey' },
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
+    hashCost,
     cors,
     settings,
     ...(rateLimit && { rateLimit }),
@@ -189,7 +195,7 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite, cors, settings }),
+    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite, hashCost, cors, settings }),
   }
 }
 

@@ -136,8 +136,8 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
   const metrics = measuring?.metrics
   const onError = (cause: unknown): void => log.fault('database', cause)
   const { clock, random, vault, store } = await openStorage(config, onError, metrics?.countQuery)
-  const passwords = createPasswords({ places: HASHES_AT_ONCE })
-  const clientSecrets = createPasswords({ places: 1 })
+  const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
+  const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
   return closeOnFailure(store, async () => ({
     ...deps,

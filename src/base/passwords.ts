@@ -8,7 +8,7 @@ export class TooManyHashes extends Error {
   }
 }
 
-/** How hard argon2id works; the default is 19 MiB, two passes, one lane (OWASP's second choice). */
+/** How hard argon2id works, in one lane. */
 export interface HashCost {
   readonly memoryKib: number
   readonly passes: number
@@ -26,7 +26,8 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
-const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
+/** OWASP's second choice: 19 MiB, two passes. */
+export const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
 const QUEUE_LENGTH = 256
 
 /** Zeros as PHC strings write bytes. */
@@ -34,9 +35,9 @@ const zeros = (count: number): string => Buffer.alloc(count).toString('base64').
 
 /**
  * Opens the pool with room for `places` hashes at a time: the number of cores, and at least two fewer than the thread
- * pool. `cost` is lowered by tests only. The libraries are loaded when first needed.
+ * pool. The libraries are loaded when first needed.
  */
-export function createPasswords({ places, cost = DEFAULT_COST }: { places: number; cost?: HashCost }): Passwords {
+export function createPasswords({ places, cost }: { places: number; cost: HashCost }): Passwords {
   const parameters = { algorithm: 2, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 } as const
   const waiting: (() => void)[] = []
   let running = 0

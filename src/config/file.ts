@@ -4,6 +4,7 @@ import type { ZoneConfig } from '../model/zone.ts'
 import type { SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import type { CorsFile } from './cors.ts'
+import type { HashCostFile } from './hash-cost.ts'
 import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
@@ -37,6 +38,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile {
   }
   readonly saml?: { readonly entity_id?: string }
   readonly outbound?: { readonly allow_private?: boolean }
+  readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }
   readonly cors?: CorsFile
   readonly ratelimit?: RateLimitFile

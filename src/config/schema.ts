@@ -3,6 +3,7 @@
 import { LONGEST_SECONDS } from '../model/zone.ts'
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { corsSchema } from './cors.ts'
+import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
@@ -256,6 +257,7 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
+    passwords: hashCostSchema,
     session: {
       type: 'object',
       additionalProperties: false,

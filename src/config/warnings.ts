@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
 import { openToEveryPage } from './cors.ts'
+import { isCheap } from './hash-cost.ts'
 
 /** Sentences about what is usable, but probably not meant. */
 export function warningsOf({
@@ -8,11 +9,12 @@ export function warningsOf({
   compatibility,
   playground,
   sessionSameSite,
+  hashCost,
   cors,
   settings,
 }: Pick<
   Config,
-  'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite' | 'cors' | 'settings'
+  'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
 >): readonly string[] {
   const { protocol, hostname } = new URL(baseUrl)
   const rows: readonly (readonly [boolean, string])[] = [
@@ -28,6 +30,7 @@ export function warningsOf({
       sessionSameSite === 'none' && protocol === 'http:',
       'session.same_site: none has no effect over http: browsers want such cookies to be secure',
     ],
+    [isCheap(hashCost), 'passwords: whoever reads the database guesses passwords and client secrets easily'],
     [
       settings.queryString,
       'jwt.token.queryString.enabled: credentials and tokens may stand in URLs, and so in logs and histories',

@@ -14,7 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
-import { createPasswords } from '../../src/base/passwords.ts'
+import { createPasswords, DEFAULT_COST } from '../../src/base/passwords.ts'
 import { openStore } from '../../src/store/open.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
@@ -473,7 +473,7 @@ for (const kind of DATABASE_KINDS) {
           for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, old, agent)).status, 200)
           const client = await store.clients.find('svc', 'app')
           assert.ok(client)
-          const hash = await createPasswords({ places: 1 }).hash(fresh)
+          const hash = await createPasswords({ places: 1, cost: DEFAULT_COST }).hash(fresh)
           await store.clients.update('svc', { ...client, secrets: [{ hash, revision: `revision of ${fresh}` }] })
           const changed = performance.now()
           for (const agent of agents) {

@@ -1,0 +1,55 @@
+// The key `passwords`: how hard it is to guess what was hashed.
+import { isLoopbackHost } from '../base/loopback.ts'
+import { DEFAULT_COST } from '../base/passwords.ts'
+import type { HashCost } from '../base/passwords.ts'
+import type { Problems } from './problems.ts'
+
+/** The key as it stands in the configuration file. */
+export interface HashCostFile {
+  readonly memory_kib?: number
+  readonly passes?: number
+}
+
+// The least of OWASP's equal choices for argon2id is 7 MiB five times, which is as much work as the others.
+const LEAST_MEMORY_KIB = 7168
+const LEAST_WORK_KIB = LEAST_MEMORY_KIB * 5
+
+/** JSON Schema of the key. */
+export const hashCostSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'How passwords and client secrets are hashed (argon2id); stored ones are hashed anew when next used.',
+  properties: {
+    memory_kib: {
+      type: 'integer',
+      minimum: 8,
+      maximum: 1_048_576,
+      default: DEFAULT_COST.memoryKib,
+      description: 'Memory of one hash, in KiB; as many hashes run at a time as there are cores.',
+    },
+    passes: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: DEFAULT_COST.passes,
+      description: 'How often the memory is gone through.',
+    },
+  },
+} as const
+
+/** Whether hashes of this cost are guessed too easily to be kept. */
+export const isCheap = ({ memoryKib, passes }: HashCost): boolean =>
+  memoryKib < LEAST_MEMORY_KIB || memoryKib * passes < LEAST_WORK_KIB
+
+/** Reads the key; cheap hashes are for servers that nobody else reaches. */
+export function hashCostOf(file: HashCostFile | undefined, host: string, problems: Problems): HashCost {
+  const { memory_kib: memoryKib = DEFAULT_COST.memoryKib, passes = DEFAULT_COST.passes } = file ?? {}
+  const cost = { memoryKib, passes }
+  if (problems.isSound('passwords') && isCheap(cost) && !isLoopbackHost(host)) {
+    problems.add(
+      'passwords',
+      `makes guessing cheap, which is allowed on loopback only: memory_kib must be at least ${LEAST_MEMORY_KIB}, and memory_kib times passes at least ${LEAST_WORK_KIB}`,
+    )
+  }
+  return cost
+}
