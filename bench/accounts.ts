@@ -34,10 +34,19 @@ export interface KeyClient {
 /** What the peer reads from its standard input. */
 export interface PeerJob {
   readonly scope: string
-  readonly userName: string
+  /** Of everybody who signs in. */
+  readonly password: string
   readonly clients: readonly (BenchClient | KeyClient)[]
   readonly keys: readonly JsonWebKey[]
+  /** The file of its SQLite database; absent: it keeps everything in memory. */
+  readonly database?: string
 }
+
+/**
+ * argon2id at the least cost that there is, where a row is about everything but the hash. In the names of Latchkey's
+ * configuration.
+ */
+export const CHEAP_HASHES = { memory_kib: 8, passes: 1 } as const
 
 /** Everything a server is configured with. */
 export interface Accounts {
@@ -125,7 +134,7 @@ export function peerJob(accounts: Accounts): PeerJob {
   const { service, signer, resourceServer, application, refreshing } = accounts
   return {
     scope: accounts.scope,
-    userName: accounts.user.name,
+    password: accounts.user.password,
     clients: [
       ...Object.values(service),
       signer,
@@ -145,7 +154,7 @@ export function peerJob(accounts: Accounts): PeerJob {
 /** Latchkey's config file. JSON, which is YAML too; everything not said here is left at its default. */
 export function latchkeyConfig(
   accounts: Accounts,
-  server: { baseUrl: string; algorithm: Algorithm; pemFile: string },
+  server: { baseUrl: string; algorithm: Algorithm; pemFile: string; cheapHashes: boolean },
 ): string {
   const { service, signer, resourceServer, administrator, application, console, refreshing, portal, scope, user } =
     accounts
@@ -160,6 +169,7 @@ export function latchkeyConfig(
     {
       base_url: server.baseUrl,
       workers: 1,
+      ...(server.cheapHashes && { passwords: CHEAP_HASHES }),
       signing_keys: {
         active: 'bench',
         keys: { bench: { alg: server.algorithm, pem_file: server.pemFile } },

@@ -42,11 +42,18 @@ export async function obtainRefreshToken(person: SignIn): Promise<string> {
  * code's exchange.
  */
 export async function obtainCode(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
-  const { redirectUri } = person
-  const { url, verifier, state } = authorizationRequest(person)
+  const request = authorizationRequest(person)
+  const { url, redirectUri } = request
   const answer = await send('GET', url, { accept: 'text/html', cookies })
   const location = answer.headers.get('location') ?? ''
   if (!location.startsWith(redirectUri)) throw new Error(`no code without a login: ${describe(url, answer)}`)
+  return exchangeFields(location, request)
+}
+
+function exchangeFields(
+  location: string,
+  { redirectUri, state, verifier }: AuthorizationRequest,
+): Record<string, string> {
   const { searchParams } = new URL(location)
   const code = searchParams.get('code')
   if (!code || searchParams.get('state') !== state) throw new Error(`no code: ${location}`)
@@ -62,7 +69,14 @@ export function post(url: string, fields: Record<string, string>, client?: Bench
   })
 }
 
-function authorizationRequest(person: SignIn): { url: string; verifier: string; state: string } {
+interface AuthorizationRequest {
+  readonly url: string
+  readonly redirectUri: string
+  readonly verifier: string
+  readonly state: string
+}
+
+function authorizationRequest(person: SignIn): AuthorizationRequest {
   const verifier = randomBytes(32).toString('base64url')
   const state = randomBytes(8).toString('base64url')
   const query = new URLSearchParams({
@@ -74,19 +88,29 @@ function authorizationRequest(person: SignIn): { url: string; verifier: string; 
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   })
-  return { url: `${person.endpoints.authorization}?${query.toString()}`, verifier, state }
+  return {
+    url: `${person.endpoints.authorization}?${query.toString()}`,
+    redirectUri: person.redirectUri,
+    verifier,
+    state,
+  }
 }
 
-/** Follows redirects from an authorization request to the code, filling in the login form on the way if there is one. */
-export async function signIn(person: SignIn, cookies: Cookies): Promise<void> {
-  let { url } = authorizationRequest(person)
+/**
+ * Follows redirects from an authorization request to the code, filling in the login form on the way if there is one.
+ * Answers the fields of the code's exchange.
+ */
+export async function signIn(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
+  const request = authorizationRequest(person)
+  let { url } = request
   let fields: Record<string, string> | undefined
+  let isSent = false
   for (let hop = 0; hop < 12; hop += 1) {
     const options = { accept: 'text/html', cookies, ...(fields && { body: new URLSearchParams(fields).toString() }) }
     const answer = await send(fields ? 'POST' : 'GET', url, options)
     fields = undefined
     const location = answer.headers.get('location')
-    if (location?.startsWith(person.redirectUri)) return
+    if (location?.startsWith(person.redirectUri)) return exchangeFields(location, request)
     if (location) {
       url = new URL(location, url).href
       continue
@@ -94,6 +118,8 @@ export async function signIn(person: SignIn, cookies: Cookies): Promise<void> {
     const form = loginForm(answer.body)
     if (!form) throw new Error(`no login form: ${describe(url, answer)}`)
     url = new URL(form.action, url).href
+    if (isSent) throw new Error(`signing in is refused: ${describe(url, answer)}`)
+    isSent = true
     fields = { ...form.hidden, username: person.user.name, password: person.user.password }
   }
   throw new Error('signing in leads round in circles')

@@ -19,7 +19,9 @@ export async function exchange(method: string, url: URL, { headers, body = '' }:
   const { host, hostname, port, pathname, search } = url
   const spare = idle.get(host) ?? []
   idle.set(host, spare)
-  const connection = spare.pop() ?? connect(hostname, Number(port))
+  let connection = spare.pop()
+  while (connection?.isClosed()) connection = spare.pop() // servers hang up on whoever says nothing for a while
+  connection ??= connect(hostname, Number(port))
   const length = body === '' && method === 'GET' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
   const head = [`${method} ${pathname}${search} HTTP/1.1`, `host: ${host}`, ...headers, ...length]
   const answer = await connection.ask(`${head.join('\r\n')}\r\n\r\n${body}`)
@@ -36,6 +38,7 @@ export function hangUp(): void {
 
 interface Connection {
   ask(request: string): Promise<Answer>
+  isClosed(): boolean
   close(): void
 }
 
@@ -67,6 +70,7 @@ function connect(hostname: string, port: number): Connection {
         settle = { resolve, reject }
         socket.write(request, 'latin1')
       }),
+    isClosed: () => socket.destroyed,
     close: () => socket.destroy(),
   }
 }

@@ -15,7 +15,7 @@ export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } 
   | { readonly flow: 'private_key_jwt'; readonly client: KeyClient }
   | { readonly flow: 'password'; readonly client: BenchClient; readonly user: User }
   | {
-      readonly flow: 'authorization_code' | 'rotation'
+      readonly flow: 'authorization_code' | 'sign_in' | 'rotation'
       readonly client: BenchClient
       readonly user: User
       readonly redirectUri: string
@@ -131,6 +131,14 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
         expectTokens(await post(endpoints.token, fields, job.client), [ACCESS_JWT, ID_TOKEN], endpoints.token)
       }
     }
+    case 'sign_in': {
+      // Attempts for one account are judged one after the other, so that each lane is a person of its own.
+      const person = { ...job, user: { ...job.user, name: nameOfLane(job.user.name, lane) } }
+      return async () => {
+        const fields = await signIn(person, new Map())
+        expectTokens(await post(endpoints.token, fields, job.client), [ACCESS_JWT, ID_TOKEN], endpoints.token)
+      }
+    }
     case 'rotation': {
       let current = await obtainRefreshToken(job)
       return async () => {
@@ -158,7 +166,6 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
         expectTokens(answer, [ACCESS_JWT], endpoints.token)
       }
     case 'password': {
-      // Attempts for one account are judged one after the other, so that each lane is a person of its own.
       const username = nameOfLane(job.user.name, lane)
       const fields = { grant_type: job.flow, username, password: job.user.password, scope }
       return async () => expectTokens(await post(endpoints.token, fields, job.client), [ACCESS_JWT], endpoints.token)

@@ -78,6 +78,10 @@ declare module 'oidc-provider' {
       find(id: string): Promise<Grant | undefined>
     }
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+    interactionDetails(
+      request: IncomingMessage,
+      response: ServerResponse,
+    ): Promise<{ uid: string; params: { client_id: string } }>
     interactionFinished(
       request: IncomingMessage,
       response: ServerResponse,

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { Accounts } from './accounts.ts'
 import { createSigner } from './assertions.ts'
-import { obtainRefreshToken } from './browser.ts'
+import { obtainRefreshToken, signIn } from './browser.ts'
 import { authorizedForm, expectFreshJwts, expectRefusal, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
 import type { Endpoints, HttpRequest } from './requests.ts'
 
@@ -64,6 +64,18 @@ export async function proveRotation(endpoints: Endpoints, accounts: Accounts): P
   }
   await expectFreshJwts(ask, endpoints, 'ES256')
   await expectRefusal(refresh(first), 400, 'a refresh token that was replaced')
+}
+
+/** Nobody comes in with a wrong password. */
+export async function proveSignIn(endpoints: Endpoints, { application, user, scope }: Accounts): Promise<void> {
+  const client = application.ES256
+  const wrong = { ...user, password: `${user.password}x` }
+  const person = { endpoints, client, user: wrong, scope, redirectUri: client.redirectUri ?? '' }
+  const came = await signIn(person, new Map()).then(
+    () => true,
+    () => false,
+  )
+  if (came) throw new Error('a wrong password is good')
 }
 
 /** What is issued for a user is a new refresh token each time, which the other client can redeem. */

@@ -76,6 +76,7 @@ function rateTable(results: Results): string {
       'rounds',
       'of hello',
       'of peer',
+      'of peer on disk',
       'p50 ms',
       'p99 ms',
       'cpu ms',
@@ -101,6 +102,7 @@ function rateRow(results: Results, workload: Workload, cell: Cell): string[] {
     range(rates),
     against('hello'),
     server === 'latchkey' ? against('oidc-provider') : DASH,
+    server === 'latchkey' ? against('oidc-provider on SQLite') : DASH,
     number(
       middle(({ p50 }) => p50),
       1,

@@ -66,11 +66,15 @@ export async function runRounds(
 
   const hello = await startHello(processes)
   const peer = await startPeer(processes, accounts)
+  const durable = workloads.some(({ durablePeer }) => durablePeer)
+    ? await startPeer(processes, accounts, 'oidc-provider on SQLite')
+    : undefined
+  const peers = durable ? [peer, durable] : [peer]
   const latchkeys = new Map<string, OwnServer>()
   const filled: Filled[] = []
   const cells: OpenCell[] = []
   for (const workload of workloads) {
-    cells.push(...(await openCells(workload, { ceiling: hello, own: await ownServerOf(workload), other: peer })))
+    cells.push(...(await openCells(workload, { ceiling: hello, own: await ownServerOf(workload) })))
   }
   for (const cell of cells) {
     await attempt(cell, async () => {
@@ -96,7 +100,7 @@ export async function runRounds(
   }
   for (const cell of cells) await attempt(cell, () => cell.prove())
 
-  for (const server of [hello, peer, ...[...latchkeys.values()].map(({ server }) => server)])
+  for (const server of [hello, ...peers, ...[...latchkeys.values()].map(({ server }) => server)])
     await server.running.stop()
   return {
     limits,
@@ -109,12 +113,12 @@ export async function runRounds(
     })),
   }
 
-  /** Rows share the Latchkey of their key, but for those that start with stored tokens. */
-  async function ownServerOf({ name, signedBy, storedTokens }: Workload): Promise<OwnServer> {
-    const folder = `latchkey-${signedBy}${storedTokens === undefined ? '' : `-${storedTokens}`}`
+  /** Rows share the Latchkey of their key, but for those that start with stored tokens or hash at little cost. */
+  async function ownServerOf({ name, signedBy, storedTokens, cheapHashes }: Workload): Promise<OwnServer> {
+    const folder = ['latchkey', signedBy, storedTokens, cheapHashes && 'cheap'].filter(Boolean).join('-')
     const known = latchkeys.get(folder)
     if (known) return known
-    const home = createHome(processes, folder, signedBy)
+    const home = createHome(processes, folder, signedBy, cheapHashes)
     const own = storedTokens === undefined ? await startEmpty(home) : await startFilled(name, home, storedTokens)
     latchkeys.set(folder, own)
     return own
@@ -135,10 +139,14 @@ export async function runRounds(
 
   async function openCells(
     workload: Workload,
-    { ceiling, own, other }: { ceiling: Server; own: OwnServer; other: Server },
+    { ceiling, own }: { ceiling: Server; own: OwnServer },
   ): Promise<OpenCell[]> {
     const { work } = workload
-    const servers = workload.peer ? [own.server, other] : [own.server]
+    const servers = [
+      own.server,
+      ...(workload.peer ? [peer] : []),
+      ...(workload.durablePeer && durable ? [durable] : []),
+    ]
     if (work.kind === 'flow') return Promise.all(servers.map(server => openFlow(workload, work, server)))
     const opened = await Promise.all(servers.map(server => openRequest(workload, work, { server, tokens: own.tokens })))
     const [request] = opened.map(cell => cell.request)

@@ -8,7 +8,10 @@ import { freePort, untilReady } from './processes.ts'
 import type { Processes, Running } from './processes.ts'
 
 /** The columns of the comparison. */
-export type ServerName = 'hello' | 'latchkey' | 'oidc-provider'
+export type ServerName = 'hello' | 'latchkey' | PeerName
+
+/** The peer, with its store in memory or as durable as Latchkey's. */
+export type PeerName = 'oidc-provider' | 'oidc-provider on SQLite'
 
 /** A server that answers. */
 export interface Server {
@@ -30,12 +33,13 @@ export function startHello(processes: Processes): Promise<Server> {
   return launch(processes, 'hello', { command: port => [...peer('hello.ts'), String(port)], probe: '/' })
 }
 
-/** The peer, with its store in memory. */
-export function startPeer(processes: Processes, accounts: Accounts): Promise<Server> {
-  return launch(processes, 'oidc-provider', {
+/** The peer, with its store in memory unless its name says otherwise. */
+export function startPeer(processes: Processes, accounts: Accounts, name: PeerName = 'oidc-provider'): Promise<Server> {
+  const database = name === 'oidc-provider' ? {} : { database: join(processes.folder, 'oidc-provider.db') }
+  return launch(processes, name, {
     command: port => [...peer('oidc-provider.ts'), String(port)],
     probe: '/.well-known/openid-configuration',
-    input: JSON.stringify(peerJob(accounts)),
+    input: JSON.stringify({ ...peerJob(accounts), ...database }),
   })
 }
 
@@ -46,13 +50,20 @@ export interface LatchkeyHome {
   /** Of a database that takes the place of the file. */
   readonly databaseUrl?: string
   readonly algorithm: Algorithm
+  /** Whether passwords are hashed at next to no cost. */
+  readonly cheapHashes: boolean
 }
 
 /** Makes an empty home. */
-export function createHome(processes: Processes, name: string, algorithm: Algorithm): LatchkeyHome {
+export function createHome(
+  processes: Processes,
+  name: string,
+  algorithm: Algorithm,
+  cheapHashes = false,
+): LatchkeyHome {
   const folder = join(processes.folder, name)
   mkdirSync(folder)
-  return { folder, database: join(folder, 'latchkey.db'), algorithm }
+  return { folder, database: join(folder, 'latchkey.db'), algorithm, cheapHashes }
 }
 
 /** `latchkey serve` with a config file, one worker and an SQLite file, or the database that the home names. */
@@ -63,7 +74,8 @@ export async function startLatchkey(processes: Processes, accounts: Accounts, ho
   const server = await launch(processes, 'latchkey', {
     command: port => {
       const baseUrl = `http://127.0.0.1:${port}`
-      writeFileSync(configFile, latchkeyConfig(accounts, { baseUrl, algorithm: home.algorithm, pemFile }))
+      const { algorithm, cheapHashes } = home
+      writeFileSync(configFile, latchkeyConfig(accounts, { baseUrl, algorithm, pemFile, cheapHashes }))
       const serve = [process.execPath, join(ROOT, 'bin/latchkey.cjs'), 'serve', '--config', configFile]
       return [...serve, '--port', String(port), '--database', home.databaseUrl ?? `sqlite:${home.database}`]
     },

@@ -5,7 +5,14 @@ import type { SignIn } from './browser.ts'
 import type { FlowJob } from './flows.ts'
 import { CORES } from './limits.ts'
 import type { Limits } from './limits.ts'
-import { proveAssertions, proveIntrospection, proveRevocation, proveRotation, proveUserToken } from './proofs.ts'
+import {
+  proveAssertions,
+  proveIntrospection,
+  proveRevocation,
+  proveRotation,
+  proveSignIn,
+  proveUserToken,
+} from './proofs.ts'
 import { authorizedForm, expectFreshJwts, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
 import type { Endpoints, HttpRequest } from './requests.ts'
 
@@ -15,12 +22,16 @@ export interface Workload {
   readonly signedBy: Algorithm
   /** False where the peer has no such feature. */
   readonly peer: boolean
+  /** Whether the peer is measured with a store on disk too. */
+  readonly durablePeer?: boolean
   /** What no server on this machine can exceed, per second, and what that is. */
   readonly limit?: { readonly title: string; rate(limits: Limits): number | undefined }
   /** The row that this one is compared with, Latchkey with Latchkey. */
   readonly beside?: string
   /** Tokens that are in the database before the first request; such a row has a Latchkey of its own. */
   readonly storedTokens?: number
+  /** Whether Latchkey hashes passwords at next to no cost, as the peer always does. */
+  readonly cheapHashes?: boolean
   readonly work: RequestWork | FlowWork
 }
 
@@ -50,10 +61,14 @@ const OPAQUE = 'client_credentials opaque'
 const FEW = 1000
 const MANY = 1_000_000
 const codeFlowWith = (algorithm: Algorithm): string => `authorization_code flow, ${algorithm}`
+const signInWith = (algorithm: Algorithm): string => `authorization_code flow with sign-in, ${algorithm}`
 const introspectionWith = (tokens: number): string => `introspection with ${tokens} stored tokens`
 
-/** The rows of the code flow. */
+/** The rows of the code flow of somebody who is signed in. */
 export const CODE_FLOWS = [codeFlowWith('RS256'), codeFlowWith('ES256')] as const
+
+/** The rows of the code flow from a new browser to the tokens. */
+export const SIGN_IN_FLOWS = [signInWith('RS256'), signInWith('ES256')] as const
 
 /** The two rows that tell whether the number of stored tokens matters, the one with many first. */
 export const INTROSPECTION_ROWS = [introspectionWith(MANY), introspectionWith(FEW)] as const
@@ -139,6 +154,8 @@ export const WORKLOADS: readonly Workload[] = [
     },
   },
   codeFlow('ES256'),
+  signInFlow('RS256'),
+  signInFlow('ES256'),
   {
     name: 'refresh_token grant',
     signedBy: 'ES256',
@@ -211,18 +228,32 @@ function codeFlow(algorithm: Algorithm): Workload {
     name: codeFlowWith(algorithm),
     signedBy: algorithm,
     peer: true,
-    work: {
-      kind: 'flow',
-      job: (endpoints, { application, user, scope }) => ({
-        flow: 'authorization_code',
-        endpoints,
-        client: application[algorithm],
-        user,
-        scope: `openid ${scope}`,
-        redirectUri: application[algorithm].redirectUri ?? '',
-      }),
-    },
+    durablePeer: true,
+    work: { kind: 'flow', job: browserJob('authorization_code', algorithm) },
   }
+}
+
+/** The same in a browser that nobody signed in with before, its sign-in page, and the password. */
+function signInFlow(algorithm: Algorithm): Workload {
+  return {
+    name: signInWith(algorithm),
+    signedBy: algorithm,
+    peer: true,
+    durablePeer: true,
+    cheapHashes: true,
+    work: { kind: 'flow', job: browserJob('sign_in', algorithm), prove: proveSignIn },
+  }
+}
+
+function browserJob(flow: 'authorization_code' | 'sign_in', algorithm: Algorithm): FlowWork['job'] {
+  return (endpoints, { application, user, scope }) => ({
+    flow,
+    endpoints,
+    client: application[algorithm],
+    user,
+    scope: `openid ${scope}`,
+    redirectUri: application[algorithm].redirectUri ?? '',
+  })
 }
 
 function jwtRequest(algorithm: Algorithm): RequestWork {

@@ -1,18 +1,27 @@
 // The peer: oidc-provider from the registry, configured for the same work as Latchkey. Usage:
 //   node bench/peers/oidc-provider.ts PORT   (the job as JSON on standard input)
 // A client authenticates by client_secret_basic, or by private_key_jwt when it has a key. Access tokens are JWTs of the resource's algorithm or opaque, as
-// the client says. Signing in and consenting complete by themselves, once per browser session.
+// the client says. People sign in by user name and password, once per browser session; consenting completes by itself.
 import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { hash, verify } from '@node-rs/argon2'
 import { Provider } from 'oidc-provider'
 import type { ResourceServer } from 'oidc-provider'
+import { CHEAP_HASHES } from '../accounts.ts'
 import type { PeerJob } from '../accounts.ts'
+import { createDurableStore } from './durable-store.ts'
 import { createMemoryStore } from './memory-store.ts'
 
 const TOKEN_SECONDS = 3600
 
 const port = Number(process.argv[2])
 const job: PeerJob = JSON.parse(await text(process.stdin))
+const passwordHash = await hash(job.password, {
+  memoryCost: CHEAP_HASHES.memory_kib,
+  timeCost: CHEAP_HASHES.passes,
+  parallelism: 1,
+})
 const resourceOfClient = new Map(job.clients.map(client => [client.id, client.resource]))
 
 const rotating = new Set(job.clients.filter(client => 'rotates' in client && client.rotates).map(({ id }) => id))
@@ -32,7 +41,7 @@ const resources = new Map<string, ResourceServer>(
 )
 
 const provider = new Provider(`http://127.0.0.1:${port}`, {
-  adapter: createMemoryStore,
+  adapter: job.database === undefined ? createMemoryStore : await createDurableStore(job.database),
   clients: job.clients.map(client => ({
     client_id: client.id,
     grant_types: client.grants,
@@ -106,8 +115,29 @@ createServer((request, response) => {
     void answer(request, response)
     return
   }
-  provider.interactionFinished(request, response, { login: { accountId: job.userName } }).catch((error: unknown) => {
+  interact(request, response).catch((error: unknown) => {
     response.statusCode = 500
     response.end(String(error))
   })
 }).listen(port, '127.0.0.1')
+
+/** The pages that are left to whoever uses the library: as little as signing in takes. */
+async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { uid, params } = await provider.interactionDetails(request, response)
+  if (request.method === 'POST') {
+    const fields = new URLSearchParams(await text(request))
+    const accountId = fields.get('username') ?? ''
+    if (accountId !== '' && (await verify(passwordHash, fields.get('password') ?? ''))) {
+      await provider.interactionFinished(request, response, { login: { accountId } })
+      return
+    }
+    response.statusCode = 401
+    response.end('wrong user name or password')
+    return
+  }
+  response.setHeader('content-type', 'text/html; charset=utf-8')
+  response.end(
+    `<!doctype html><title>Sign in</title><p>${params.client_id} wants to know who you are.</p>` +
+      `<form method="post" action="/interaction/${uid}"><input name="username"><input name="password" type="password"></form>`,
+  )
+}
