@@ -44,6 +44,10 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
   // A hash of no password, written down rather than made, so that the first verification of nothing costs one hash too.
   const nothing = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$${zeros(16)}$${zeros(32)}`
 
+  // An import that is repeated is looked up again, which takes longer than the rest of the call.
+  const argon2 = once(() => import('@node-rs/argon2'))
+  const bcrypt = once(() => import('@node-rs/bcrypt'))
+
   async function inPool<T>(work: () => Promise<T>): Promise<T> {
     if (running >= places) {
       if (waiting.length >= QUEUE_LENGTH) throw new TooManyHashes()
@@ -61,15 +65,15 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
   }
 
   const hash = (plain: string): Promise<string> =>
-    inPool(async () => (await import('@node-rs/argon2')).hash(plain, parameters))
+    inPool(async () => (await argon2()).hash(plain, parameters))
 
   async function verify(stored: string, plain: string): Promise<boolean> {
     const known = stored.replace(/^\{bcrypt\}/, '')
     if (known.startsWith('$argon2')) {
-      return inPool(async () => (await import('@node-rs/argon2')).verify(known, plain))
+      return inPool(async () => (await argon2()).verify(known, plain))
     }
     if (/^\$2[abxy]\$/.test(known)) {
-      return inPool(async () => (await import('@node-rs/bcrypt')).verify(plain, known))
+      return inPool(async () => (await bcrypt()).verify(plain, known))
     }
     return false
   }
@@ -86,4 +90,9 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
       return !(Number(memoryKib) >= cost.memoryKib && Number(passes) >= cost.passes)
     },
   }
+}
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined
+  return () => (loaded ??= load())
 }
