@@ -7,6 +7,7 @@ import { clientListEndpoint } from './admin/client-list.ts'
 import { clientEndpoints } from './admin/clients.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import { openApiEndpoints } from './admin/openapi.ts'
+import { providerTestEndpoint } from './admin/provider-test.ts'
 import { providerEndpoints } from './admin/providers.ts'
 import { zoneEndpoints } from './admin/zones.ts'
 import type { Clock } from './base/clock.ts'
@@ -285,6 +286,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const clientOfRequest = createClientOfRequest({ ...shared, authenticator })
     clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, clientOfRequest })
     providerEndpoints(app, { ...shared, outbound, vault, log })
+    providerTestEndpoint(app, { ...shared, outbound, log })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })

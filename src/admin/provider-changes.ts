@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { externalKeyOf, providerFromJson } from '../model/provider-json.ts'
-import type { ProviderDefinition } from '../model/provider-json.ts'
+import type { ProviderDefinition, ProviderRules } from '../model/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../model/provider-secrets.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -50,6 +50,19 @@ export interface ProviderChanges {
   expirePasswords(zoneId: string, id: string, body: JsonRecord): Promise<Written>
 }
 
+/** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or a `ProviderRefusal`. */
+export function readProvider(json: JsonRecord, rules: ProviderRules): ProviderDefinition {
+  const { definition, problems } = providerFromJson(json, rules)
+  const malformed = problems.find(({ kind }) => kind === 'malformed')
+  if (malformed) throw new MalformedInput(`${malformed.key} ${malformed.message}`)
+  if (problems.some(({ kind }) => kind === 'unreadable')) {
+    throw refuseWith(400, 'Invalid provider configuration.')
+  }
+  const [first] = problems
+  if (first) throw refuseRecord(422, `${first.key} ${first.message}`)
+  return definition
+}
+
 /** One instance serves every zone. */
 export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges {
   const { store, service, vault, clock, random } = deps
@@ -61,18 +74,6 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     const found = await store.providers.findForChange(zoneId, id)
     if (!found) throw refuseWith(404, 'Provider not found.')
     return found
-  }
-
-  function read(json: JsonRecord, before?: IdentityProvider): ProviderDefinition {
-    const { definition, problems } = providerFromJson(json, { serviceName, ...(before && { before }) })
-    const malformed = problems.find(({ kind }) => kind === 'malformed')
-    if (malformed) throw new MalformedInput(`${malformed.key} ${malformed.message}`)
-    if (problems.some(({ kind }) => kind === 'unreadable')) {
-      throw refuseWith(400, 'Invalid provider configuration.')
-    }
-    const [first] = problems
-    if (first) throw refuseRecord(422, `${first.key} ${first.message}`)
-    return definition
   }
 
   /** The definition with what its provider calls itself, which nobody else in the zone may. */
@@ -97,7 +98,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
   return {
     async create(zoneId, json, caller) {
-      const given = read(json)
+      const given = readProvider(json, { serviceName })
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
       const now = clock.now()
@@ -110,7 +111,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
     async replace(zoneId, id, { json, caller }) {
       const { provider: before, revision } = await find(zoneId, id)
-      const given = read(json, openProviderSecrets(before, vault))
+      const given = readProvider(json, { serviceName, before: openProviderSecrets(before, vault) })
       const definition = await identified(given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1

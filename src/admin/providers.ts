@@ -1,11 +1,11 @@
 // Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in provider-changes.ts.
-// `POST /identity-providers/test` is not here: it answers what a directory says, and there is no source of type ldap yet.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../base/json.ts'
 import type { Audit, AuditEventType } from '../model/event.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../model/provider-json.ts'
 import { MOST_METADATA_BYTES } from '../model/saml-metadata.ts'
+import type { Service } from '../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import { hasRight } from '../web/bearer.ts'
 import { MalformedInput } from '../web/form.ts'
@@ -14,12 +14,27 @@ import { queryForm } from '../web/query.ts'
 import type { RouteConfig } from '../web/route.ts'
 import { createProviderChanges } from './provider-changes.ts'
 import type { ProviderChangeDeps, Written } from './provider-changes.ts'
-import { ProviderRefusal, refuseRecord, refuseWith } from './provider-refusal.ts'
+import { ProviderRefusal, refuseRecord, refuseWith, sendJson, sendRefusal } from './provider-refusal.ts'
 
 /** What the endpoints need. */
 export interface ProviderDeps extends ProviderChangeDeps {
   readonly audit: Audit
 }
+
+/** What a token must name, beside those that may do everything. */
+export type ProviderRight = 'idps.read' | 'idps.write'
+
+/** Who may call an endpoint of providers: whoever has the right in the zone, and its administrators. */
+export const providerRoute = (service: Service, right: ProviderRight, body?: 'json'): RouteConfig => ({
+  access: {
+    by: 'bearer',
+    scopes: [service.scope('admin'), right],
+    ofDefaultZone: ['zones.{zone}.admin'],
+    acrossZones: true,
+  },
+  audience: 'api',
+  ...(body && { body }),
+})
 
 type ById = { Params: { id: string } }
 
@@ -28,16 +43,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   const { store, service, audit, log } = deps
   const changes = createProviderChanges(deps)
   const serviceName = service.name
-  const route = (right: 'idps.read' | 'idps.write', body?: 'json'): RouteConfig => ({
-    access: {
-      by: 'bearer',
-      scopes: [service.scope('admin'), right],
-      ofDefaultZone: ['zones.{zone}.admin'],
-      acrossZones: true,
-    },
-    audience: 'api',
-    ...(body && { body }),
-  })
+  const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
   const reading = { config: route('idps.read') }
   // Metadata is part of a record.
   const writing = { config: route('idps.write', 'json'), bodyLimit: MOST_METADATA_BYTES }
@@ -81,17 +87,13 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     { status = 200, work, echo }: { status?: number; work: () => Promise<unknown>; echo?: () => JsonRecord },
   ): Promise<FastifyReply> {
     try {
-      return send(reply, status, await work())
+      return sendJson(reply, status, await work())
     } catch (error) {
       const isConflict = error instanceof AlreadyExists || error instanceof ChangedMeanwhile
       const refusal = isConflict ? refuseRecord(409, error.message) : error
       if (!(refusal instanceof ProviderRefusal)) throw error
-      const { body, message } = refusal
-      log.refusal(`${request.method} ${request.routeOptions.url ?? ''}: ${message}`)
-      if (body?.kind === 'text') {
-        return reply.status(refusal.status).type('text/plain; charset=utf-8').send(body.text)
-      }
-      return body && echo ? send(reply, refusal.status, echo()) : reply.status(refusal.status).send()
+      log.refusal(`${request.method} ${request.routeOptions.url ?? ''}: ${refusal.message}`)
+      return sendRefusal(reply, refusal, echo)
     }
   }
 
@@ -182,14 +184,11 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   )
 }
 
-const send = (reply: FastifyReply, status: number, body: unknown): FastifyReply =>
-  reply.status(status).type('application/json').send(JSON.stringify(body))
-
 const TRUE = new Set(['true', 'on', 'yes', '1'])
 const FALSE = new Set(['', 'false', 'off', 'no', '0'])
 
-/** A flag in the query, which is off when it is not there. */
-function flagOf(request: FastifyRequest, name: string): boolean {
+/** A flag in the query, which is off when it is not there; throws `MalformedInput`. */
+export function flagOf(request: FastifyRequest, name: string): boolean {
   const value = (queryForm(request).get(name) ?? '').toLowerCase()
   if (TRUE.has(value)) return true
   if (FALSE.has(value)) return false

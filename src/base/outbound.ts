@@ -3,8 +3,8 @@
 // address it has is judged, and the connection is made to exactly those. See docs/decisions/0013-outbound-requests.md.
 import { lookup } from 'node:dns/promises'
 import type { IncomingMessage } from 'node:http'
-import type { LookupFunction } from 'node:net'
-import { isIP } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { connect, isIP } from 'node:net'
 import { isLoopbackHost } from './loopback.ts'
 import { addressKind } from './network-address.ts'
 
@@ -43,12 +43,33 @@ export interface OutboundJson {
   readonly headers: Headers
 }
 
+/** A server that speaks another protocol than HTTP. */
+export interface OutboundServer {
+  /** A name or a literal address, as `URL` gives it. */
+  readonly hostname: string
+  readonly port: number
+  /** How long everything may take, where that is less than the usual five seconds. */
+  readonly withinMs?: number
+}
+
+/** Opens a connection to one of the addresses that were judged. */
+export type OpenConnection = () => Promise<Socket>
+
 /** Makes requests to addresses that are not ours; every failure is an `OutboundError`. */
 export interface Outbound {
   /** The answer, read to its end, whatever its status; a redirect is a failure. */
   fetch(address: string, request?: OutboundRequest): Promise<Response>
   /** The JSON of an answer with status 200. */
   getJson(address: string): Promise<OutboundJson>
+}
+
+/** Makes connections for other protocols, under the same rule and within the same bounds. */
+export interface OutboundConnections {
+  /**
+   * Lets `talk` open connections to one server; they end with it, or when the time is up. Nothing is encrypted here, and
+   * what comes back is not limited. What `talk` throws is passed on; every other failure is an `OutboundError`.
+   */
+  connect<T>(server: OutboundServer, talk: (open: OpenConnection) => Promise<T>): Promise<T>
 }
 
 /** Gives every address of a host name. */
@@ -79,7 +100,7 @@ const systemResolver: Resolver = async hostname =>
     : (await lookup(hostname, { all: true })).map(({ address }) => address)
 
 /** Requests through it share one bound on how many are under way. */
-export function createOutbound(options: OutboundOptions): Outbound {
+export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections {
   const {
     allowPrivate,
     resolve = systemResolver,
@@ -103,25 +124,25 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   /** Every address of the host, all of them allowed: one that is not says that the name leads astray. */
-  async function allowedAddresses({ hostname, origin, protocol }: URL): Promise<readonly string[]> {
+  async function allowedAddresses({ hostname, label, onlyLoopback }: Target): Promise<readonly string[]> {
     const literal = hostname.replace(/^\[|\]$/g, '')
     const addresses = isIP(literal) === 0 ? await resolve(hostname) : [literal]
-    if (addresses.length === 0) throw new OutboundError('unreachable', `${origin}: the name has no address`)
+    if (addresses.length === 0) throw new OutboundError('unreachable', `${label}: the name has no address`)
     for (const address of addresses) {
       const kind = addressKind(address)
       const isAllowed =
         kind === 'loopback'
           ? allowLoopback
-          : protocol === 'https:' && (kind === 'public' || (kind === 'private' && allowPrivate))
-      if (!isAllowed) throw new OutboundError('forbidden', `${origin}: leads to an address that is not allowed`)
+          : !onlyLoopback && (kind === 'public' || (kind === 'private' && allowPrivate))
+      if (!isAllowed) throw new OutboundError('forbidden', `${label}: leads to an address that is not allowed`)
     }
     return addresses
   }
 
-  function enter({ host, origin }: URL): () => void {
+  function enter(host: string, label: string): () => void {
     const here = underWay.get(host) ?? 0
     if (total >= MOST_AT_ONCE || here >= MOST_PER_HOST) {
-      throw new OutboundError('busy', `${origin}: too many requests are under way`)
+      throw new OutboundError('busy', `${label}: too many requests are under way`)
     }
     total += 1
     underWay.set(host, here + 1)
@@ -135,10 +156,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
 
   async function send(address: string, request: OutboundRequest): Promise<Response> {
     const url = checkUrl(address)
-    const leave = enter(url)
+    const { hostname, origin: label } = url
+    const leave = enter(url.host, label)
     const signal = deadline(LONGEST_MS)
     try {
-      const addresses = await untilAborted(allowedAddresses(url), signal)
+      const addresses = await untilAborted(
+        allowedAddresses({ hostname, label, onlyLoopback: url.protocol !== 'https:' }),
+        signal,
+      )
       const incoming = await exchange(url, { request, addresses, signal })
       return await readAnswer(url, incoming, request.mostBytes ?? MOST_BYTES)
     } catch (cause) {
@@ -150,8 +175,47 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
   }
 
+  async function converse<T>(
+    { hostname, port, withinMs = LONGEST_MS }: OutboundServer,
+    talk: (open: OpenConnection) => Promise<T>,
+  ): Promise<T> {
+    const label = `${hostname}:${port}`
+    const leave = enter(label, label)
+    const signal = deadline(Math.min(withinMs, LONGEST_MS))
+    const unreachable = (cause: unknown): never => {
+      if (cause instanceof OutboundError) throw cause
+      throw new OutboundError('unreachable', `${label}: cannot be reached (${codeOf(cause)})`)
+    }
+    const sockets: Socket[] = []
+    let isOver = false
+    try {
+      const judged = allowedAddresses({ hostname, label, onlyLoopback: false }).catch(unreachable)
+      const lookup = lookupOf(await untilAborted(judged, signal))
+      const open: OpenConnection = async () => {
+        if (isOver) throw new OutboundError('timeout', `${label}: the time is up`)
+        const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port, lookup })
+        sockets.push(socket)
+        await new Promise<void>((connected, failed) => {
+          socket.once('connect', connected).once('error', failed)
+          socket.once('close', () => failed(new Error('closed'))) // ended by the deadline
+        }).catch(unreachable)
+        socket.on('error', () => {}) // whoever reads it notices its end
+        return socket
+      }
+      return await untilAborted(talk(open), signal)
+    } catch (cause) {
+      if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete answer in time`)
+      throw cause
+    } finally {
+      isOver = true
+      for (const socket of sockets) socket.destroy()
+      leave()
+    }
+  }
+
   return {
     fetch: (address, request = {}) => send(address, request),
+    connect: converse,
     async getJson(address) {
       const response = await send(address, { headers: { accept: 'application/json, application/jwk-set+json' } })
       const { origin } = new URL(address)
@@ -166,6 +230,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
+interface Target {
+  readonly hostname: string
+  /** What errors call it. */
+  readonly label: string
+  readonly onlyLoopback: boolean
+}
+
 interface Exchange {
   readonly request: OutboundRequest
   readonly addresses: readonly string[]
@@ -176,16 +247,19 @@ interface Exchange {
 const requestOver = async (protocol: string) =>
   protocol === 'https:' ? (await import('node:https')).request : (await import('node:http')).request
 
-async function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
-  const open = await requestOver(url.protocol)
-  const { method = 'GET', headers = {}, body } = request
+/** The name was resolved before: asking again could give another answer than the one that was judged. */
+function lookupOf(addresses: readonly string[]): LookupFunction {
   const checked = addresses.map(address => ({ address, family: isIP(address) }))
-  // The name was resolved before: asking again could give another answer than the one that was judged.
-  const known: LookupFunction = (_, { all }, done) => {
+  return (_, { all }, done) => {
     const [first = { address: '', family: 0 }] = checked
     if (all === true) done(null, checked)
     else done(null, first.address, first.family)
   }
+}
+
+async function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
+  const open = await requestOver(url.protocol)
+  const { method = 'GET', headers = {}, body } = request
   return new Promise((resolve, reject) => {
     const outgoing = open(url, {
       method,
@@ -196,7 +270,7 @@ async function exchange(url: URL, { request, addresses, signal }: Exchange): Pro
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
       agent: false, // a connection of its own: none that was opened to another address is used again
-      lookup: known,
+      lookup: lookupOf(addresses),
       signal,
     })
     outgoing.on('error', reject)

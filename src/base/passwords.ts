@@ -64,8 +64,7 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
     }
   }
 
-  const hash = (plain: string): Promise<string> =>
-    inPool(async () => (await argon2()).hash(plain, parameters))
+  const hash = (plain: string): Promise<string> => inPool(async () => (await argon2()).hash(plain, parameters))
 
   async function verify(stored: string, plain: string): Promise<boolean> {
     const known = stored.replace(/^\{bcrypt\}/, '')

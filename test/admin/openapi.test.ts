@@ -76,6 +76,7 @@ const FORM: Readonly<Record<string, string>> = {
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /login/callback/{origin}', // an attempt that a provider answered
   'GET /zone.css', // a zone with colours
+  'POST /identity-providers/test', // a directory
 ])
 
 /** A server with everybody that its document speaks of. */

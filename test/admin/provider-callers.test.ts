@@ -89,6 +89,7 @@ for (const mode of MODES) {
       for (const [method, path] of [
         ['GET', ''],
         ['POST', ''],
+        ['POST', '/test'],
         ['GET', '/x'],
         ['PUT', '/x'],
         ['DELETE', '/x'],

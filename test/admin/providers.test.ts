@@ -492,16 +492,5 @@ for (const mode of MODES) {
         assert.equal((await kept('turning'))['relyingPartySecret'], undefined)
       })
     })
-
-    describe('POST /identity-providers/test', () => {
-      it('is not there while there is no directory to ask', async () => {
-        const served = server.app.routes.filter(({ url }) => url.startsWith('/identity-providers'))
-        assert.deepEqual(
-          served.filter(({ method }) => method === 'POST').map(({ url }) => url),
-          ['/identity-providers'],
-        )
-        assert.equal((await api.call({ path: '/test' })).text, 'Provider not found.')
-      })
-    })
   })
 }

@@ -8,27 +8,29 @@ import { compileSearch } from '../../src/base/linear-search.ts'
  * Patterns in which nothing that may be empty is repeated: there engines differ about what the last round was. None is
  * so long that it would be refused for its size.
  */
-const patterns = fc.letrec<{ choice: string; sequence: string; item: string; one: string }>(tie => ({
-  choice: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map(parts => parts.join('|')),
-  sequence: fc
-    .array(
-      fc.oneof(
-        fc
-          .tuple(tie('one'), fc.constantFrom('', '*', '+', '?', '{2}', '{0,2}', '*?', '+?', '??'))
-          .map(all => all.join('')),
-        tie('item'),
-      ),
-      { maxLength: 4 },
-    )
-    .map(parts => parts.join('')),
-  item: fc.oneof(
-    { maxDepth: 2 },
-    fc.constantFrom('^', '$'),
-    tie('choice').map(inside => `(${inside})`),
-    tie('choice').map(inside => `(?:${inside})`),
-  ),
-  one: fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '\\d'),
-})).choice.filter(pattern => pattern.length <= 200)
+const patterns = fc
+  .letrec<{ choice: string; sequence: string; item: string; one: string }>(tie => ({
+    choice: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map(parts => parts.join('|')),
+    sequence: fc
+      .array(
+        fc.oneof(
+          fc
+            .tuple(tie('one'), fc.constantFrom('', '*', '+', '?', '{2}', '{0,2}', '*?', '+?', '??'))
+            .map(all => all.join('')),
+          tie('item'),
+        ),
+        { maxLength: 4 },
+      )
+      .map(parts => parts.join('')),
+    item: fc.oneof(
+      { maxDepth: 2 },
+      fc.constantFrom('^', '$'),
+      tie('choice').map(inside => `(${inside})`),
+      tie('choice').map(inside => `(?:${inside})`),
+    ),
+    one: fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '\\d'),
+  }))
+  .choice.filter(pattern => pattern.length <= 200)
 
 describe('a search', () => {
   it('finds in every text what the engine of JavaScript finds first, group by group', () => {

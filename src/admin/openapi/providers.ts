@@ -51,6 +51,21 @@ export function providersArea({ service }: Facts): Area {
       linkText: 'The partner',
     },
   }
+  const credentials = { username: 'somebody', password: 'the password' }
+  const directory = {
+    type: 'ldap',
+    originKey: 'ldap',
+    name: 'The directory',
+    config: {
+      // Nobody is there: an example must not lead to somebody's directory.
+      baseUrl: 'ldaps://192.0.2.1',
+      ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+      bindUserDn: 'cn=reader,dc=example,dc=org',
+      bindPassword: 'reader-secret',
+      userSearchBase: 'ou=people,dc=example,dc=org',
+      userSearchFilter: 'uid={0}',
+    },
+  }
   return {
     name: 'Identity providers',
     about: 'Where the users of a zone come from.',
@@ -79,6 +94,21 @@ export function providersArea({ service }: Facts): Area {
         query: rawConfig,
         json: { schema: ref('IdentityProviderToMake'), example },
         answers: { 201: provider, 400: UNUSABLE, 409: TAKEN, 422: INVALID },
+      },
+      'POST /identity-providers/test': {
+        summary: 'Ask a directory whether a name and a password are right',
+        about:
+          'The directory is asked by the record in the body, which is checked like one that is to be made; nothing is kept. It needs a `bindPassword` of its own, also where a stored provider has one.',
+        query: rawConfig,
+        json: { schema: ref('ProviderTest'), example: { provider: directory, credentials } },
+        answers: {
+          200: json('The directory knows the person by the password.', { const: 'ok' }),
+          400: refusal('The body is malformed, the record is of another type, or the directory cannot be asked by it.'),
+          417: json('It does not.', { const: 'bad credentials' }),
+          422: INVALID,
+          500: json('What went wrong is in the log.', { const: 'check server logs' }),
+          503: refusal('Too many connections are open.'),
+        },
       },
       'PUT /identity-providers/:id': {
         summary: 'Replace the record of a provider',
@@ -116,6 +146,13 @@ export function providersArea({ service }: Facts): Area {
       },
     },
     schemas: {
+      ProviderTest: open(
+        {
+          provider: ref('IdentityProviderToMake'),
+          credentials: open({ username: text, password: text }, ['username', 'password']),
+        },
+        ['provider', 'credentials'],
+      ),
       ProviderStatus: open({ requirePasswordChange: { type: ['boolean', 'null'] } }),
       IdentityProvider: closed({
         type: text,

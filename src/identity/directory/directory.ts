@@ -1,0 +1,218 @@
+// Asks a directory who somebody is (LDAP, RFC 4511). Owns the three ways of finding a person and checking a password, and
+// the turn from one address to the next. Refuses to know who asks, and what becomes of the answer. What a directory may
+// cost and send is bounded in base/outbound.ts and message-stream.ts. See docs/decisions/0017-ldap-directories.md.
+import type { OpenConnection, OutboundConnections } from '../../base/outbound.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Passwords } from '../../base/passwords.ts'
+import type { DirectoryGroup } from './groups.ts'
+import { findGroups } from './groups.ts'
+import { dnValue, readFilter } from './names.ts'
+import type { DirectoryEntry, DirectorySession } from './session.ts'
+import { DirectoryError, openSession } from './session.ts'
+import type { DirectorySettings, DirectoryUrl, UserSearch } from './settings.ts'
+import { UnusableDirectory } from './settings.ts'
+import { isStoredPassword } from './stored-password.ts'
+
+/** What a directory says of a name and a password; reasons are for the log, and for whoever keeps the record. */
+export type DirectoryResult =
+  | { readonly outcome: 'found'; readonly entry: DirectoryEntry; readonly groups: readonly DirectoryGroup[] }
+  | { readonly outcome: 'bad-credentials' }
+  | { readonly outcome: 'misconfigured'; readonly reason: string }
+  | {
+      readonly outcome: 'unreachable'
+      readonly reason: string
+      /** `busy`: too many are asked at this moment. `untrusted`: it has no certificate that proves who it is. */
+      readonly because: 'busy' | 'untrusted' | 'no-answer'
+    }
+
+/** A user name and password as they were typed. */
+export interface DirectoryAttempt {
+  readonly userName: string
+  readonly password: string
+}
+
+/** Directories that can be asked. */
+export interface Directories {
+  /** Finds the person, checks the password and reads the groups; throws only `TooManyHashes` and for faults. */
+  authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
+}
+
+/** What asking needs. */
+export interface DirectoryDeps {
+  readonly outbound: OutboundConnections
+  readonly passwords: Pick<Passwords, 'verify'>
+}
+
+/** From the first address to the last answer of the last. */
+const LONGEST_MS = 5000
+/** A longer one is no value of any directory, and might be told apart by its refusal of the DN. */
+const LONGEST_NAME = 1000
+/** No person has more. */
+const MOST_STORED_PASSWORDS = 16
+
+const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
+
+/** One instance asks every directory. */
+export function createDirectories({ outbound, passwords }: DirectoryDeps): Directories {
+  async function authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult> {
+    const { userName, password } = attempt
+    // RFC 4513 §5.1.2: a bind without a password is a success that proves nothing. The others are in no directory.
+    if (password === '' || userName.trim() === '' || userName.includes('\0')) return BAD_CREDENTIALS
+    if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > LONGEST_NAME) return BAD_CREDENTIALS
+    const withinMs = Math.floor(LONGEST_MS / settings.urls.length)
+    let result: DirectoryResult = BAD_CREDENTIALS // there is always an address
+    for (const url of settings.urls) {
+      result = await outbound
+        .connect({ ...url, withinMs }, open => ask({ settings, attempt, url, open, passwords }))
+        .catch((cause: unknown) => resultOf(cause, url))
+      if (result.outcome !== 'unreachable') return result
+    }
+    return result
+  }
+  return { authenticate }
+}
+
+function resultOf(cause: unknown, { hostname, port }: DirectoryUrl): DirectoryResult {
+  if (cause instanceof OutboundError) {
+    return {
+      outcome: 'unreachable',
+      reason: cause.message,
+      because: cause.failure === 'busy' ? 'busy' : 'no-answer',
+    }
+  }
+  if (cause instanceof UnusableDirectory) return { outcome: 'misconfigured', reason: cause.message }
+  if (!(cause instanceof DirectoryError)) throw cause
+  const { failure, message } = cause
+  if (failure === 'unreachable' || failure === 'untrusted') {
+    const because = failure === 'untrusted' ? failure : 'no-answer'
+    return { outcome: 'unreachable', reason: `${hostname}:${port}: ${message}`, because }
+  }
+  return { outcome: 'misconfigured', reason: message }
+}
+
+interface Conversation {
+  readonly settings: DirectorySettings
+  readonly attempt: DirectoryAttempt
+  readonly url: DirectoryUrl
+  readonly open: OpenConnection
+  readonly passwords: Pick<Passwords, 'verify'>
+}
+
+async function ask(conversation: Conversation): Promise<DirectoryResult> {
+  const { settings, attempt } = conversation
+  const { profile } = settings
+  const found = profile.kind === 'simple-bind' ? await bindByPattern(conversation) : await searchAndCheck(conversation)
+  if (!found) return BAD_CREDENTIALS
+  const { entry, session } = found
+  const groups = await about('groups', findGroups(settings.groups, { entry, userName: attempt.userName }, session))
+  return { outcome: 'found', entry, groups }
+}
+
+/** A person whose password was right, and the session in which groups may be searched. */
+interface Found {
+  readonly entry: DirectoryEntry
+  readonly session: DirectorySession
+}
+
+const connectionOf = ({ open, url, settings }: Conversation): Promise<DirectorySession> =>
+  openSession(open, url, settings.verifiesCertificate)
+
+/** Whether the directory takes the password; on a connection of its own, so that no failed bind leaves anything behind. */
+async function bindAs(conversation: Conversation, dn: string): Promise<DirectorySession | undefined> {
+  const session = await connectionOf(conversation)
+  try {
+    await session.bind(dn, conversation.attempt.password)
+    return session
+  } catch (cause) {
+    const isRefused = cause instanceof DirectoryError && (cause.failure === 'refused' || cause.failure === 'missing')
+    if (isRefused) return undefined
+    throw cause
+  }
+}
+
+/** A session of the account that searches; anonymous when there is none. */
+async function serviceSession(conversation: Conversation): Promise<DirectorySession> {
+  const { account } = conversation.settings
+  const session = await connectionOf(conversation)
+  if (account) await about('bindUserDn', session.bind(account.dn, account.password))
+  return session
+}
+
+async function bindByPattern(conversation: Conversation): Promise<Found | undefined> {
+  const { settings, attempt } = conversation
+  const patterns = settings.profile.kind === 'simple-bind' ? settings.profile.patterns : []
+  const name = dnValue(attempt.userName)
+  for (const pattern of patterns) {
+    const dn = pattern.replaceAll('{0}', () => name)
+    const session = await bindAs(conversation, dn)
+    if (!session) continue
+    const { attributes } = settings
+    const { entries } = await about('own entry', session.search({ base: dn, scope: 'base', attributes, most: 1 }))
+    const [entry] = entries
+    if (!entry) throw new DirectoryError('misconfigured', 'own entry: cannot be read')
+    const searches = settings.groups.kind === 'search' && settings.account
+    return { entry, session: searches ? await serviceSession(conversation) : session }
+  }
+  return undefined
+}
+
+async function searchAndCheck(conversation: Conversation): Promise<Found | undefined> {
+  const { settings, attempt } = conversation
+  const { profile } = settings
+  if (profile.kind === 'simple-bind') return undefined
+  const template = await readFilter(profile.search.filter, 'userSearchFilter')
+  const filter = template({ '{0}': attempt.userName, '{1}': attempt.userName })
+  const session = await serviceSession(conversation)
+  const compared = profile.kind === 'search-and-compare' ? profile.compare : undefined
+  const attributes = [...settings.attributes, ...(compared?.by === 'server' ? [compared.attribute] : [])]
+  const whole = await findOne(session, { ...profile.search, filter, attributes, refuses: settings.refusesReferrals })
+  if (!whole) return undefined
+  if (!compared) return (await bindAs(conversation, whole.dn)) ? { entry: whole, session } : undefined
+  if (compared.by === 'directory') {
+    const isSame = await session.compare(whole.dn, compared.attribute, attempt.password).catch((cause: unknown) => {
+      if (cause instanceof DirectoryError && cause.failure === 'missing') return false
+      throw cause
+    })
+    return isSame ? { entry: whole, session } : undefined
+  }
+  const name = compared.attribute.toLowerCase()
+  const stored = (whole.attributes.get(name) ?? []).slice(0, MOST_STORED_PASSWORDS)
+  for (const value of stored) {
+    if (!(await isStoredPassword(value, attempt.password, conversation.passwords))) continue
+    // The stored value has done its work, and goes no further.
+    const left = new Map([...whole.attributes].filter(([each]) => each !== name))
+    return { entry: { dn: whole.dn, attributes: left }, session }
+  }
+  return undefined
+}
+
+/** The one entry that the filter matches; none and several are the same. */
+async function findOne(
+  session: DirectorySession,
+  search: Omit<UserSearch, 'filter'> & {
+    readonly filter: Parameters<DirectorySession['search']>[0]['filter'] & object
+    readonly attributes: readonly string[]
+    readonly refuses: boolean
+  },
+): Promise<DirectoryEntry | undefined> {
+  const { base, filter, attributes, refuses } = search
+  const answer = session.search({ base, scope: 'sub', filter, attributes, most: 2 })
+  const { entries, isPartial } = await about('userSearchBase', answer)
+  if (isPartial && refuses) throw new DirectoryError('misconfigured', 'userSearchBase: the directory refers to another')
+  const [entry, second] = entries
+  if (!entry || second) return undefined
+  // RFC 4513 §5.1.2: a bind with an empty name is nobody's; and a bare word could be taken for a SASL mechanism.
+  if (!entry.dn.includes('=')) throw new DirectoryError('misconfigured', 'userSearchBase: the entry has no name')
+  return entry
+}
+
+/** What is refused to the record's own account or place is a mistake in the record, which the message names. */
+async function about<T>(subject: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    if (!(cause instanceof DirectoryError) || cause.failure === 'unreachable' || cause.failure === 'untrusted')
+      throw cause
+    throw new DirectoryError('misconfigured', `${subject}: ${cause.message}`)
+  }
+}

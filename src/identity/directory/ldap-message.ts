@@ -1,0 +1,128 @@
+// What may be an answer of a directory (RFC 4511 §4), checked byte by byte before the library reads it: the library walks
+// lists until their announced end, and never gets there when a length inside is a lie. Bounds and grammar are here; what
+// an answer says is none of this file's business.
+
+/** The largest message that is taken. */
+export const MOST_MESSAGE_BYTES = 256 * 1024
+
+const INTEGER = 0x02
+const OCTETS = 0x04
+const ENUMERATED = 0x0a
+const SEQUENCE = 0x30
+const SET = 0x31
+const REFERRAL = 0xa3
+const CONTROLS = 0xa0
+const SASL_CREDENTIALS = 0x87
+const RESPONSE_NAME = 0x8a
+const RESPONSE_VALUE = 0x8b
+
+/** One element: where its content begins and ends. */
+interface Element {
+  readonly tag: number
+  readonly start: number
+  readonly end: number
+}
+
+/** Thrown for bytes that are no answer of a directory. */
+export class NotLdap extends Error {
+  constructor() {
+    super('answered what is no LDAP')
+    this.name = 'NotLdap'
+  }
+}
+
+/** The length of the message that the bytes begin with; undefined while too few are there. Throws `NotLdap`. */
+export function messageLength(bytes: Buffer): number | undefined {
+  if (bytes.length > 0 && bytes[0] !== SEQUENCE) throw new NotLdap()
+  const length = readLength(bytes, 1)
+  if (!length) return undefined
+  const whole = length.next + length.value
+  if (whole > MOST_MESSAGE_BYTES) throw new NotLdap()
+  return whole
+}
+
+/** The content's length and where it begins; undefined while it is cut off. */
+function readLength(bytes: Buffer, place: number): { readonly value: number; readonly next: number } | undefined {
+  const first = bytes[place]
+  if (first === undefined) return undefined
+  if (first < 0x80) return { value: first, next: place + 1 }
+  const count = first - 0x80
+  if (count === 0 || count > 4) throw new NotLdap() // RFC 4511 §5.1: only the definite form
+  if (place + 1 + count > bytes.length) return undefined
+  return { value: bytes.readUIntBE(place + 1, count), next: place + 1 + count }
+}
+
+function elementAt(bytes: Buffer, place: number, end: number): Element {
+  const tag = bytes[place]
+  const length = readLength(bytes, place + 1)
+  if (tag === undefined || !length || length.next + length.value > end) throw new NotLdap()
+  return { tag, start: length.next, end: length.next + length.value }
+}
+
+/** The elements that fill a content exactly. */
+function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readonly Element[] {
+  const found: Element[] = []
+  for (let place = start; place < end; ) {
+    const element = elementAt(bytes, place, end)
+    found.push(element)
+    place = element.end
+  }
+  return found
+}
+
+/** The message without its controls, which nobody asked for; throws `NotLdap` when it is no answer to what is asked. */
+export function checkedMessage(bytes: Buffer): Buffer {
+  const [message, ...rest] = elementsIn(bytes, { start: 0, end: bytes.length })
+  if (!message || message.tag !== SEQUENCE || rest.length > 0) throw new NotLdap()
+  const [id, operation, controls, ...more] = elementsIn(bytes, message)
+  if (!id || !operation || more.length > 0 || !isNumber(id, INTEGER)) throw new NotLdap()
+  if (controls && controls.tag !== CONTROLS) throw new NotLdap()
+  if (!isAnswer(bytes, operation)) throw new NotLdap()
+  const content = bytes.subarray(message.start, operation.end)
+  const header = Buffer.from([SEQUENCE, 0x84, 0, 0, 0, 0])
+  header.writeUInt32BE(content.length, 2)
+  return Buffer.concat([header, content])
+}
+
+const isNumber = ({ tag, start, end }: Element, wanted: number): boolean =>
+  tag === wanted && end > start && end - start <= 4
+
+const areTexts = (elements: readonly Element[]): boolean => elements.every(({ tag }) => tag === OCTETS)
+
+function isAnswer(bytes: Buffer, operation: Element): boolean {
+  const parts = elementsIn(bytes, operation)
+  switch (operation.tag) {
+    case 0x61: // bind
+      return isResult(bytes, parts, [REFERRAL, SASL_CREDENTIALS])
+    case 0x65: // the end of a search
+    case 0x6f: // compare
+      return isResult(bytes, parts, [REFERRAL])
+    case 0x78: // StartTLS
+      return isResult(bytes, parts, [REFERRAL, RESPONSE_NAME, RESPONSE_VALUE])
+    case 0x73: // a reference to elsewhere
+      return areTexts(parts)
+    case 0x64: // an entry
+      return isEntry(bytes, parts)
+    default:
+      return false
+  }
+}
+
+function isResult(bytes: Buffer, parts: readonly Element[], mayFollow: readonly number[]): boolean {
+  const [code, matched, message, ...more] = parts
+  if (!code || !matched || !message || !isNumber(code, ENUMERATED) || !areTexts([matched, message])) return false
+  return more.every(
+    each => mayFollow.includes(each.tag) && (each.tag !== REFERRAL || areTexts(elementsIn(bytes, each))),
+  )
+}
+
+function isEntry(bytes: Buffer, parts: readonly Element[]): boolean {
+  const [name, attributes, ...more] = parts
+  if (!name || !attributes || more.length > 0 || name.tag !== OCTETS || attributes.tag !== SEQUENCE) return false
+  return elementsIn(bytes, attributes).every(attribute => {
+    if (attribute.tag !== SEQUENCE) return false
+    const [type, values, ...others] = elementsIn(bytes, attribute)
+    if (!type || !values || others.length > 0) return false
+    return type.tag === OCTETS && values.tag === SET && areTexts(elementsIn(bytes, values))
+  })
+}

@@ -1,0 +1,98 @@
+// The stream that the LDAP library reads and writes in place of a socket: what comes in is cut into messages, checked and
+// counted, and one is handed over at a time.
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { checkedMessage, messageLength, NotLdap } from './ldap-message.ts'
+
+/** What a directory may send over one connection. */
+const MOST_BYTES = 1024 * 1024
+/** Small ones cost more than their bytes. */
+const MOST_MESSAGES = 10_000
+
+/** Messages of one connection; ends with the socket, and destroys it when something else than LDAP comes. */
+export class MessageStream extends Duplex {
+  /** What the library asks a socket whether it is connected already. */
+  readonly readyState = 'open'
+  readonly #socket: Socket
+  readonly #chunks: Buffer[] = []
+  #waiting = 0
+  #received = 0
+  #messages = 0
+  #isDetached = false
+  /** Why it was ended from this side. */
+  failure: Error | undefined
+
+  constructor(socket: Socket) {
+    super({ readableObjectMode: true }) // so that no two messages are put together
+    this.#socket = socket
+    socket.on('data', this.#take)
+    socket.once('close', this.#end)
+    if (socket.destroyed) this.#end()
+  }
+
+  /** Gives the socket back after a single answer; throws when anything came behind it. */
+  detach(): Socket {
+    this.#release()
+    this.#socket.pause()
+    // Bytes that were sent in the clear must not become part of what is said under TLS.
+    if (this.#messages !== 1 || this.#waiting > 0) throw new NotLdap()
+    return this.#socket
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.#isDetached) {
+      this.#release()
+      this.#socket.destroy()
+    }
+    done(error)
+  }
+
+  #release(): void {
+    this.#isDetached = true
+    this.#socket.off('data', this.#take).off('close', this.#end)
+  }
+
+  readonly #end = (): void => void this.destroy()
+
+  readonly #take = (chunk: Buffer): void => {
+    try {
+      this.#received += chunk.length
+      if (this.#received > MOST_BYTES) throw tooMuch()
+      this.#chunks.push(chunk)
+      this.#waiting += chunk.length
+      this.#cut()
+    } catch (cause) {
+      this.failure = cause instanceof Error ? cause : new NotLdap()
+      this.destroy()
+    }
+  }
+
+  /** A message that is not complete is put together only when it may be, so that many small parts cost little. */
+  #cut(): void {
+    const head = Buffer.concat(this.#chunks.length > 1 ? this.#chunks.slice(0, 6) : this.#chunks)
+    const first = messageLength(head)
+    if (first === undefined || first > this.#waiting) return
+    let bytes: Buffer = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : head
+    for (
+      let length = messageLength(bytes);
+      length !== undefined && length <= bytes.length;
+      length = messageLength(bytes)
+    ) {
+      this.#messages += 1
+      if (this.#messages > MOST_MESSAGES) throw tooMuch()
+      this.push(checkedMessage(bytes.subarray(0, length)))
+      bytes = bytes.subarray(length)
+    }
+    this.#chunks.length = 0
+    if (bytes.length > 0) this.#chunks.push(bytes)
+    this.#waiting = bytes.length
+  }
+}
+
+const tooMuch = (): Error => new Error('answered too much')

@@ -1,0 +1,53 @@
+// Passwords as directories store them (RFC 2307 §5.3, RFC 3112): compared here, since a search gives the stored value and
+// no word on whether another one is the same.
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Passwords } from '../../base/passwords.ts'
+import { sameSecret } from '../../base/secrets.ts'
+
+/** Digests by their scheme; those with a salt have it behind the digest. */
+const DIGESTS: Readonly<
+  Record<string, { readonly algorithm: string; readonly bytes: number; readonly isSalted: boolean }>
+> = {
+  MD5: { algorithm: 'md5', bytes: 16, isSalted: false },
+  SMD5: { algorithm: 'md5', bytes: 16, isSalted: true },
+  SHA: { algorithm: 'sha1', bytes: 20, isSalted: false },
+  SSHA: { algorithm: 'sha1', bytes: 20, isSalted: true },
+  SHA256: { algorithm: 'sha256', bytes: 32, isSalted: false },
+  SSHA256: { algorithm: 'sha256', bytes: 32, isSalted: true },
+  SHA384: { algorithm: 'sha384', bytes: 48, isSalted: false },
+  SSHA384: { algorithm: 'sha384', bytes: 48, isSalted: true },
+  SHA512: { algorithm: 'sha512', bytes: 64, isSalted: false },
+  SSHA512: { algorithm: 'sha512', bytes: 64, isSalted: true },
+}
+
+/** The directory chooses the cost of bcrypt, and 31 would take a day; this one takes about a second. */
+const HIGHEST_BCRYPT_COST = 14
+
+/** Whether the password is the stored one; never for a scheme that is not known. Throws `TooManyHashes`. */
+export async function isStoredPassword(
+  stored: string,
+  password: string,
+  passwords: Pick<Passwords, 'verify'>,
+): Promise<boolean> {
+  if (stored === '') return false
+  const [, scheme, value = ''] = /^\{([^{}]+)\}(.*)$/s.exec(stored) ?? []
+  if (scheme === undefined) return sameSecret(stored, password)
+  const name = scheme.toUpperCase()
+  if (name === 'CLEAR' || name === 'CLEARTEXT') return value !== '' && sameSecret(value, password)
+  if (name === 'CRYPT' || name === 'BCRYPT') {
+    const cost = /^\$2[abxy]\$(\d\d)\$/.exec(value)?.[1]
+    return cost !== undefined && Number(cost) <= HIGHEST_BCRYPT_COST && passwords.verify(value, password)
+  }
+  const digest = Object.hasOwn(DIGESTS, name) ? DIGESTS[name] : undefined
+  return digest !== undefined && isDigestOf(password, Buffer.from(value, 'base64'), digest)
+}
+
+function isDigestOf(
+  password: string,
+  stored: Buffer,
+  { algorithm, bytes, isSalted }: { readonly algorithm: string; readonly bytes: number; readonly isSalted: boolean },
+): boolean {
+  if (isSalted ? stored.length <= bytes : stored.length !== bytes) return false
+  const made = hash(algorithm, Buffer.concat([Buffer.from(password), stored.subarray(bytes)]), 'buffer')
+  return timingSafeEqual(made, stored.subarray(0, bytes))
+}

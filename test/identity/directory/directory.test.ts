@@ -1,0 +1,388 @@
+// A real directory is asked: OpenLDAP's slapd.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import type { OutboundOptions } from '../../../src/base/outbound.ts'
+import { createOutbound } from '../../../src/base/outbound.ts'
+import { createPasswords } from '../../../src/base/passwords.ts'
+import { createDirectories } from '../../../src/identity/directory/directory.ts'
+import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
+import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import type { Slapd } from '../../support/slapd.ts'
+import {
+  ACCOUNT,
+  dnOf,
+  freePort,
+  GROUPS,
+  ODD_NAMES,
+  PASSWORD,
+  PEOPLE,
+  startSlapd,
+  storedPasswords,
+} from '../../support/slapd.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+
+const SIMPLE: Config = { userDNPattern: `cn={0},${PEOPLE}` }
+const SEARCH: Config = {
+  ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+  userSearchBase: PEOPLE,
+  bindUserDn: ACCOUNT.dn,
+  bindPassword: ACCOUNT.password,
+}
+const COMPARE: Config = { ...SEARCH, ldapProfileFile: 'ldap/ldap-search-and-compare.xml' }
+const PROFILES = { 'simple bind': SIMPLE, 'search and bind': SEARCH, 'search and compare': COMPARE }
+
+let slapd: Slapd
+before(async () => {
+  slapd = await startSlapd()
+})
+after(() => slapd.stop())
+
+async function authenticate(
+  config: Config,
+  userName: string,
+  { password = PASSWORD, ...options }: Partial<OutboundOptions> & { readonly password?: string } = {},
+): Promise<DirectoryResult> {
+  const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, ...options })
+  const settings = readDirectorySettings({ baseUrl: slapd.url, ...config })
+  return createDirectories({ outbound, passwords }).authenticate(settings, { userName, password })
+}
+
+function found(result: DirectoryResult): Extract<DirectoryResult, { outcome: 'found' }> {
+  assert.ok(result.outcome === 'found', JSON.stringify(result))
+  return result
+}
+
+const BAD = { outcome: 'bad-credentials' }
+/** Injected in place of the five seconds, so that a test fails rather than waits. */
+const never = { deadline: () => new AbortController().signal }
+
+for (const [name, profile] of Object.entries(PROFILES)) {
+  describe(`a directory asked by ${name}`, () => {
+    it('finds the person with the attributes that mappings name', async () => {
+      const config = {
+        ...profile,
+        attributeMappings: { 'user.attribute.a': 'objectClass', email: '*', phone: ['Mail'] },
+      }
+      const { entry, groups } = found(await authenticate(config, 'marissa'))
+      assert.equal(entry.dn.toLowerCase(), `cn=marissa,${PEOPLE}`)
+      assert.deepEqual(Object.fromEntries(entry.attributes), {
+        cn: ['marissa'],
+        givenname: ['Marissa'],
+        mail: ['marissa@example.org'],
+        objectclass: ['inetOrgPerson'],
+        sn: ['marissa family'],
+        telephonenumber: ['+1 555 0100'],
+      })
+      assert.deepEqual(groups, [])
+    })
+
+    it('does not tell apart a wrong password, an empty one and a name that is nobody’s', async () => {
+      for (const password of ['', ' ', 'x', `${PASSWORD} `, PASSWORD.toUpperCase(), '\0', `${PASSWORD}\0`, '\ud800']) {
+        assert.deepEqual(await authenticate(profile, 'marissa', { password }), BAD, JSON.stringify(password))
+      }
+      for (const userName of ['nobody', '', ' ', '\0', 'marissa\0', '\ud800', 'x'.repeat(500), 'x'.repeat(50_000)]) {
+        assert.deepEqual(await authenticate(profile, userName), BAD, JSON.stringify(userName))
+      }
+      assert.deepEqual(await authenticate(profile, 'without-password'), BAD)
+    })
+
+    it('takes a name for nothing but a name', async () => {
+      for (const userName of ODD_NAMES) {
+        const { entry } = found(await authenticate(profile, userName))
+        assert.deepEqual(entry.attributes.get('cn'), [userName])
+        assert.deepEqual(await authenticate(profile, userName, { password: 'x' }), BAD, userName)
+      }
+      const injected = [
+        '*',
+        'mariss*',
+        'marissa)(cn=*',
+        '*)(objectClass=*',
+        'x)(|(cn=marissa)',
+        '\\2a',
+        'mariss\\61',
+        `marissa,${PEOPLE}`,
+        'marissa+sn=marissa family',
+        'marissa,ou=people;x',
+        '"marissa"',
+        'EXTERNAL',
+        'PLAIN',
+      ]
+      for (const userName of injected) assert.deepEqual(await authenticate(profile, userName), BAD, userName)
+    })
+
+    it('is told who is unreachable or not allowed, without a word of the person', async () => {
+      const port = await freePort()
+      const options: readonly [Config, Partial<OutboundOptions>, RegExp][] = [
+        [{ baseUrl: `ldap://localhost:${port}` }, {}, /^localhost:\d+: cannot be reached \(\w+\)$/],
+        [{}, { allowLoopback: false }, /leads to an address that is not allowed$/],
+        [{ baseUrl: 'ldap://10.0.0.1' }, {}, /^10\.0\.0\.1:389: leads to an address that is not allowed$/],
+        [{ baseUrl: 'ldap://169.254.169.254' }, { allowPrivate: true }, /not allowed$/],
+        [{ baseUrl: 'ldap://[::ffff:127.0.0.1]' }, { allowPrivate: true }, /not allowed$/],
+        [{ baseUrl: 'ldap://0x7f.1:1' }, { allowLoopback: false }, /^127\.0\.0\.1:1: .*not allowed$/],
+        [
+          { baseUrl: 'ldap://directory.example' },
+          { resolve: () => Promise.resolve(['1.1.1.1', '192.168.0.1']) },
+          /^directory\.example:389: leads to an address that is not allowed$/,
+        ],
+        [
+          { baseUrl: 'ldaps://directory.example' },
+          { resolve: () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })) },
+          /^directory\.example:636: cannot be reached \(ENOTFOUND\)$/,
+        ],
+      ]
+      for (const [config, more, reason] of options) {
+        const result = await authenticate({ ...profile, ...config }, 'marissa', { ...never, ...more })
+        assert.ok(result.outcome === 'unreachable', JSON.stringify(result))
+        assert.equal(result.because, 'no-answer')
+        assert.match(result.reason, reason)
+      }
+    })
+
+    it('goes to the address that was judged, whatever a second look-up would say', async () => {
+      let lookUps = 0
+      const resolve = () => Promise.resolve([['127.0.0.1'], ['10.0.0.1']][lookUps++] ?? [])
+      const config = { ...profile, baseUrl: `ldap://directory.example:${slapd.port}` }
+      found(await authenticate(config, 'marissa', { resolve, allowLoopback: true }))
+      assert.equal(lookUps, 1)
+    })
+
+    it('is asked at its next address when one gives no answer, but not when one says no', async () => {
+      const closed = `ldap://localhost:${await freePort()}`
+      found(await authenticate({ ...profile, baseUrl: `${closed}  ${slapd.url}` }, 'marissa'))
+      assert.deepEqual(
+        await authenticate({ ...profile, baseUrl: `${slapd.url} ${closed}` }, 'marissa', { password: 'x' }),
+        BAD,
+      )
+      const result = await authenticate({ ...profile, baseUrl: `${closed} ${closed}` }, 'marissa')
+      assert.equal(result.outcome, 'unreachable')
+    })
+  })
+}
+
+describe('simple bind', () => {
+  it('tries every pattern in turn', async () => {
+    const patterns = [`cn={0},ou=nowhere,${PEOPLE}`, `uid={0},${PEOPLE}`, `cn={0},${PEOPLE}`]
+    found(await authenticate({ userDNPattern: patterns.join(' ; ') }, 'marissa'))
+    const userDNPattern = patterns.join('##')
+    found(await authenticate({ userDNPattern, userDNPatternDelimiter: '##' }, 'marissa'))
+    assert.deepEqual(await authenticate({ userDNPattern: patterns.join(';') }, 'marissa', { password: 'x' }), BAD)
+  })
+
+  it('says that a pattern is no DN, rather than that nobody is known', async () => {
+    const result = await authenticate({ userDNPattern: 'cn={0},nothing' }, 'marissa')
+    assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34' })
+  })
+
+  it('searches groups as the account where there is one, and as the person where there is none', async () => {
+    const groups = { ...SIMPLE, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', groupSearchBase: GROUPS }
+    const account = { bindUserDn: ACCOUNT.dn, bindPassword: ACCOUNT.password }
+    assert.equal(found(await authenticate(groups, 'marissa')).groups.length, 3)
+    assert.equal(found(await authenticate({ ...groups, ...account }, 'marissa')).groups.length, 3)
+    const wrong = await authenticate({ ...groups, ...account, bindPassword: 'x' }, 'marissa')
+    assert.deepEqual(wrong, { outcome: 'misconfigured', reason: 'bindUserDn: answered with result code 49' })
+  })
+})
+
+describe('a search', () => {
+  const byMail = { ...SEARCH, userSearchFilter: '(&(objectClass=inetOrgPerson)(mail={0}))' }
+
+  it('takes exactly one entry', async () => {
+    assert.equal(found(await authenticate(byMail, 'loner@example.org')).entry.dn, `cn=loner,${PEOPLE}`)
+    assert.deepEqual(await authenticate(byMail, 'twin@example.org'), BAD)
+    assert.deepEqual(
+      await authenticate({ ...byMail, ldapProfileFile: COMPARE['ldapProfileFile'] }, 'twin@example.org'),
+      BAD,
+    )
+  })
+
+  const filters = [
+    '(|(mail={0}@example.org)(uid={0}))',
+    '(mail={0}@*)',
+    '(mail=*{0}@example.org)',
+    '(&(cn={0})(!(cn=other {0})))',
+    '(cn:caseIgnoreMatch:={0})',
+  ]
+  for (const userSearchFilter of filters) {
+    it(`understands ${userSearchFilter}`, async () => {
+      const config = { ...SEARCH, userSearchFilter }
+      assert.equal(found(await authenticate(config, 'loner')).entry.dn, `cn=loner,${PEOPLE}`)
+      assert.deepEqual(await authenticate(config, 'l*r'), BAD)
+      assert.deepEqual(await authenticate(config, 'loner)(cn=loner'), BAD)
+    })
+  }
+
+  const mistakes: readonly (readonly [name: string, config: Config, reason: string])[] = [
+    ['an account with a wrong password', { bindPassword: 'x' }, 'bindUserDn: answered with result code 49'],
+    ['an account that is not there', { bindUserDn: `cn=x,${PEOPLE}` }, 'bindUserDn: answered with result code 49'],
+    ['an account whose name is no DN', { bindUserDn: 'me@' }, 'bindUserDn: answered with result code 34'],
+    ['a place that is not there', { userSearchBase: 'dc=x' }, 'userSearchBase: answered with result code 32'],
+    ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is no filter'],
+    [
+      'a filter of an endless depth',
+      { userSearchFilter: `${'(!'.repeat(900)}(cn={0}` },
+      'userSearchFilter is no filter',
+    ],
+    ['a name in place of an attribute', { userSearchFilter: '({0}=x)' }, 'userSearchFilter is no filter'],
+  ]
+  for (const [name, config, reason] of mistakes) {
+    it(`names the mistake: ${name}`, async () => {
+      assert.deepEqual(await authenticate({ ...SEARCH, ...config }, 'marissa'), { outcome: 'misconfigured', reason })
+    })
+  }
+
+  it('is anonymous when the record has no account', async () => {
+    found(await authenticate({ ...SEARCH, bindUserDn: undefined, bindPassword: undefined }, 'marissa'))
+  })
+})
+
+describe('search and compare', () => {
+  for (const name of Object.keys(storedPasswords(''))) {
+    it(`knows a password that is stored as ${name}`, async () => {
+      const { entry } = found(await authenticate(COMPARE, `stored-${name}`))
+      assert.ok(!JSON.stringify([...entry.attributes]).includes(PASSWORD), 'the stored password goes no further')
+      assert.ok(!entry.attributes.has('userpassword'))
+      assert.deepEqual(await authenticate(COMPARE, `stored-${name}`, { password: `${PASSWORD}x` }), BAD)
+    })
+  }
+
+  it('knows nobody whose password it cannot compare', async () => {
+    for (const name of ['unknown', 'unix', 'slow']) assert.deepEqual(await authenticate(COMPARE, `stored-${name}`), BAD)
+    assert.deepEqual(await authenticate(COMPARE, 'stored-unknown', { password: `{ROT13}${PASSWORD}` }), BAD)
+    const stored = storedPasswords(PASSWORD)['ssha']
+    assert.deepEqual(await authenticate(COMPARE, 'stored-ssha', { password: stored ?? '' }), BAD)
+  })
+
+  it('compares another attribute when it is told to', async () => {
+    found(await authenticate({ ...COMPARE, passwordAttributeName: 'MAIL' }, 'loner', { password: 'loner@example.org' }))
+  })
+
+  it('sees nothing of passwords without an account that may', async () => {
+    const anonymous = { ...COMPARE, bindUserDn: undefined, bindPassword: undefined }
+    assert.deepEqual(await authenticate(anonymous, 'marissa'), BAD)
+  })
+
+  it('lets the directory compare when it is told to', async () => {
+    const config = { ...COMPARE, localPasswordCompare: false }
+    found(await authenticate(config, 'stored-plain'))
+    assert.deepEqual(await authenticate(config, 'stored-plain', { password: 'x' }), BAD)
+    assert.deepEqual(await authenticate(config, 'without-password', { password: 'x' }), BAD)
+  })
+})
+
+describe('groups', () => {
+  const SCOPES = { ...SEARCH, ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml', groupSearchBase: GROUPS }
+  const names = async (config: Config, userName = 'marissa') =>
+    found(await authenticate(config, userName)).groups.map(({ cn }) => cn)
+
+  it('are found with those that they are in, each once, though they form a ring', async () => {
+    const { groups } = found(await authenticate(SCOPES, 'marissa'))
+    assert.deepEqual(groups, [
+      { dn: `cn=readers,${GROUPS}`, cn: 'readers', roles: ['cloud.read,cloud.list'] },
+      { dn: `cn=staff,${GROUPS}`, cn: 'staff', roles: ['cloud.write'] },
+      { dn: `cn=everybody,${GROUPS}`, cn: 'everybody', roles: ['openid'] },
+    ])
+  })
+
+  const rules: readonly (readonly [name: string, config: Config, want: readonly string[]])[] = [
+    ['only as deep as the record says', { maxGroupSearchDepth: 2 }, ['readers', 'staff']],
+    ['without nesting for a depth of one', { maxGroupSearchDepth: 1 }, ['readers']],
+    ['without nesting for a depth that is none', { maxGroupSearchDepth: -3 }, ['readers']],
+    ['in the subtree', { groupSearchBase: 'dc=example,dc=org', maxGroupSearchDepth: 1 }, ['readers']],
+    ['not in the subtree if it is not to be', { groupSearchBase: 'dc=example,dc=org', groupSearchSubTree: false }, []],
+    ['by the name', { groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)' }, ['readers']],
+    ['of memberOf', { groupSearchBase: 'memberOf' }, ['readers']],
+    ['never, when the record says so', { ldapGroupFile: 'ldap/ldap-groups-null.xml' }, []],
+    ['never, by a file without a function', { ldapGroupFile: 'ldap/ldap-groups-populator.xml' }, []],
+  ]
+  for (const [name, config, want] of rules) {
+    it(`are found ${name}`, async () => {
+      assert.deepEqual(await names({ ...SCOPES, ...config }), want)
+    })
+  }
+
+  it('of a person in none are none', async () => {
+    assert.deepEqual(await names(SCOPES, 'star*'), [])
+  })
+
+  it('have the roles of the attribute that the record names', async () => {
+    const [first] = found(await authenticate({ ...SCOPES, groupRoleAttribute: 'CN' }, 'loner')).groups
+    assert.deepEqual(first, { dn: `cn=elsewhere,${GROUPS}`, cn: 'elsewhere', roles: ['elsewhere'] })
+  })
+
+  it('that cannot be searched are a mistake in the record, not none', async () => {
+    assert.deepEqual(await authenticate({ ...SCOPES, groupSearchBase: 'dc=x' }, 'marissa'), {
+      outcome: 'misconfigured',
+      reason: 'groups: answered with result code 32',
+    })
+  })
+})
+
+describe('a connection under TLS', () => {
+  const secured = () => [
+    ['ldaps', { ...SEARCH, baseUrl: slapd.tlsUrl }] as const,
+    ['StartTLS', { ...SEARCH, tlsConfiguration: 'simple' }] as const,
+    ['StartTLS, where a certificate of our own has no place', { ...SEARCH, tlsConfiguration: 'external' }] as const,
+  ]
+
+  it('is refused when nobody vouches for the certificate', async () => {
+    for (const [name, config] of secured()) {
+      const result = await authenticate(config, 'marissa')
+      assert.ok(result.outcome === 'unreachable', name)
+      assert.equal(result.because, 'untrusted')
+      assert.match(result.reason, /^localhost:\d+: its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/)
+    }
+  })
+
+  it('takes any certificate only over ldaps, and only when it is told to', async () => {
+    const [ldaps, startTls] = secured()
+    found(await authenticate({ ...ldaps?.[1], skipSSLVerification: true }, 'marissa'))
+    assert.equal(
+      (await authenticate({ ...startTls?.[1], skipSSLVerification: true }, 'marissa')).outcome,
+      'unreachable',
+    )
+  })
+
+  describe('to a directory that is trusted', () => {
+    const usual = getCACertificates('default')
+    before(() => setDefaultCACertificates([...usual, slapd.certificate]))
+    after(() => setDefaultCACertificates(usual))
+
+    it('carries the sign-in', async () => {
+      for (const [name, config] of secured())
+        assert.equal((await authenticate(config, 'marissa')).outcome, 'found', name)
+    })
+
+    it('is refused for another name', async () => {
+      const resolve = () => Promise.resolve(['127.0.0.1'])
+      for (const [name, config] of secured()) {
+        const { baseUrl = slapd.url } = config as { readonly baseUrl?: string }
+        for (const host of ['directory.example', '127.0.0.1']) {
+          const other = { ...config, baseUrl: baseUrl.replace('localhost', host) }
+          const result = await authenticate(other, 'marissa', { resolve })
+          assert.ok(result.outcome === 'unreachable' && result.because === 'untrusted', `${name} ${host}`)
+          assert.match(result.reason, /ERR_TLS_CERT_ALTNAME_INVALID/)
+        }
+      }
+    })
+
+    it('is not made by a directory that speaks in the clear', async () => {
+      const result = await authenticate({ ...SEARCH, baseUrl: slapd.url.replace('ldap:', 'ldaps:') }, 'marissa')
+      assert.ok(result.outcome === 'unreachable' && result.because === 'no-answer', JSON.stringify(result))
+    })
+  })
+})
+
+describe('a name in a DN', () => {
+  it('is written as the directory reads it', async () => {
+    for (const name of ODD_NAMES) {
+      const { entry } = found(await authenticate(SIMPLE, name))
+      const again = await authenticate({ ...SEARCH, userSearchBase: entry.dn }, name)
+      assert.equal(found(again).entry.dn, entry.dn)
+      found(await authenticate({ ...SEARCH, userSearchBase: dnOf(name) }, name))
+    }
+  })
+})

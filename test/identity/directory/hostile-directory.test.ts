@@ -1,0 +1,426 @@
+// Directories that lie, are silent or never end: none may cost more than its deadline and its bytes, and none is believed.
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { afterEach, describe, it } from 'node:test'
+import type { OutboundOptions } from '../../../src/base/outbound.ts'
+import { createOutbound } from '../../../src/base/outbound.ts'
+import { createDirectories } from '../../../src/identity/directory/directory.ts'
+import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
+import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import type { FalseDirectory } from '../../support/false-directory.ts'
+import { element, foundEntry, message, result, startFalseDirectory } from '../../support/false-directory.ts'
+
+type Answer = Parameters<typeof startFalseDirectory>[0]
+
+const BIND = 0x60
+const SEARCH = 0x63
+const EXTENDED = 0x77
+const PASSWORD = 'hush-hush password'
+
+const config = {
+  ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+  userSearchBase: 'dc=example',
+  bindUserDn: 'cn=admin',
+  bindPassword: 'hush-hush bind',
+}
+
+let directory: FalseDirectory | undefined
+afterEach(async () => {
+  await directory?.stop()
+  directory = undefined
+})
+
+async function ask(
+  answer: Answer,
+  more: Readonly<Record<string, unknown>> = {},
+  options: Partial<OutboundOptions> = {},
+): Promise<DirectoryResult> {
+  directory = await startFalseDirectory(answer)
+  // No test waits for the deadline: whoever leaves a question open without ending the time fails by hanging.
+  const deadline = () => new AbortController().signal
+  const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline, ...options })
+  const passwords = { verify: () => assert.fail('a hash was computed') }
+  const settings = readDirectorySettings({ ...config, baseUrl: directory.url, ...more })
+  return createDirectories({ outbound, passwords }).authenticate(settings, { userName: 'marissa', password: PASSWORD })
+}
+
+/** Answers binds with success, and searches with whatever follows. */
+const searching =
+  (found: (socket: Socket, id: number) => void): Answer =>
+  (socket, { id, operation }) => {
+    if (operation === BIND) socket.write(message(id, result(0x61)))
+    else if (operation === SEARCH) found(socket, id)
+  }
+
+const entries = (...all: readonly Buffer[]): Answer =>
+  searching((socket, id) => {
+    for (const each of all) socket.write(message(id, each))
+    socket.write(message(id, result(0x65)))
+  })
+
+const reasonOf = (answer: DirectoryResult): string => {
+  assert.ok(answer.outcome === 'unreachable', JSON.stringify(answer))
+  assert.equal(answer.because, 'no-answer')
+  return answer.reason.replace(/^127\.0\.0\.1:\d+: /, '')
+}
+
+describe('a directory that is honest', () => {
+  it('hears nothing of a name or a password that prove nothing', async () => {
+    directory = await startFalseDirectory(entries(foundEntry('cn=marissa')))
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
+    const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+    const settings = readDirectorySettings({ ...config, baseUrl: directory.url })
+    for (const [userName, password] of [
+      ['marissa', ''],
+      ['', PASSWORD],
+      [' ', PASSWORD],
+      ['a\0', PASSWORD],
+      ['\ud800', PASSWORD],
+      ['marissa', '\ud800'],
+      ['x'.repeat(1001), PASSWORD],
+    ] as const) {
+      assert.deepEqual(await directories.authenticate(settings, { userName, password }), { outcome: 'bad-credentials' })
+    }
+    assert.equal(directory.connections.length, 0)
+  })
+
+  it('is believed', async () => {
+    const found = await ask(entries(foundEntry('cn=marissa', { MAIL: ['m@example.org'], empty: [] })))
+    assert.ok(found.outcome === 'found')
+    assert.deepEqual([...found.entry.attributes], [['mail', ['m@example.org']]])
+    assert.equal(directory?.connections.length, 2, 'one for the account, one for the person')
+    assert.ok(directory?.received().includes(PASSWORD))
+  })
+
+  it('may add what nobody asked for, and lengths in any form', async () => {
+    const control = element(0xa0, element(0x30, element(0x04, '2.16.840.1.113730.3.4.4'), element(0x04, '0')))
+    const longForm = (id: number): Buffer => {
+      const content = Buffer.concat([element(0x02, Buffer.from([id])), result(0x61), control])
+      return Buffer.concat([Buffer.from([0x30, 0x84, 0, 0, 0, content.length]), content])
+    }
+    const found = await ask((socket, { id, operation }) => {
+      if (operation === BIND) return void socket.write(longForm(id))
+      const reference = element(0x73, element(0x04, 'ldap://elsewhere.example/dc=x'))
+      return void socket.write(
+        Buffer.concat([reference, foundEntry('cn=marissa'), result(0x65)].map(each => message(id, each, control))),
+      )
+    })
+    assert.equal(found.outcome, 'found')
+  })
+
+  it('may send an answer in as many parts as it has bytes', async () => {
+    const found = await ask((socket, { id, operation }) => {
+      socket.setNoDelay(true)
+      const answers = operation === BIND ? [result(0x61)] : [foundEntry('cn=marissa'), result(0x65)]
+      const bytes = Buffer.concat(answers.map(each => message(id, each)))
+      const next = (place: number): void => {
+        if (place < bytes.length) socket.write(bytes.subarray(place, place + 1), () => setImmediate(next, place + 1))
+      }
+      next(0)
+    })
+    assert.equal(found.outcome, 'found')
+  })
+})
+
+describe('a directory that refers to another', () => {
+  const reference = element(0x73, element(0x04, 'ldap://127.0.0.1:1/dc=x'))
+
+  it('is not followed, and is a mistake only if the record says so', async () => {
+    for (const referral of ['follow', 'ignore']) {
+      assert.equal((await ask(entries(foundEntry('cn=marissa'), reference), { referral })).outcome, 'found')
+      await directory?.stop()
+    }
+    assert.deepEqual(await ask(entries(foundEntry('cn=marissa'), reference), { referral: 'throw' }), {
+      outcome: 'misconfigured',
+      reason: 'userSearchBase: the directory refers to another',
+    })
+  })
+
+  it('instead of an answer has none', async () => {
+    const refers = searching((socket, id) =>
+      socket.write(message(id, result(0x65, 10, element(0xa3, element(0x04, 'ldap://elsewhere.example'))))),
+    )
+    assert.deepEqual(await ask(refers), {
+      outcome: 'misconfigured',
+      reason: 'userSearchBase: answered with result code 10',
+    })
+  })
+
+  it('for groups is a mistake only if partial results are', async () => {
+    const groups = { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }
+    const partial = entries(foundEntry('cn=marissa'), reference)
+    assert.equal((await ask(partial, groups)).outcome, 'found')
+    await directory?.stop()
+    assert.deepEqual(await ask(partial, { ...groups, groupsIgnorePartialResults: false }), {
+      outcome: 'misconfigured',
+      reason: 'groups: some groups are in another directory',
+    })
+  })
+})
+
+describe('a directory that answers wrongly', () => {
+  const header = (id: number): Buffer => element(0x02, Buffer.from([id]))
+  const set = (...content: readonly number[]): Buffer =>
+    element(0x30, element(0x04, 'cn'), Buffer.from([0x31, content.length, ...content]))
+  const entryWith = (attribute: Buffer): Buffer => element(0x64, element(0x04, 'cn=x'), element(0x30, attribute))
+  // The library would read some of these until the memory is full.
+  const lies: Readonly<Record<string, (id: number) => Buffer>> = {
+    'with another protocol': () => Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'),
+    'with zeros': () => Buffer.alloc(64),
+    'with an empty message': () => element(0x30),
+    'with a message of indefinite length': () => Buffer.from([0x30, 0x80, 0x02, 0x01, 0x02]),
+    'with a length of too many bytes': () => Buffer.from([0x30, 0x85, 0, 0, 0, 0, 5]),
+    'with the promise of a huge message': () => Buffer.from([0x30, 0x84, 0x7f, 0xff, 0xff, 0xff]),
+    'with a negative length': () => Buffer.from([0x30, 0x84, 0xff, 0xff, 0xff, 0xff]),
+    'with a message without a number': () => element(0x30, result(0x65)),
+    'with a number that is empty': () => element(0x30, element(0x02), result(0x65)),
+    'with an operation that is none': id => message(id, element(0x69, element(0x0a, Buffer.from([0])))),
+    'with a request': id => message(id, element(0x42)),
+    'with a result of nothing': id => message(id, element(0x65)),
+    'with a result code of many bytes': id =>
+      message(id, element(0x65, element(0x0a, Buffer.alloc(8)), element(0x04), element(0x04))),
+    'with a result and something behind it': id => message(id, result(0x65, 0, element(0x04, 'more'))),
+    'with two operations': id => message(id, result(0x65), result(0x65)),
+    'with a value that is longer than its list': id => message(id, entryWith(set(0x04, 0x7e, 0x41))),
+    'with a list that is longer than its entry': id =>
+      message(id, entryWith(Buffer.from([0x30, 0x09, 0x04, 0x02, 0x63, 0x6e, 0x31, 0x7f, 0x04, 0x7e, 0x41]))),
+    'with a list that is longer than itself': id =>
+      element(0x30, header(id), Buffer.from([0x64, 0x08, 0x04, 0x00, 0x30, 0x7f, 0x30, 0x00, 0x31, 0x00])),
+    'with an attribute that is no list': id => message(id, entryWith(element(0x04, Buffer.from([0x04, 0x7e])))),
+    'with an attribute that is empty': id => message(id, entryWith(element(0x30))),
+    'with values that are no texts': id => message(id, entryWith(set(0x02, 0x01, 0x41))),
+    'with a reference to no text': id => message(id, element(0x73, Buffer.from([0x04, 0x7e, 0x41]))),
+  }
+  for (const [name, lie] of Object.entries(lies)) {
+    it(`is given up: ${name}`, async () => {
+      const answer = await ask(searching((socket, id) => socket.write(lie(id))))
+      assert.equal(reasonOf(answer), 'answered what is no LDAP')
+      assert.ok(!directory?.received().includes(PASSWORD))
+    })
+  }
+
+  it('is given up when it cuts the answer off, or ends the connection', async () => {
+    const ends: readonly ((socket: Socket, id: number) => void)[] = [
+      socket => socket.end(),
+      socket => socket.destroy(),
+      socket => socket.resetAndDestroy(),
+      (socket, id) => socket.end(message(id, foundEntry('cn=x')).subarray(0, 9)),
+      (socket, id) => socket.end(message(id, foundEntry('cn=x'))),
+    ]
+    for (const end of ends) {
+      assert.equal(reasonOf(await ask(searching(end))), 'closed the connection')
+      await directory?.stop()
+    }
+    assert.equal(reasonOf(await ask(socket => socket.destroy())), 'closed the connection')
+  })
+
+  it('is given up when it ended the connection that is needed next', async () => {
+    const ends: Answer = (socket, { id, operation }) => {
+      const [first] = directory?.connections ?? []
+      const found = [foundEntry('cn=marissa'), result(0x65)].map(each => message(id, each))
+      if (operation === SEARCH) return void socket.write(Buffer.concat(found))
+      if (socket === first) return void socket.write(message(id, result(0x61)))
+      first?.once('close', () => setImmediate(() => socket.write(message(id, result(0x61)))))
+      first?.destroy()
+    }
+    const answer = await ask(ends, { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' })
+    assert.equal(reasonOf(answer), 'closed the connection')
+  })
+
+  it('is given up when it never ends', async () => {
+    const entry = foundEntry('cn=x', { mail: ['x'.repeat(100_000)] })
+    const endless = searching((socket, id) => {
+      const more = (): void => {
+        if (socket.writable) socket.write(message(id, entry), () => setImmediate(more))
+      }
+      more()
+    })
+    assert.equal(reasonOf(await ask(endless)), 'answered too much')
+    // What the system holds back for whoever reads comes on top of the one million.
+    assert.ok((directory?.connections[0]?.bytesWritten ?? Infinity) < 32_000_000)
+  })
+
+  it('is given up after the ten thousandth message, however small they are', async () => {
+    const tiny = searching((socket, id) => {
+      socket.write(Buffer.concat(Array.from({ length: 10_001 }, () => message(id + 90, element(0x73)))))
+    })
+    assert.equal(reasonOf(await ask(tiny)), 'answered too much')
+  })
+
+  it('has found nobody when it sends several, or one without a name', async () => {
+    const [one, two] = [foundEntry('cn=a'), foundEntry('cn=b')]
+    assert.deepEqual(await ask(entries(one, two)), { outcome: 'bad-credentials' })
+    await directory?.stop()
+    assert.deepEqual(await ask(entries()), { outcome: 'bad-credentials' })
+    for (const name of ['', 'EXTERNAL', 'PLAIN', ' ']) {
+      await directory?.stop()
+      assert.deepEqual(await ask(entries(foundEntry(name))), {
+        outcome: 'misconfigured',
+        reason: 'userSearchBase: the entry has no name',
+      })
+      assert.ok(!directory?.received().includes(PASSWORD), 'a bind without a name is a success of nobody')
+    }
+  })
+
+  it('cannot reach into a prototype, nor name more groups than anybody is in', async () => {
+    const odd = { constructor: ['x'], ['__proto__']: ['x'] }
+    const found = await ask(entries(foundEntry('cn=marissa', odd)))
+    assert.ok(found.outcome === 'found')
+    assert.equal(Reflect.get({}, 'x'), undefined)
+    await directory?.stop()
+    const memberOf = Array.from({ length: 1001 }, (_, place) => `cn=${place}`)
+    const groups = { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml', groupSearchBase: 'memberOf' }
+    assert.deepEqual(await ask(entries(foundEntry('cn=marissa', { memberOf })), groups), {
+      outcome: 'misconfigured',
+      reason: 'groups: the groups are more than 1000',
+    })
+  })
+
+  it('is not asked again about a group that it named before', async () => {
+    let searches = 0
+    const ring = searching((socket, id) => {
+      searches += 1
+      const name = searches === 1 ? 'cn=marissa' : searches % 2 === 0 ? 'cn=a' : 'CN=A'
+      socket.write(Buffer.concat([foundEntry(name), result(0x65)].map(each => message(id, each))))
+    })
+    const found = await ask(ring, { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' })
+    assert.ok(found.outcome === 'found')
+    assert.deepEqual(
+      found.groups.map(({ dn }) => dn),
+      ['cn=a'],
+    )
+    assert.equal(searches, 3)
+  })
+
+  it('is asked by no more searches than groups may be deep', async () => {
+    let searches = 0
+    const growing = searching((socket, id) => {
+      searches += 1
+      socket.write(Buffer.concat([foundEntry(`cn=group ${searches}`), result(0x65)].map(each => message(id, each))))
+    })
+    const found = await ask(growing, { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' })
+    assert.ok(found.outcome === 'found')
+    assert.equal(found.groups.length, 10)
+    assert.equal(searches, 11)
+  })
+})
+
+describe('a directory that is silent', () => {
+  const silences: Readonly<Record<string, (abort: () => void) => Answer>> = {
+    'from the start': abort => () => abort(),
+    'when it is to search': abort => searching(() => abort()),
+    'in the middle of an answer': abort =>
+      searching((socket, id) => {
+        socket.write(message(id, foundEntry('cn=x')).subarray(0, 5), () => setImmediate(abort))
+      }),
+    'after what it was not asked for': abort =>
+      searching(socket => {
+        socket.write(message(99, result(0x65)), () => setImmediate(abort))
+      }),
+  }
+  for (const [name, silence] of Object.entries(silences)) {
+    it(`is given up when the time is up: ${name}`, async () => {
+      const time = new AbortController()
+      const asked: number[] = []
+      const deadline = (milliseconds: number): AbortSignal => {
+        asked.push(milliseconds)
+        return time.signal
+      }
+      const answer = await ask(
+        silence(() => time.abort()),
+        {},
+        { deadline },
+      )
+      assert.equal(reasonOf(answer), 'no complete answer in time')
+      assert.deepEqual(asked, [5000])
+    })
+  }
+
+  it('leaves its share of the time to the next address', async () => {
+    const asked: number[] = []
+    const times: AbortController[] = []
+    const deadline = (milliseconds: number): AbortSignal => {
+      asked.push(milliseconds)
+      times.push(new AbortController())
+      return times.at(-1)?.signal ?? assert.fail()
+    }
+    const silent = await startFalseDirectory(() => times[0]?.abort())
+    try {
+      const honest = entries(foundEntry('cn=marissa'))
+      directory = await startFalseDirectory(honest)
+      const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
+      const settings = readDirectorySettings({ ...config, baseUrl: `${silent.url} ${directory.url}` })
+      const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+      const found = await directories.authenticate(settings, { userName: 'marissa', password: PASSWORD })
+      assert.equal(found.outcome, 'found')
+      assert.deepEqual(asked, [2500, 2500])
+    } finally {
+      await silent.stop()
+    }
+  })
+})
+
+describe('StartTLS', () => {
+  const START = { tlsConfiguration: 'simple' }
+
+  it('is not gone without when the directory does not know it', async () => {
+    const refuses: Answer = (socket, { id }) => void socket.write(message(id, result(0x78, 2)))
+    assert.deepEqual(await ask(refuses, START), {
+      outcome: 'misconfigured',
+      reason: 'answered with result code 2',
+    })
+    assert.ok(!directory?.received().includes('hush-hush'))
+  })
+
+  it('takes nothing over that was said in the clear', async () => {
+    // Part of an answer to the bind that is to come: under TLS its rest would be taken from the real one.
+    const injected = message(2, result(0x61)).subarray(0, 10)
+    const whole = message(2, result(0x61))
+    for (const more of [injected, whole]) {
+      const inject: Answer = (socket, { id, operation }) => {
+        if (operation === EXTENDED) socket.write(Buffer.concat([message(id, result(0x78)), more]))
+      }
+      assert.equal(reasonOf(await ask(inject, START)), 'something else follows the answer to StartTLS')
+      assert.ok(!directory?.received().includes('hush-hush'))
+      await directory?.stop()
+    }
+  })
+
+  it('sends nothing to a directory that goes on in the clear', async () => {
+    const pretends: Answer = (socket, { id, operation }) => {
+      if (operation === EXTENDED) socket.write(message(id, result(0x78)))
+      else socket.write(message(2, result(0x61)))
+    }
+    assert.match(reasonOf(await ask(pretends, START)), /^TLS failed \(\w+\)$/)
+    assert.ok(!directory?.received().includes('hush-hush'))
+  })
+})
+
+describe('connections to directories', () => {
+  it('are refused when too many are under way to one, and all end', async () => {
+    let arrived: () => void = () => {}
+    const four = new Promise<void>(resolve => (arrived = resolve))
+    directory = await startFalseDirectory(() => {
+      if (directory?.connections.length === 4) arrived()
+    })
+    const times: AbortController[] = []
+    const deadline = (): AbortSignal => {
+      times.push(new AbortController())
+      return times.at(-1)?.signal ?? assert.fail()
+    }
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
+    const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+    const settings = readDirectorySettings({ ...config, baseUrl: directory.url })
+    const attempt = { userName: 'marissa', password: PASSWORD }
+    const running = Array.from({ length: 4 }, () => directories.authenticate(settings, attempt))
+    await four
+    const refused = await directories.authenticate(settings, attempt)
+    assert.ok(refused.outcome === 'unreachable' && refused.because === 'busy', JSON.stringify(refused))
+    const closed = directory.connections.map(
+      socket => new Promise<void>(resolve => socket.once('close', () => resolve())),
+    )
+    for (const time of times) time.abort()
+    for (const answer of await Promise.all(running)) assert.equal(answer.outcome, 'unreachable')
+    await Promise.all(closed)
+  })
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { commonNameOf, dnValue, readFilter } from '../../../src/identity/directory/names.ts'
+import { UnusableDirectory } from '../../../src/identity/directory/settings.ts'
+
+describe('a name in a DN (RFC 4514)', () => {
+  const values: readonly (readonly [name: string, value: string])[] = [
+    ['marissa', 'marissa'],
+    ['Jürgen', 'Jürgen'],
+    [' a b ', '\\20a b\\20'],
+    [' ', '\\20'],
+    ['#1', '\\231'],
+    ['a,b+c;d<e>f=g"h\\i', 'a\\2cb\\2bc\\3bd\\3ce\\3ef\\3dg\\22h\\5ci'],
+    ['a\0b\nc\u007f', 'a\\00b\\0ac\\7f'],
+    ['{0}', '{0}'],
+  ]
+  for (const [name, value] of values) {
+    it(`is ${JSON.stringify(value)} for ${JSON.stringify(name)}`, () => assert.equal(dnValue(name), value))
+  }
+})
+
+describe('the common name of a DN', () => {
+  const names: readonly (readonly [dn: string, name: string | undefined])[] = [
+    ['cn=readers,dc=x', 'readers'],
+    ['CN = Domain Users ,DC=x', 'Domain Users'],
+    ['cn=a\\,b\\+c,dc=x', 'a,b+c'],
+    ['cn=a\\2cb,dc=x', 'a,b'],
+    ['cn=J\\c3\\bcrgen+uid=1,dc=x', 'Jürgen'],
+    ['ou=x,cn=y', undefined],
+    ['', undefined],
+  ]
+  for (const [dn, name] of names) it(`is ${name} in "${dn}"`, () => assert.equal(commonNameOf(dn), name))
+})
+
+describe('a filter with places (RFC 4515)', () => {
+  const filters: readonly (readonly [filter: string, want: string])[] = [
+    ['cn={0}', '(cn=\\2a\\29\\28x)'],
+    ['(cn={0})', '(cn=\\2a\\29\\28x)'],
+    [
+      '(&(a={0})(|(b>={0})(!(c<={1})))(d~={0}))',
+      '(&(a=\\2a\\29\\28x)(|(b>=\\2a\\29\\28x)(!(c<={1}-{0})))(d~=\\2a\\29\\28x))',
+    ],
+    ['(a={0}*{0}*{1})', '(a=\\2a\\29\\28x*\\2a\\29\\28x*{1}-{0})'],
+    ['(member:1.2.840.113556.1.4.1941:={0})', '(member:1.2.840.113556.1.4.1941:=\\2a\\29\\28x)'],
+    ['(a=*)', '(a=*)'],
+  ]
+  for (const [filter, want] of filters) {
+    it(`keeps its structure: ${filter}`, async () => {
+      const template = await readFilter(filter, 'userSearchFilter')
+      const values = { '{0}': '*)(x', '{1}': '{1}-{0}' } // nothing is put into what was put in
+      assert.equal(template(values).toString(), want)
+      assert.equal(template(values).toString(), want, 'and can be used again')
+    })
+  }
+
+  for (const filter of ['', '(', 'cn', '(cn={0}', '(cn={0}))', '({0}=x)', '(&)', '(cn=\\zz{0})', '()']) {
+    it(`is none: ${JSON.stringify(filter)}`, async () => {
+      await assert.rejects(readFilter(filter, 'userSearchFilter'), error => {
+        assert.ok(error instanceof UnusableDirectory)
+        return error.message === 'userSearchFilter is no filter'
+      })
+    })
+  }
+})

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readDirectorySettings, UnusableDirectory } from '../../../src/identity/directory/settings.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+const BIND: Config = { baseUrl: 'ldap://directory.example', userDNPattern: 'cn={0},ou=people' }
+const SEARCH: Config = {
+  baseUrl: 'ldap://directory.example',
+  ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+  userSearchBase: 'ou=people',
+}
+const COMPARE: Config = { ...SEARCH, ldapProfileFile: 'ldap/ldap-search-and-compare.xml' }
+const GROUPS: Config = { ...BIND, ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }
+
+describe('the settings of a directory', () => {
+  it('have what every directory has alike where the record is silent, and no account', () => {
+    assert.deepEqual(readDirectorySettings(BIND), {
+      urls: [{ hostname: 'directory.example', port: 389, tls: 'none' }],
+      verifiesCertificate: true,
+      account: undefined,
+      profile: { kind: 'simple-bind', patterns: ['cn={0},ou=people'] },
+      groups: { kind: 'none' },
+      refusesReferrals: false,
+      attributes: ['mail', 'cn', 'givenname', 'sn', 'telephonenumber'],
+      mail: { attribute: 'mail', substitute: undefined, overrides: false },
+    })
+    assert.deepEqual(readDirectorySettings(SEARCH).profile, {
+      kind: 'search-and-bind',
+      search: { base: 'ou=people', filter: 'cn={0}' },
+    })
+    assert.deepEqual(readDirectorySettings(COMPARE).profile, {
+      kind: 'search-and-compare',
+      search: { base: 'ou=people', filter: 'cn={0}' },
+      compare: { attribute: 'userPassword', by: 'server' },
+    })
+    assert.deepEqual(readDirectorySettings(GROUPS).groups, {
+      kind: 'search',
+      base: '',
+      filter: 'member={0}',
+      scope: 'sub',
+      depth: 10,
+      roleAttribute: 'description',
+      takesPartialResults: true,
+    })
+  })
+
+  it('have what the record says', () => {
+    const settings = readDirectorySettings({
+      ...GROUPS,
+      baseUrl: ' ldaps://one.example:1636/  ldap://[2001:db8::1] ',
+      tlsConfiguration: 'external',
+      skipSSLVerification: true,
+      userDNPattern: 'cn={0},ou=a| uid={0},ou=b |',
+      userDNPatternDelimiter: '|',
+      bindUserDn: 'EXAMPLE\\svc',
+      bindPassword: ' p ',
+      mailAttributeName: 'otherMail',
+      mailSubstitute: '{0}@example.org',
+      mailSubstituteOverridesLdap: true,
+      referral: 'throw',
+      groupSearchFilter: '(memberUid={1})',
+      groupSearchBase: 'ou=groups',
+      groupSearchSubTree: false,
+      groupsIgnorePartialResults: false,
+      maxGroupSearchDepth: 3,
+      groupRoleAttribute: 'ou',
+      attributeMappings: { email: 'OTHERMAIL', external_groups: ['a;lang-en', '1.2.3', '*', '+', 'x y', ''] },
+    })
+    assert.deepEqual(settings, {
+      urls: [
+        { hostname: 'one.example', port: 1636, tls: 'ldaps' },
+        { hostname: '[2001:db8::1]', port: 389, tls: 'start-tls' },
+      ],
+      verifiesCertificate: false,
+      account: { dn: 'EXAMPLE\\svc', password: ' p ' },
+      profile: { kind: 'simple-bind', patterns: ['cn={0},ou=a', 'uid={0},ou=b'] },
+      groups: {
+        kind: 'search',
+        base: 'ou=groups',
+        filter: '(memberUid={1})',
+        scope: 'one',
+        depth: 3,
+        roleAttribute: 'ou',
+        takesPartialResults: false,
+      },
+      refusesReferrals: true,
+      attributes: ['OTHERMAIL', 'a;lang-en', '1.2.3', 'cn', 'givenname', 'sn', 'telephonenumber'],
+      mail: { attribute: 'otherMail', substitute: '{0}@example.org', overrides: true },
+    })
+  })
+
+  const long = 'x'.repeat(2001)
+  const unusable: readonly (readonly [name: string, config: Config, message: string])[] = [
+    ['without an address', { ...BIND, baseUrl: undefined }, 'baseUrl must be given'],
+    ['with an empty address', { ...BIND, baseUrl: ' ' }, 'baseUrl must be given'],
+    ...[
+      'directory',
+      'http://a',
+      'ldapi:///',
+      'ldap://',
+      'ldap:///x',
+      'ldap://a b',
+      'ldap://a%00b',
+      'ldap://a:99999',
+    ].map(
+      baseUrl =>
+        [
+          `with the address ${baseUrl}`,
+          { ...BIND, baseUrl },
+          'baseUrl must be addresses with ldap:// or ldaps://, with spaces in between',
+        ] as const,
+    ),
+    ...['ldap://a/dc=x', 'ldap://a?x', 'ldap://me:secret@a', 'ldap://a#x'].map(
+      baseUrl =>
+        [
+          `with the address ${baseUrl}`,
+          { ...BIND, baseUrl },
+          'an address in baseUrl has more than a host and a port',
+        ] as const,
+    ),
+    ['with many addresses', { ...BIND, baseUrl: 'ldap://a '.repeat(6) }, 'baseUrl has more than 5 addresses'],
+    ['with a long address', { ...BIND, baseUrl: `ldap://${long}` }, 'baseUrl is too long'],
+    ['without a pattern', { baseUrl: 'ldap://a' }, 'userDNPattern must be given'],
+    ['with an empty pattern', { ...BIND, userDNPattern: ' ; ' }, 'userDNPattern must be given'],
+    ['with many patterns', { ...BIND, userDNPattern: 'cn={0};'.repeat(11) }, 'userDNPattern has more than 10 patterns'],
+    ['where everybody is one', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
+    ['with a name beside a DN', { ...BIND, userDNPattern: '{0}@example.org' }, 'userDNPattern has {0} beside a value'],
+    ['with a name as an attribute', { ...BIND, userDNPattern: 'cn=x,{0}=y' }, 'userDNPattern has {0} beside a value'],
+    ['without a place to search', { ...SEARCH, userSearchBase: undefined }, 'userSearchBase must be given'],
+    ['where every search is one', { ...SEARCH, userSearchFilter: 'cn=admin' }, 'userSearchFilter must contain {0}'],
+    ['with a long filter', { ...SEARCH, userSearchFilter: `cn={0}${long}` }, 'userSearchFilter is too long'],
+    [
+      'where everybody has all groups',
+      { ...GROUPS, groupSearchFilter: 'cn=*' },
+      'groupSearchFilter must contain {0} or {1}',
+    ],
+    ['with one mail address for all', { ...BIND, mailSubstitute: 'a@b' }, 'mailSubstitute must contain {0}'],
+    ['with an account without a password', { ...BIND, bindUserDn: 'cn=a' }, 'bindUserDn needs a bindPassword'],
+    ['with an empty password', { ...BIND, bindUserDn: 'cn=a', bindPassword: '' }, 'bindUserDn needs a bindPassword'],
+    ['with a mechanism as account', { ...BIND, bindUserDn: 'EXTERNAL', bindPassword: 'x' }, 'bindUserDn must be a DN'],
+    ['with another profile', { ...BIND, ldapProfileFile: 'ldap/x.xml' }, 'ldapProfileFile is not known'],
+    [
+      'with countless attributes',
+      { ...BIND, attributeMappings: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`a${n}`, `a${n}`])) },
+      'attributeMappings name too many attributes',
+    ],
+  ]
+  for (const [name, config, text] of unusable) {
+    it(`cannot be used ${name}`, () => {
+      assert.throws(
+        () => readDirectorySettings(config),
+        (error: unknown) => error instanceof UnusableDirectory && error.message === text,
+      )
+    })
+  }
+})

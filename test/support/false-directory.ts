@@ -1,0 +1,78 @@
+// A server on loopback that speaks as much LDAP as a test wants it to, lies included, and the bytes of its answers.
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:net'
+
+/** An element of BER (X.690): a tag, and a content with its true length. */
+export function element(tag: number, ...parts: readonly (Buffer | string)[]): Buffer {
+  const content = Buffer.concat(parts.map(part => Buffer.from(part)))
+  if (content.length < 128) return Buffer.concat([Buffer.from([tag, content.length]), content])
+  const header = Buffer.from([tag, 0x84, 0, 0, 0, 0])
+  header.writeUInt32BE(content.length, 2)
+  return Buffer.concat([header, content])
+}
+
+/** A message of LDAP: its number, and the operation that it answers. */
+export const message = (id: number, ...parts: readonly Buffer[]): Buffer =>
+  element(0x30, element(0x02, Buffer.from([id])), ...parts)
+
+/** The end of an operation with a result code: 0x61 of a bind, 0x65 of a search, 0x78 of StartTLS. */
+export const result = (tag: number, code = 0, ...more: readonly Buffer[]): Buffer =>
+  element(tag, element(0x0a, Buffer.from([code])), element(0x04), element(0x04), ...more)
+
+/** An entry that was found. */
+export const foundEntry = (dn: string, attributes: Readonly<Record<string, readonly string[]>> = {}): Buffer =>
+  element(
+    0x64,
+    element(0x04, dn),
+    element(
+      0x30,
+      ...Object.entries(attributes).map(([name, values]) =>
+        element(0x30, element(0x04, name), element(0x31, ...values.map(value => element(0x04, value)))),
+      ),
+    ),
+  )
+
+/** One that runs. */
+export interface FalseDirectory {
+  readonly port: number
+  readonly url: string
+  /** Connections so far. */
+  readonly connections: Socket[]
+  /** Everything that it was sent. */
+  received(): Buffer
+  /** May be called again. */
+  stop(): Promise<void>
+}
+
+/** Calls `answer` with every message that comes, whose number and operation it is told. */
+export async function startFalseDirectory(
+  answer: (socket: Socket, asked: { readonly id: number; readonly operation: number }) => void,
+): Promise<FalseDirectory> {
+  const connections: Socket[] = []
+  const chunks: Buffer[] = []
+  const server = createServer(socket => {
+    connections.push(socket)
+    socket.on('error', () => {}) // the other side ends it whenever it likes
+    socket.on('data', bytes => {
+      chunks.push(bytes)
+      // Every message that the tests send first has short lengths, and comes in one piece.
+      const start = bytes[0] === 0x30 ? 2 : undefined
+      const id = start === undefined ? undefined : bytes[start + 2]
+      const operation = start === undefined ? undefined : bytes[start + 3]
+      answer(socket, { id: id ?? 0, operation: operation ?? 0 })
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // no pipe
+  return {
+    port,
+    url: `ldap://127.0.0.1:${port}`,
+    connections,
+    received: () => Buffer.concat(chunks),
+    async stop() {
+      for (const socket of connections) socket.destroy()
+      if (!server.listening) return
+      await new Promise<void>((resolve, reject) => server.close(error => (error ? reject(error) : resolve())))
+    },
+  }
+}
