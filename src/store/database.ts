@@ -62,6 +62,8 @@ export interface Database {
   readonly columnTypes: ColumnTypes
   /** Outside of any transaction; sees what is committed. */
   read<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
+  /** The same for a statement that may look at every row of a large table: nobody else waits for it. */
+  scan<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
   /** A statement that is a transaction of its own; durable when the promise resolves. */
   write<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
   /** `work` awaits nothing but the transaction it is given, and may be run again from the start after a conflict. */

@@ -35,6 +35,7 @@ export interface RowPage<Row> {
   readonly totalResults: number
 }
 
+const EVERYTHING: Condition = { text: 'true', args: {} }
 const MOST_PLACES = 200
 /** So few rows are sorted sooner than found in the order of an index. */
 const FEW = 1000
@@ -50,21 +51,23 @@ export async function readPage<Row extends object>(
   const column = orders.get(sortBy.toLowerCase())
   if (column === undefined) throw new InvalidFilter(`there is no attribute ${sortBy} to sort by`)
   const all = isEverything(filter, listing)
-  const condition: Condition = all ? { text: 'true', args: {} } : compileFilter(filter, attributes)
+  const condition = all ? EVERYTHING : compileFilter(filter, attributes)
   const args: Readonly<Record<string, Value>> = { ...condition.args, zone_id: zoneId }
   const where = `where zone_id = :zone_id and ${condition.text}`
 
-  async function countRows(): Promise<number> {
-    const [row] = await db.read(
-      statementOnce<{ total: number }>(`select count(*) as total from ${table} ${where}`),
-      args,
-    )
+  async function countRows(of: Condition, way: 'read' | 'scan'): Promise<number> {
+    const text = `select count(*) as total from ${table} where zone_id = :zone_id and ${of.text}`
+    const [row] = await db[way](statementOnce<{ total: number }>(text), { ...of.args, zone_id: zoneId })
     return row?.total ?? 0
   }
-  const outline = all
-    ? await listing.outline(zoneId, async () => ({ total: await countRows(), places: new Map() }))
-    : undefined
-  const totalResults = outline?.total ?? (await countRows())
+  // One row by its key is found in an index, and so is a page in the order of the key; anything else looks at every row.
+  const isOne = isOneKey(filter, listing)
+  const load = async (): Promise<Outline> => ({ total: await countRows(EVERYTHING, 'read'), places: new Map() })
+  const whole = isOne ? undefined : await listing.outline(zoneId, load)
+  const isNear = isOne || (all && column === key) || (whole?.total ?? 0) <= FEW
+  const way = isNear ? 'read' : 'scan'
+  const outline = all ? whole : undefined
+  const totalResults = outline?.total ?? (await countRows(condition, way))
   const skipped = startIndex - 1
   const most = Math.min(count, totalResults - skipped)
   if (most <= 0) return { rows: [], totalResults }
@@ -83,7 +86,7 @@ export async function readPage<Row extends object>(
     `select ${columns.join(', ')} from ${table} where zone_id = :zone_id and ${key} in (${keys}) order by ${order}`,
   )
   const passed = backwards ? after : before - place.before
-  const found = await db.read(page, { ...args, most, passed, place: place.key ?? null })
+  const found = await db[way](page, { ...args, most, passed, place: place.key ?? null })
   const rows = backwards ? found.toReversed() : found
   if (known)
     remember(
@@ -93,6 +96,12 @@ export async function readPage<Row extends object>(
     )
   return { rows: descending ? rows.toReversed() : rows, totalResults }
 }
+
+/** Whether the filter names the key of a row, and nothing beside it. */
+const isOneKey = (filter: Filter, { attributes, key }: Listing): boolean =>
+  filter.kind === 'compare' &&
+  filter.comparison === 'eq' &&
+  attributes.get(filter.attribute.toLowerCase())?.column === key
 
 /** Whether every row of the zone matches: the key is always present. */
 const isEverything = (filter: Filter, { attributes, key }: Listing): boolean =>

@@ -14,6 +14,7 @@ export function measured(db: Database, onQuery: (milliseconds: number) => void):
   return {
     ...db,
     read: (statement, args) => timed(() => db.read(statement, args)),
+    scan: (statement, args) => timed(() => db.scan(statement, args)),
     write: (statement, args) => timed(() => db.write(statement, args)),
     transaction: work => timed(() => db.transaction(work)),
   }

@@ -19,6 +19,7 @@ import {
   valuesFor,
 } from './database.ts'
 import { nounOf } from './schema.ts'
+import { createScanner } from './sqlite-scan.ts'
 import { AlreadyExists, StoreUnavailable } from './store.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -116,6 +117,29 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     dataVersion = version
   }
 
+  const scanner = inMemory ? undefined : createScanner({ path, patienceMilliseconds: PATIENCE_MILLISECONDS })
+
+  async function read<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Promise<readonly Row[]> {
+    if (inMemory) await queue.whenClosed()
+    refuseClosed()
+    return reader.run(of, valuesFor(of, args)).rows
+  }
+
+  async function scan<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Promise<readonly Row[]> {
+    if (!scanner) return read(of, args)
+    refuseClosed()
+    const values = valuesFor(of, args)
+    if (values === undefined) return []
+    try {
+      // As in createConnection.
+      return (await scanner.run(of.pieces.join('?'), values)) as readonly Row[]
+    } catch (error) {
+      return translated(() => {
+        throw error
+      })
+    }
+  }
+
   let timer: NodeJS.Timeout | undefined
   function pollSafely(): void {
     try {
@@ -136,12 +160,8 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
       sequence: 'integer primary key autoincrement',
       tableEnd: ' strict',
     },
-    async read(statement, args) {
-      if (inMemory) await queue.whenClosed()
-      refuseClosed()
-      const values = valuesFor(statement, args)
-      return values === undefined ? [] : reader.run(statement, values).rows
-    },
+    read,
+    scan,
     async write(statement, args) {
       refuseClosed()
       const values = valuesFor(statement, args)
@@ -169,6 +189,7 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
       closed = true
       clearInterval(timer)
       await queue.drain()
+      await scanner?.close()
       if (reader !== writer) reader.database.close()
       writer.database.close() // last, so that it may fold the log into the file
     },

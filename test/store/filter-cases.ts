@@ -436,6 +436,37 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
       })
     }
 
+    it('is the same where there are many', async () => {
+      const z = newZone()
+      const ids = Array.from({ length: 1100 }, (_, index) => `c${String(index).padStart(4, '0')}`)
+      const isEven = (_: string, index: number): boolean => index % 2 === 0
+      await Promise.all(
+        ids.map((clientId, index) =>
+          store().clients.insert(
+            z,
+            client({
+              zoneId: z,
+              clientId,
+              scope: [index % 2 === 0 ? 'even' : 'odd'],
+              accessTokenSeconds: 2000 - index,
+            }),
+          ),
+        ),
+      )
+      const even = parseFilter('scope eq "even"')
+      assert.deepEqual(await idsIn(store(), z, { count: 2000 }), ids)
+      assert.deepEqual(await idsIn(store(), z, { filter: even, count: 2000 }), ids.filter(isEven))
+      assert.deepEqual(
+        await idsIn(store(), z, { filter: even, startIndex: 500, count: 7, descending: true }),
+        ids.filter(isEven).toReversed().slice(499, 506),
+      )
+      assert.deepEqual(
+        await idsIn(store(), z, { sortBy: 'access_token_validity', count: 3 }),
+        ids.toReversed().slice(0, 3),
+      )
+      assert.deepEqual(await idsIn(store(), z, { filter: parseFilter('client_id eq "C0700"') }), ['c0700'])
+    })
+
     for (const name of ['authorities', 'resource_ids', 'name', 'redirect_uri', 'secrets', 'additional']) {
       it(`is not filtered by ${name}`, () =>
         assert.rejects(() => idsIn(store(), newZone(), { filter: parseFilter(`${name} pr`) }), InvalidFilter))
