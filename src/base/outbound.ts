@@ -2,40 +2,17 @@
 // where a request may go and how much an answer may cost; refuses to know what is asked. A name is resolved once, every
 // address it has is judged, and the connection is made to exactly those. See docs/decisions/0013-outbound-requests.md.
 import { lookup } from 'node:dns/promises'
-import type { IncomingMessage } from 'node:http'
-import type { LookupFunction, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { connect, isIP } from 'node:net'
 import { isLoopbackHost } from './loopback.ts'
 import { addressKind } from './network-address.ts'
+import { OutboundError } from './outbound-error.ts'
+import { exchange, lookupOf, readAnswer } from './outbound-http.ts'
+import type { OutboundRequest } from './outbound-http.ts'
 
-/** Why a request was not made, or its answer not taken. */
-export type OutboundFailure =
-  | 'forbidden' // the address, or where it leads
-  | 'busy'
-  | 'timeout'
-  | 'unreachable'
-  | 'redirect'
-  | 'too-large'
-  | 'bad-answer'
-
-/** The one error of this file. Its message names scheme, host and port only, so that it can be logged. */
-export class OutboundError extends Error {
-  readonly failure: OutboundFailure
-  constructor(failure: OutboundFailure, message: string) {
-    super(message)
-    this.name = 'OutboundError'
-    this.failure = failure
-  }
-}
-
-/** What is sent beside the address. */
-export interface OutboundRequest {
-  readonly method?: 'GET' | 'POST'
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  /** The largest answer that is taken, where the usual 64 KiB are too few. */
-  readonly mostBytes?: number
-}
+export { OutboundError } from './outbound-error.ts'
+export type { OutboundFailure } from './outbound-error.ts'
+export type { OutboundRequest } from './outbound-http.ts'
 
 /** JSON that somebody else answered, with the headers that say how long it is good. */
 export interface OutboundJson {
@@ -235,82 +212,6 @@ interface Target {
   /** What errors call it. */
   readonly label: string
   readonly onlyLoopback: boolean
-}
-
-interface Exchange {
-  readonly request: OutboundRequest
-  readonly addresses: readonly string[]
-  readonly signal: AbortSignal
-}
-
-/** Imported when first needed: Node opens its whole `fetch` with it, which costs 15 MB and a tenth of the start. */
-const requestOver = async (protocol: string) =>
-  protocol === 'https:' ? (await import('node:https')).request : (await import('node:http')).request
-
-/** The name was resolved before: asking again could give another answer than the one that was judged. */
-function lookupOf(addresses: readonly string[]): LookupFunction {
-  const checked = addresses.map(address => ({ address, family: isIP(address) }))
-  return (_, { all }, done) => {
-    const [first = { address: '', family: 0 }] = checked
-    if (all === true) done(null, checked)
-    else done(null, first.address, first.family)
-  }
-}
-
-async function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
-  const open = await requestOver(url.protocol)
-  const { method = 'GET', headers = {}, body } = request
-  return new Promise((resolve, reject) => {
-    const outgoing = open(url, {
-      method,
-      headers: {
-        ...headers,
-        // A small text may unfold to a huge one: what comes compressed all the same is refused.
-        'accept-encoding': 'identity',
-        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
-      },
-      agent: false, // a connection of its own: none that was opened to another address is used again
-      lookup: lookupOf(addresses),
-      signal,
-    })
-    outgoing.on('error', reject)
-    outgoing.on('response', resolve)
-    // A connection can end with neither, after a change of protocol for one.
-    outgoing.on('close', () => reject(new Error('closed without an answer')))
-    outgoing.end(body)
-  })
-}
-
-async function readAnswer({ origin }: URL, incoming: IncomingMessage, mostBytes: number): Promise<Response> {
-  try {
-    const { statusCode: status = 0, headers } = incoming
-    // Each target would have to be judged like the first, and nothing that is fetched here needs to move.
-    if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
-    const encoding = headers['content-encoding'] ?? 'identity'
-    if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
-    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${mostBytes} bytes`)
-    if (Number(headers['content-length'] ?? 0) > mostBytes) throw tooLarge
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of incoming) {
-      const bytes = chunk as Buffer // no encoding is set
-      size += bytes.length
-      if (size > mostBytes) throw tooLarge
-      chunks.push(bytes)
-    }
-    if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)
-    return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers: headersOf(incoming) })
-  } finally {
-    incoming.destroy()
-  }
-}
-
-function headersOf({ headers }: IncomingMessage): Headers {
-  const kept = new Headers()
-  for (const [name, value] of Object.entries(headers)) {
-    for (const each of [value ?? []].flat()) kept.append(name, each)
-  }
-  return kept
 }
 
 /** Stops waiting when the signal aborts; a look-up of a name cannot be ended any earlier. */
