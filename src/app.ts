@@ -13,6 +13,7 @@ import { zoneEndpoints } from './admin/zones.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
+import { createPasswords } from './base/passwords.ts'
 import type { Passwords } from './base/passwords.ts'
 import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
@@ -31,6 +32,7 @@ import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
 import { profileEndpoints } from './login/profile.ts'
+import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
@@ -47,6 +49,7 @@ import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
+import { aboutBuild } from './ops/build.ts'
 import type { BuildFacts } from './ops/build.ts'
 import { createHealth, healthEndpoint } from './ops/health.ts'
 import type { Health } from './ops/health.ts'
@@ -60,7 +63,7 @@ import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
 import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
-import { serveAssets } from './web/assets.ts'
+import { pictureIn, serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { acceptBodies } from './web/bodies.ts'
 import { answerBrokenRequest } from './web/broken-request.ts'
@@ -69,6 +72,7 @@ import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
 import { securityHeaders } from './web/headers.ts'
+import { createLimitedModeHook } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
@@ -120,7 +124,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const service = serviceNamed(config.service)
   const urls = createUrls(config.baseUrl, behaviour)
   const defaultZoneId = service.name
-  const { settings, rateLimit } = config
+  const { settings, pageSettings, rateLimit } = config
   const { trustedProxies } = config.listen
   const shared = {
     store,
@@ -130,6 +134,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     service,
     behaviour,
     settings,
+    pageSettings,
     audit: metrics ? metrics.counted(log.audit) : log.audit,
     passwords,
     defaultZoneId,
@@ -194,6 +199,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const rateLimitDeps = { clock, urls, log, pages: { error: lateError } }
   if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...rateLimitDeps, settings: rateLimit }))
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
+  const { limitedMode } = config.operations
+  if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls })
@@ -206,7 +213,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     get stylesheet() {
       return assetUrls.get('latchkey.css') ?? ''
     },
-    get icon() {
+    icon: pictureIn(ASSETS, 'icon.svg'),
+    get iconFile() {
       return assetUrls.get('icon.svg') ?? ''
     },
     get sessionFrameScript() {
@@ -222,7 +230,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       return assetUrls.get('copy-to-clipboard.js') ?? ''
     },
   }
-  const pages = createPageWriter({ ...shared, csrf, assets })
+  const pages = createPageWriter({ ...shared, csrf, assets, about: aboutBuild(deps.build, urls.base) })
   const handleError = createErrorHandler({ pages, behaviour, log })
   http.setErrorHandler(handleError)
   /** For a URL that is none; nobody awaits this, so nothing may escape from it. */
@@ -286,7 +294,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const clientOfRequest = createClientOfRequest({ ...shared, authenticator })
     clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, clientOfRequest })
     providerEndpoints(app, { ...shared, outbound, vault, log })
-    providerTestEndpoint(app, { ...shared, outbound, log })
+    // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
+    const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })
+    providerTestEndpoint(app, { ...shared, outbound, log, passwords: foreignHashes })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
@@ -297,6 +307,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)
+    staticFileEndpoints(app, { store, assets, defaultZoneId })
     passcodeEndpoint(app, web)
     profileEndpoints(app, web)
     savedAccountEndpoint(app, { savedAccounts, urls })

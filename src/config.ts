@@ -1,6 +1,6 @@
 // What the server is told from outside: command line, environment, file, defaults, in this order. The only reader of the
 // environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
 import type { HashCost } from './base/passwords.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
@@ -11,6 +11,7 @@ import { parseMasterKey } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
 import type { OperationsSettings } from './config/operations.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
+import { pageSettingsOf } from './config/pages.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
@@ -23,7 +24,7 @@ import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 import type { SystemCors } from './model/cors-policy.ts'
 import type { RateLimitSettings } from './model/rate-limit.ts'
-import type { TokenSettings } from './model/settings.ts'
+import type { PageSettings, TokenSettings } from './model/settings.ts'
 import type { ZoneConfig } from './model/zone.ts'
 
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
@@ -60,6 +61,7 @@ export interface Config {
   /** Of requests by pages of other origins. */
   readonly cors: SystemCors
   readonly settings: TokenSettings
+  readonly pageSettings: PageSettings
   /** Absent: nothing is limited but what always is. */
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings
@@ -163,7 +165,8 @@ export async function loadConfig({
   const hashCost = hashCostOf(file.passwords, host, problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })
-  const operations = operationsOf(file, problems)
+  const operations = operationsOf(file, absolutePath === undefined ? cwd : dirname(absolutePath), problems)
+  const pageSettings = pageSettingsOf(file, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const bootstrap = playground
@@ -190,6 +193,7 @@ export async function loadConfig({
     hashCost,
     cors,
     settings,
+    pageSettings,
     ...(rateLimit && { rateLimit }),
     operations,
     ...(absolutePath !== undefined && { file: absolutePath }),

@@ -86,6 +86,7 @@ async function userOf(store: Store, userName: string, origin = 'svc', zoneId = '
 }
 
 const app = { client_id: 'app', client_secret: 's3cret', authorized_grant_types: ['client_credentials'] }
+const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', appIcon: 'iVBORw0KGgo=' }
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
 describe('a first start', () => {
@@ -193,6 +194,24 @@ describe('a first start', () => {
     const plain = await clientOf(store, 'app')
     assert.deepEqual([plain.scope, plain.autoapprove, plain.additional], [['svc.none'], [], {}])
     assert.equal(Object.hasOwn(plain, 'allowPublic'), false)
+  })
+
+  it('shows clients on the home page as their records say, and leaves alone those that say nothing', async () => {
+    const store = await open()
+    const metadata = (clientId: string) => store.clients.findMetadata('svc', clientId)
+    const other = { ...app, client_id: 'other' }
+    await start(store, { bootstrap: { clients: [{ ...app, ...tile }, other] } })
+    assert.deepEqual(await metadata('app'), { clientId: 'app', ...tile })
+    assert.deepEqual((await clientOf(store, 'app')).additional, {})
+    assert.deepEqual(await metadata('other'), { clientId: 'other', showOnHomePage: true })
+    const description = { showOnHomePage: false, appIcon: '' }
+    const { revision = -1 } = (await store.clients.findForChange('svc', 'other')) ?? {}
+    await store.clients.apply('svc', [{ kind: 'describe', clientId: 'other', description, revision }])
+    const changed = { ...app, name: 'Renamed', showOnHomePage: false }
+    await start(store, { bootstrap: { clients: [changed, { ...other, name: 'Other' }] } })
+    assert.equal((await metadata('app'))?.showOnHomePage, false)
+    assert.equal((await metadata('app'))?.appLaunchUrl, undefined)
+    assert.equal((await metadata('other'))?.showOnHomePage, false)
   })
 
   it('writes users with their groups, and makes the groups that are missing', async () => {
@@ -482,7 +501,10 @@ describe('starts at once', () => {
       const file = {
         bootstrap: {
           groups: [{ displayName: 'cloud.read' }],
-          clients: [app, { ...app, client_id: 'other' }],
+          clients: [
+            { ...app, ...tile },
+            { ...app, client_id: 'other' },
+          ],
           users: [{ ...marissa, groups: ['cloud.read', 'cloud.write'] }],
           identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap: { clients: [app] } }],
         },
@@ -491,6 +513,7 @@ describe('starts at once', () => {
       t.after(() => database.drop())
       const [left, right] = [await open(database.url), await open(database.url)]
       await Promise.all([start(left, file), start(right, file)])
+      assert.deepEqual(await right.clients.findMetadata('svc', 'app'), { clientId: 'app', ...tile })
       const user = await userOf(left, 'marissa')
       assert.equal(await hashing.verify(user.passwordHash ?? '', 'koala'), true)
       assert.deepEqual([...(await right.groups.namesOfUser('svc', user.id))].toSorted(), ['cloud.read', 'cloud.write'])

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { memberOf } from '../base/json.ts'
+import { isIcon, isLaunchUrl } from '../model/client-metadata.ts'
 import type { ClientDescription } from '../model/client-metadata.ts'
 import { isKeepable } from '../model/client-reading.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -88,9 +89,9 @@ function readDescription(body: JsonObject): ClientDescription {
   const showOnHomePage = memberOf(body, 'showOnHomePage') ?? false
   if (typeof showOnHomePage !== 'boolean') throw refuse('showOnHomePage must be a boolean')
   const appLaunchUrl = textOf(body, 'appLaunchUrl') || undefined
-  if (appLaunchUrl !== undefined && !isLink(appLaunchUrl)) throw refuse('appLaunchUrl must be a valid URL')
+  if (appLaunchUrl !== undefined && !isLaunchUrl(appLaunchUrl)) throw refuse('appLaunchUrl must be a valid URL')
   const appIcon = textOf(body, 'appIcon') ?? ''
-  if (!BASE64.test(appIcon)) throw refuse('appIcon must be base64')
+  if (!isIcon(appIcon)) throw refuse('appIcon must be base64')
   return {
     // It only sets a name, and never takes one away.
     ...(clientName !== undefined && clientName.trim() !== '' && { clientName }),
@@ -99,9 +100,3 @@ function readDescription(body: JsonObject): ClientDescription {
     appIcon,
   }
 }
-
-/** RFC 4648 §4, with its padding: it becomes a part of a page as it is. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-
-/** Where a page of ours may lead: nothing that runs in it. */
-const isLink = (text: string): boolean => /^https?:\/\/[^\s]+$/i.test(text) && URL.canParse(text)

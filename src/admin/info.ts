@@ -3,10 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import type { LoginProvider } from '../identity/identity.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
 import { promptsOfOrigin } from '../identity/prompts.ts'
+import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { PageSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Prompt, Zone } from '../model/zone.ts'
-import { promptsOf, samlEntityIdOf, selfServiceLinks } from '../model/zone.ts'
+import { promptsOf, samlEntityIdOf } from '../model/zone.ts'
 import type { BuildFacts } from '../ops/build.ts'
 import type { Store } from '../store/store.ts'
 import type { Form } from '../web/form.ts'
@@ -44,6 +46,7 @@ export function createServerInfo(deps: {
   build: BuildFacts
   serviceName: string
   samlEntityId: string
+  pageSettings: PageSettings
   /** The active providers that sign people in on a page. */
   loginProviders: (zone: Zone) => Promise<readonly LoginProvider[]>
 }): DescribeServer {
@@ -57,9 +60,7 @@ export function createServerInfo(deps: {
 
   async function linksOf(zone: Zone): Promise<Readonly<Record<string, string>>> {
     const base = urls.ofZone(zone)
-    const internal = await store.providers.findByOrigin(zone.id, serviceName)
-    const isManagedElsewhere = internal?.config['disableInternalUserManagement'] === true
-    const { signup, passwd } = isManagedElsewhere ? {} : selfServiceLinks(zone)
+    const { signup, passwd } = await selfServiceLinksIn(zone, deps)
     return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
   }
 

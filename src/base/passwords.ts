@@ -18,7 +18,10 @@ export interface HashCost {
 export interface Passwords {
   /** An argon2id hash in PHC form. Throws `TooManyHashes`. */
   hash(plain: string): Promise<string>
-  /** Whether `plain` belongs to the hash: argon2id, or bcrypt with or without `{bcrypt}`. Throws `TooManyHashes`. */
+  /**
+   * Whether `plain` belongs to the hash: argon2id, or bcrypt with or without `{bcrypt}`; every refusal takes the same time
+   * once both kinds were seen. Throws `TooManyHashes`.
+   */
   verify(stored: string, plain: string): Promise<boolean>
   /** Spends the time of a verification and answers false, so that an unknown user looks like a wrong password. */
   verifyNothing(plain: string): Promise<false>
@@ -29,6 +32,11 @@ export interface Passwords {
 /** OWASP's second choice: 19 MiB, two passes. */
 export const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
 const QUEUE_LENGTH = 256
+
+/** About a quarter of a second. */
+const HIGHEST_BCRYPT_COST = 12
+/** A hash of no password. */
+const bcryptOfNothing = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'.'.repeat(53)}`
 
 /** Zeros as PHC strings write bytes. */
 const zeros = (count: number): string => Buffer.alloc(count).toString('base64').replaceAll('=', '')
@@ -64,15 +72,28 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
     }
   }
 
+  // What bcrypt costs where hashes of that kind are left: a refusal then takes both kinds of work, in one place, so that it
+  // does not tell which kind an account has, or whether there is one. A success is not held up.
+  let bcryptCost = 0
+
+  async function refuse(plain: string, done: 'argon2' | 'bcrypt'): Promise<false> {
+    if (done === 'bcrypt') await (await argon2()).verify(nothing, plain)
+    else if (bcryptCost > 0) await (await bcrypt()).verify(plain, bcryptOfNothing(bcryptCost))
+    return false
+  }
+
   const hash = (plain: string): Promise<string> => inPool(async () => (await argon2()).hash(plain, parameters))
 
   async function verify(stored: string, plain: string): Promise<boolean> {
     const known = stored.replace(/^\{bcrypt\}/, '')
     if (known.startsWith('$argon2')) {
-      return inPool(async () => (await argon2()).verify(known, plain))
+      return inPool(async () => (await (await argon2()).verify(known, plain)) || refuse(plain, 'argon2'))
     }
-    if (/^\$2[abxy]\$/.test(known)) {
-      return inPool(async () => (await bcrypt()).verify(plain, known))
+    const cost = Number(/^\$2[abxy]\$(\d\d)\$/.exec(known)?.[1])
+    if (!Number.isNaN(cost)) {
+      // What one account costs beyond measure, all others need not.
+      if (cost <= HIGHEST_BCRYPT_COST) bcryptCost = Math.max(bcryptCost, cost)
+      return inPool(async () => (await (await bcrypt()).verify(plain, known)) || refuse(plain, 'bcrypt'))
     }
     return false
   }

@@ -2,7 +2,11 @@ import { newSecret } from '../admin/client-secrets.ts'
 import type { ClientRecord } from '../config/records.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { clientFromJson } from '../model/client-json.ts'
+import { takeHomePage } from '../model/client-metadata.ts'
+import type { ClientDescription } from '../model/client-metadata.ts'
 import type { ClientSecret } from '../model/client.ts'
+import { ChangedMeanwhile } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { BootstrapDeps } from '../bootstrap.ts'
 import { upsert } from './ledger.ts'
 
@@ -18,7 +22,8 @@ export async function applyClient(
   record: ClientRecord,
   { store, passwords, clock, random, rules }: BootstrapDeps & { readonly rules: ClientRules },
 ): Promise<void> {
-  const { definition, secrets } = clientFromJson(record, rules)
+  const { rest, shown } = takeHomePage(record)
+  const { definition, secrets } = clientFromJson(rest, rules)
   const { clientId } = definition
   const hashed = (): Promise<readonly ClientSecret[]> =>
     Promise.all(secrets.map(secret => newSecret(secret, { clientSecrets: passwords, random })))
@@ -55,5 +60,24 @@ export async function applyClient(
       await store.clients.update(zoneId, client)
     },
   })
+  if (shown) await describeAs(zoneId, clientId, shown, store)
   await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
+}
+
+/** A client that says nothing of it keeps what the API gave it. */
+async function describeAs(
+  zoneId: string,
+  clientId: string,
+  description: ClientDescription,
+  { clients }: Pick<Store, 'clients'>,
+): Promise<void> {
+  const existing = await clients.findForChange(zoneId, clientId)
+  if (!existing) return // another process took it away meanwhile
+  try {
+    await clients.apply(zoneId, [{ kind: 'describe', clientId, description, revision: existing.revision }])
+  } catch (error) {
+    // Another process that starts writes the same client: once it is done, so is this.
+    if (error instanceof ChangedMeanwhile) return describeAs(zoneId, clientId, description, { clients })
+    throw error
+  }
 }

@@ -6,6 +6,7 @@ import { checkSchema } from './check-schema.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { OperationsFile } from './operations.ts'
+import type { PagesFile } from './pages.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
@@ -13,7 +14,7 @@ import { CONFIG_SCHEMA } from './schema.ts'
 import type { SettingsFile } from './settings.ts'
 
 /** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
-export interface ConfigFile extends SettingsFile, OperationsFile {
+export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
   readonly base_url?: string
   readonly service?: string
   readonly compatibility?: string

@@ -1,6 +1,9 @@
 // The keys `uaa`, `metrics` and `statsd`, as the reference system has them, and `listen.trusted_proxies`: what operators
 // set about health, measurements and the proxies in front.
 import { isIP } from 'node:net'
+import type { LimitedMode } from '../model/limited-mode.ts'
+import { limitedModeOf, limitedModeSchema } from './limited-mode.ts'
+import type { LimitedModeFile } from './limited-mode.ts'
 import type { Problems } from './problems.ts'
 
 /** The keys of this file as they stand in the configuration file. */
@@ -8,6 +11,8 @@ export interface OperationsFile {
   readonly uaa?: {
     readonly health?: { readonly db?: { readonly rate?: number } }
     readonly shutdown?: { readonly sleep?: number }
+    readonly limitedFunctionality?: LimitedModeFile
+    readonly oauth?: { readonly redirect_uri?: { readonly allow_unsafe_matching?: boolean } }
   }
   readonly metrics?: { readonly enabled?: boolean; readonly perRequestMetrics?: boolean }
   readonly statsd?: { readonly enabled?: boolean; readonly host?: string; readonly port?: number }
@@ -19,6 +24,8 @@ export interface OperationsSettings {
   readonly probeMilliseconds: number
   /** Milliseconds between the signal to stop and the end of accepting, while `/healthz` says so. */
   readonly stoppingMilliseconds: number
+  /** Absent: never limited. */
+  readonly limitedMode?: LimitedMode
   /** Where measurements go; absent: nothing is measured. */
   readonly statsd?: StatsdSettings
 }
@@ -34,9 +41,21 @@ export interface StatsdSettings {
 const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
   ({ type: 'object', additionalProperties: false, description, properties }) as const
 
+const unsafeMatchingSchema = section('The authorization endpoint.', {
+  redirect_uri: section('Redirect URIs.', {
+    allow_unsafe_matching: {
+      type: 'boolean',
+      description:
+        'Whether they are matched by wildcards, beginnings of paths and subdomains: default with compatibility: uaa, and only allowed there.',
+    },
+  }),
+})
+
 /** JSON Schema of the keys. */
 export const operationsSchemas = {
-  uaa: section('Health and shutdown.', {
+  uaa: section('Health, shutdown, what is let through, and the matching of redirect URIs.', {
+    oauth: unsafeMatchingSchema,
+    limitedFunctionality: limitedModeSchema,
     health: section('Health.', {
       db: section('The database.', {
         rate: {
@@ -84,14 +103,16 @@ export const trustedProxiesSchema = {
 } as const
 
 /** The settings, where the types are right. */
-export function operationsOf(file: OperationsFile, problems: Problems): OperationsSettings {
+export function operationsOf(file: OperationsFile, folder: string, problems: Problems): OperationsSettings {
   const uaa = problems.isSound('uaa') ? file.uaa : undefined
   const metrics = problems.isSound('metrics') ? file.metrics : undefined
   const statsd = problems.isSound('statsd') ? file.statsd : undefined
+  const limitedMode = limitedModeOf(uaa?.limitedFunctionality, folder, problems)
   const measures = statsd?.enabled === true && metrics?.enabled !== false
   return {
     probeMilliseconds: uaa?.health?.db?.rate ?? 10_000,
     stoppingMilliseconds: uaa?.shutdown?.sleep ?? 0,
+    ...(limitedMode && { limitedMode }),
     ...(measures && {
       statsd: {
         host: statsd.host ?? 'localhost',

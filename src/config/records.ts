@@ -2,6 +2,8 @@
 import { behaviourOf } from '../model/compatibility.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { clientFromJson } from '../model/client-json.ts'
+import { isIcon, isLaunchUrl, takeHomePage } from '../model/client-metadata.ts'
+import type { HomePageMembers } from '../model/client-metadata.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { providerFromJson } from '../model/provider-json.ts'
 import { providerRecordTypes } from '../model/provider-types.ts'
@@ -19,7 +21,7 @@ export interface GroupRecord {
 }
 
 /** A client in the shape of `POST /oauth/clients`; `clientFromJson` reads it. */
-export type ClientRecord = Readonly<Record<string, unknown>> & { readonly client_id: string }
+export type ClientRecord = Readonly<Record<string, unknown>> & HomePageMembers & { readonly client_id: string }
 
 /** A user in the shape of `POST /Users`, with the names of groups. */
 export interface UserRecord {
@@ -209,12 +211,15 @@ function refuseTwins<T>(
 /** Spellings of other systems that would silently become attributes, one of them readable: what they are called here. */
 const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
   'access-token-validity': 'access_token_validity',
+  'app-icon': 'appIcon',
+  'app-launch-url': 'appLaunchUrl',
   'authorized-grant-types': 'authorized_grant_types',
   grant_types: 'authorized_grant_types',
   'redirect-uri': 'redirect_uri',
   redirect_uris: 'redirect_uri',
   'refresh-token-validity': 'refresh_token_validity',
   secret: 'client_secret',
+  'show-on-homepage': 'showOnHomePage',
 }
 
 function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules): readonly ClientRecord[] {
@@ -224,7 +229,12 @@ function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules):
     for (const [foreign, own] of Object.entries(FOREIGN_CLIENT_MEMBERS)) {
       if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is called ${own} here`)
     }
-    for (const problem of clientFromJson(record, clientRules(rules)).problems) {
+    const { rest, shown } = takeHomePage(record)
+    if (shown?.appLaunchUrl !== undefined && !isLaunchUrl(shown.appLaunchUrl)) {
+      problems.add(`${key}.appLaunchUrl`, 'must be an http or https URL')
+    }
+    if (shown && !isIcon(shown.appIcon)) problems.add(`${key}.appIcon`, 'must be base64')
+    for (const problem of clientFromJson(rest, clientRules(rules)).problems) {
       problems.add(`${key}.${problem.key}`, problem.message)
     }
   }

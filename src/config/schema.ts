@@ -5,6 +5,7 @@ import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
+import { pagesSchemas } from './pages.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
 import { zoneConfigSchema } from './zone-config-schema.ts'
@@ -110,6 +111,11 @@ const client = {
       description: 'Public keys for private_key_jwt: a JWK set or JWK, or JSON text.',
     },
     jwks_uri: text('Where those keys are published; wins over jwks.'),
+    showOnHomePage: flag(
+      'Whether its tile is on the home page, if it has appLaunchUrl; false where only the other two are said.',
+    ),
+    appLaunchUrl: text('Where it begins, for the home page.'),
+    appIcon: text('Its icon there: a PNG in base64.'),
     lastModified: { description: 'Ignored, as in the API.' },
   },
 } as const
@@ -268,6 +274,7 @@ export const CONFIG_SCHEMA = {
     },
     ...settingsSchemas,
     ...operationsSchemas,
+    ...pagesSchemas,
     cors: corsSchema,
     ratelimit: rateLimitSchema,
     zone_config: { $ref: '#/definitions/zoneConfig' },

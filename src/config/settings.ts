@@ -3,10 +3,11 @@
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
+import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
 
 /** The keys of this file as they stand in the configuration file. */
-export interface SettingsFile {
+export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly jwt?: {
     readonly token?: {
       readonly queryString?: { readonly enabled?: boolean }
@@ -94,8 +95,14 @@ export function settingsOf(
   if (queryString && compatibility !== 'uaa') {
     problems.add('jwt.token.queryString.enabled', 'is only allowed with compatibility: uaa')
   }
+  const uaa = problems.isSound('uaa') ? file.uaa : undefined
+  const unsafeMatching = uaa?.oauth?.redirect_uri?.allow_unsafe_matching ?? compatibility === 'uaa'
+  if (unsafeMatching && compatibility !== 'uaa') {
+    problems.add('uaa.oauth.redirect_uri.allow_unsafe_matching', 'is only allowed with compatibility: uaa')
+  }
   return {
     queryString,
+    strictRedirects: compatibility === 'uaa' && !unsafeMatching,
     restrictRefresh: token.refresh?.restrict_grant ?? USUAL_SETTINGS.restrictRefresh,
     excludedClaims: [...new Set(excludedClaims)],
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,

@@ -40,7 +40,10 @@ export function warningsOf({
       `${part}.allowed: any page may call with the cookies of whoever opened it; name the origins, or switch credentials off`,
     ]),
     // Weak, but the wire of the reference system: see docs/compatibility.md, A15 and T9.
-    [compatibility === 'uaa', 'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included'],
+    [
+      compatibility === 'uaa' && !settings.strictRedirects,
+      'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included; uaa.oauth.redirect_uri.allow_unsafe_matching: false ends that',
+    ],
     [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
   ]
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)

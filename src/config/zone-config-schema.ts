@@ -130,6 +130,10 @@ export const zoneConfigSchema = {
       description: 'Base of the issuer instead of the URL of the zone.',
     },
     defaultIdentityProvider: { type: 'string', description: 'Origin that is used when nothing else chooses one.' },
+    require_nonce: {
+      ...flag,
+      description: 'Whether every authorization request whose answer has an ID token must carry a nonce.',
+    },
   }),
   description: "A zone's settings, in the shape of the zone API.",
 } as const

@@ -159,14 +159,26 @@ export function createIdentity(deps: IdentityDeps): Identity {
 
   const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
 
-  function report(zone: Zone, { userName, remoteAddress }: PasswordSignIn, origin: string, result: SignInResult): void {
-    const facts = { zoneId: zone.id, origin, ...(remoteAddress !== undefined && { remoteAddress }) }
+  /** What the events of one sign-in have in common. */
+  const factsOf = (
+    { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
+    { client, remoteAddress }: { readonly client?: Client | undefined; readonly remoteAddress?: string | undefined },
+  ) => ({
+    zoneId,
+    origin,
+    authenticationType,
+    ...(client && { clientId: client.clientId }),
+    ...(remoteAddress !== undefined && { remoteAddress }),
+  })
+
+  function report(provider: IdentityProvider, signIn: PasswordSignIn, result: SignInResult): void {
+    const facts = factsOf(provider, signIn)
     if (result.outcome === 'signed-in') {
       audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
       audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
       return
     }
-    const principal = result.userId ?? hashedName(userName)
+    const principal = result.userId ?? hashedName(signIn.userName)
     switch (result.reason) {
       case 'bad-credentials':
         if (result.userId === undefined) audit({ type: 'UserNotFound', principal, ...facts })
@@ -237,7 +249,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       const { provider, redirect } = found
       const ended = await redirect.finish(answer, attempt)
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person) : ended
-      const facts = { zoneId: zone.id, origin, remoteAddress }
+      const facts = factsOf(provider, { client, remoteAddress })
       if (result.outcome === 'signed-in') {
         audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
         audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
@@ -257,7 +269,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       // Before anything is read: whoever may not use the client gets no account by trying.
       if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
       const result = await enterByAssertion(zone, provider, { source, assertion })
-      const facts = { zoneId: zone.id, origin: provider.originKey, clientId: client.clientId, remoteAddress }
+      const facts = factsOf(provider, { client, remoteAddress })
       if (result.outcome === 'refused') {
         // Whom it speaks of is not to be believed, or has no account: its hash says when it is the same one again.
         audit({ type: 'IdentityProviderAuthenticationFailure', principal: hashedName(assertion), ...facts })
@@ -275,7 +287,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         const source = open(zone, provider).password
         if (!source) continue
         result = await source.check(signIn)
-        report(zone, signIn, provider.originKey, result)
+        report(provider, signIn, result)
         // Another provider is asked only about a name that this one does not know.
         if (result.outcome === 'signed-in' || result.userId !== undefined) return result
       }

@@ -2,11 +2,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import { discover } from '../identity/login-policy.ts'
+import { selfServiceLinksIn } from '../identity/self-service.ts'
 import { displayName } from '../model/client.ts'
 import type { Service } from '../model/service.ts'
+import type { PageSettings } from '../model/settings.ts'
+import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
-import { selfServiceLinks } from '../model/zone.ts'
 import { discoveryPasswordPage } from '../pages/idp-discovery.ts'
+import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
@@ -19,6 +22,7 @@ import type { Journeys } from './journey.ts'
 
 /** What discovery needs. */
 export interface DiscoveryDeps {
+  readonly store: Store
   readonly identity: Identity
   readonly external: ExternalSignIn
   readonly journeys: Journeys
@@ -27,6 +31,7 @@ export interface DiscoveryDeps {
   readonly denial: Denial
   readonly urls: Urls
   readonly service: Service
+  readonly pageSettings: PageSettings
 }
 
 /** What is handed on stands in an address, and no name or hint is longer. */
@@ -60,7 +65,10 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
         loginHint: JSON.stringify({ origin: found.origin }),
         clientName: client && displayName(client),
         formRedirectUri: path === undefined ? undefined : urls.ofZone(zone) + path,
-        resetPassword: selfServiceLinks(zone).passwd,
+        resetPassword: linkIn(
+          urls.pathOf(zone),
+          (await selfServiceLinksIn(zone, { ...deps, serviceName: service.name })).passwd,
+        ),
       })
       return pages.send(reply, page)
     }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Urls } from '../model/urls.ts'
 import type { ClientMetadata } from '../model/client-metadata.ts'
+import type { PageSettings } from '../model/settings.ts'
 import { linkOf } from '../model/zone.ts'
 import { homePage } from '../pages/home.ts'
 import type { Tile } from '../pages/home.ts'
@@ -15,16 +16,20 @@ export interface HomeDeps {
   readonly pages: PageWriter
   readonly urls: Urls
   readonly defaultZoneId: string
+  readonly pageSettings: PageSettings
 }
 
 /** Icons are part of the page, which stays small: those that come later have the first letter of their name. */
 const MOST_ICON_CHARACTERS = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
-export function homeEndpoints(app: FastifyInstance, { store, pages, urls, defaultZoneId }: HomeDeps): void {
+export function homeEndpoints(
+  app: FastifyInstance,
+  { store, pages, urls, defaultZoneId, pageSettings }: HomeDeps,
+): void {
   for (const url of ['/', '/home']) {
     app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
-      const { homeRedirect } = request.zone.config.links ?? {}
+      const homeRedirect = request.zone.config.links?.homeRedirect || pageSettings.links.homeRedirect
       if (homeRedirect && !['/', '/home'].includes(homeRedirect)) {
         const target = linkOf(request.zone, homeRedirect)
         return reply.redirect(target.startsWith('/') ? urls.ofZone(request.zone) + target : target, 302)

@@ -5,22 +5,25 @@ import type { Identity } from '../identity/identity.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
 import { promptsOfOrigin } from '../identity/prompts.ts'
+import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { LoginForm, LoginView } from '../identity/login-policy.ts'
 import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { linkTextOf } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import type { Service } from '../model/service.ts'
+import type { PageSettings } from '../model/settings.ts'
+import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
-import { promptsOf, selfServiceLinks } from '../model/zone.ts'
+import { promptsOf } from '../model/zone.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
 import { messageFor } from '../pages/messages.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import type { Store } from '../store/store.ts'
-import { PageError, wantsJson } from '../web/answers.ts'
+import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
@@ -54,6 +57,7 @@ export interface LoginDeps {
   readonly external: ExternalSignIn
   readonly chooseAccountPage: ChooseAccountPage
   readonly passwordDemand: PasswordDemand
+  readonly pageSettings: PageSettings
   /** What `/login` answers to a program, the same as `/info`. */
   readonly serverInfo: (zone: Zone, query: Form) => Promise<object>
 }
@@ -66,9 +70,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   app.get('/login', { config }, async (request, reply) => {
     const query = queryForm(request)
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
+    if (!acceptsPage(request)) throw new PageError(406, 'This address has a page and JSON to offer, and nothing else.')
     const journey = await journeys.of(request, query)
     const isSignedIn = (await sessions.visitor(request)) !== undefined
-    if (isSignedIn && !journey.saved?.reauthenticate && query.get('error') === undefined) {
+    // Only where a session outlives a sign-in that is under way can one fail beside it.
+    const isTold = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
+    if (isSignedIn && !journey.saved?.reauthenticate && !isTold) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
     return show(request, reply, { query, journey })
@@ -185,7 +192,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       ...shared,
       email,
       loginHint: query.get('login_hint'),
-      createAccount: maySignUp(client) ? selfServiceLinks(zone).signup : undefined,
+      createAccount: (await linksOf(zone, client)).signup,
     })
     return pages.send(reply, page)
   }
@@ -198,7 +205,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const { zone } = request
     const { path, client } = journey
     const userName = query.get('username') ?? query.get('email') ?? view.userName
-    const { signup, passwd } = selfServiceLinks(zone)
+    const { signup, passwd } = await linksOf(zone, client)
     const hintText = journey.hint ?? query.get('login_hint')
     const hint = parseLoginHint(hintText).origin === view.origin ? hintText : JSON.stringify({ origin: view.origin })
     const chrome = await pages.chrome(request, reply, { form: true })
@@ -212,7 +219,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       ...(view.origin !== undefined && hint !== undefined && { loginHint: hint }),
       ...(client && { clientName: displayName(client) }),
       links: {
-        ...(signup !== undefined && maySignUp(client) && { createAccount: signup }),
+        ...(signup !== undefined && { createAccount: signup }),
         ...(passwd !== undefined && { resetPassword: passwd }),
       },
       providers: await linksTo(zone, view.links, { path, userName: query.get('username') }),
@@ -221,7 +228,15 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   }
 
   /** Only for accounts of ours does one sign up. */
-  const maySignUp = (client: Journey['client']): boolean => !client || allowsProvider(client, deps.service.name)
+  async function linksOf(
+    zone: Zone,
+    client: Journey['client'],
+  ): Promise<{ signup: string | undefined; passwd: string | undefined }> {
+    const { signup, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName: deps.service.name })
+    const maySignUp = !client || allowsProvider(client, deps.service.name)
+    const basePath = urls.pathOf(zone)
+    return { signup: maySignUp ? linkIn(basePath, signup) : undefined, passwd: linkIn(basePath, passwd) }
+  }
 
   /** A provider whose own addresses cannot be found out has no link. */
   async function linksTo(

@@ -91,8 +91,8 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
     const isKnown = (await store.clients.find(request.zone.id, clientId)) !== undefined
-    if (isKnown && form.get('update') !== undefined) await update(personOf(request), clientId, form)
-    else if (isKnown && form.get('delete') !== undefined) await revoke(personOf(request), clientId)
+    if (isKnown && form.get('update') !== undefined) await update(request, clientId, form)
+    else if (isKnown && form.get('delete') !== undefined) await revoke(request, clientId)
     else return back(request, reply, 'error_message_code=request.invalid_parameter')
     return back(request, reply)
   })
@@ -117,7 +117,8 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)
 
   /** Only what was asked before can be ticked: the form adds nothing, and a decision lives no longer than it would have. */
-  async function update({ zoneId, id: userId }: User, clientId: string, form: Form): Promise<void> {
+  async function update(request: FastifyRequest, clientId: string, form: Form): Promise<void> {
+    const { zoneId, id: userId } = personOf(request)
     const ticked = new Set(form.all('checkedScopes'))
     const now = clock.now()
     const decisions = (await store.approvals.list(zoneId, userId, clientId, now)).map(
@@ -130,12 +131,14 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     if (decisions.length === 0) return
     await store.approvals.decideAgain(zoneId, decisions)
     const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, data })
+    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, remoteAddress: request.ip, data })
   }
 
-  async function revoke({ zoneId, id: userId }: User, clientId: string): Promise<void> {
+  async function revoke(request: FastifyRequest, clientId: string): Promise<void> {
+    const { zoneId, id: userId } = personOf(request)
     if (!(await store.approvals.deleteOfClient(zoneId, userId, clientId))) return
-    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, data: 'all revoked' })
+    const data = 'all revoked'
+    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, remoteAddress: request.ip, data })
   }
 }
 

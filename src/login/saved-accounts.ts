@@ -9,11 +9,13 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { accountChooserPage } from '../pages/account-chooser.ts'
 import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
+import { wayLink } from '../pages/layout.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from '../web/cookies.ts'
 import { cookieNameIn, cookiesNamed, setCookie } from '../web/cookies.ts'
 import type { Form } from '../web/form.ts'
 import type { PageWriter } from '../web/pages.ts'
+import { ownPath } from '../web/own-path.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 
@@ -147,9 +149,12 @@ export function savedAccountEndpoint(
     url: '/delete_saved_account',
     config: { access: { by: 'anyone', because: 'it only takes a cookie away' }, audience: 'page' },
     handler(request, reply) {
-      const userId = queryForm(request).get('userId') ?? bodyForm(request)?.get('userId')
+      const query = queryForm(request)
+      const userId = query.get('userId') ?? bodyForm(request)?.get('userId')
       if (userId !== undefined) savedAccounts.forget(reply, userId)
-      return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+      const base = urls.ofZone(request.zone)
+      const path = ownPath(urls.addressesOf(request.zone), query.get('form_redirect_uri'))
+      return reply.redirect(wayLink(`${base}/login`, path && base + path), 302)
     },
   })
 }

@@ -7,6 +7,8 @@ export interface AuditEvent {
   readonly clientId?: string
   readonly origin?: string
   readonly remoteAddress?: string | undefined
+  /** The type of the provider that was asked, where somebody signed in or tried to. */
+  readonly authenticationType?: string
   /** Further facts; never a secret, code or token. */
   readonly data?: string
 }

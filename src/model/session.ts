@@ -31,14 +31,14 @@ export interface SignIn {
 /** More clients than this are not recorded: whoever logs them all out one day must come to an end. */
 export const MOST_CLIENTS = 100
 
-/** Idle 30 minutes, twelve hours at most; an anonymous session has no need of more than the idle time. */
+/** Idle 30 minutes unless the operator says otherwise, twelve hours at most. */
 export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
 
 /** Whether the session can still be used. */
-export function isLive(session: Session, now: Date): boolean {
-  return session.expiresAt > now && session.lastSeenAt.getTime() + SESSION_IDLE_SECONDS * 1000 > now.getTime()
+export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
+  return session.expiresAt > now && session.lastSeenAt.getTime() + idleSeconds * 1000 > now.getTime()
 }
 
 /** Where a person goes on after signing in. */

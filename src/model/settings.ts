@@ -1,3 +1,5 @@
+import { SESSION_IDLE_SECONDS } from './session.ts'
+
 /** Settings of the whole server, under the names that the reference system gives them. */
 export interface TokenSettings {
   /** `jwt.token.queryString.enabled`: whether credentials and tokens may stand in the query of a URL. */
@@ -8,6 +10,8 @@ export interface TokenSettings {
   readonly excludedClaims: readonly string[]
   /** `authentication.enableUriEncodingCompatibilityMode`: whether Basic credentials are taken as they are. */
   readonly plainBasicCredentials: boolean
+  /** `uaa.oauth.redirect_uri.allow_unsafe_matching: false`: whether redirect URIs are matched without leniency in `uaa`, as they always are in `standard`. */
+  readonly strictRedirects: boolean
   /** `oauth.id_token.disable`: whether the authorization endpoint takes `id_token` out of `response_type`. */
   readonly idTokenDisabled: boolean
   /** `login.aliasEntitiesEnabled`: whether an identity provider may have a copy in another zone. */
@@ -22,10 +26,24 @@ export const USUAL_SETTINGS: TokenSettings = {
   restrictRefresh: false,
   excludedClaims: [],
   plainBasicCredentials: false,
+  strictRedirects: false,
   idTokenDisabled: false,
   aliasEntities: false,
   internalHostnames: [],
 }
+
+/** What pages and sessions are like in every zone, under the names that the reference system gives them. */
+export interface PageSettings {
+  /** `links.global`: where pages lead in a zone that says nothing itself; with variables as in the links of zones. */
+  readonly links: { readonly signup?: string; readonly passwd?: string; readonly homeRedirect?: string }
+  /** `servlet.idle-timeout`. */
+  readonly idleSeconds: number
+  /** `servlet.session-cookie.max-age`; absent: the browser forgets the cookie when it is closed. */
+  readonly cookieSeconds?: number
+}
+
+/** See `USUAL_SETTINGS`. */
+export const USUAL_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SESSION_IDLE_SECONDS }
 
 /**
  * Claims that tokens cannot do without: this server reads them when the token comes back, or OpenID Connect and RFC 9068

@@ -68,3 +68,8 @@ export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
     },
   }
 }
+
+/** A link that an operator gave, as pages below the path have it: what is a path itself stands below it. */
+export function linkIn(basePath: string, link: string | undefined): string | undefined {
+  return link?.startsWith('/') === true && !link.startsWith('//') ? basePath + link : link
+}

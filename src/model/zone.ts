@@ -167,10 +167,18 @@ export const linkOf = (zone: Zone, link: string): string =>
     .replaceAll('{zone.id}', encodeURIComponent(zone.id))
     .replaceAll('{zone.subdomain}', encodeURIComponent(zone.subdomain))
 
-/** The zone's pages for who has no account or forgot the password; none where the zone switched them off. */
-export function selfServiceLinks(zone: Zone): { readonly signup?: string; readonly passwd?: string } {
-  const { selfServiceLinksEnabled, signup, passwd } = zone.config.links?.selfService ?? {}
+/** Pages for who has no account, and for who forgot the password. */
+export interface SelfServiceLinks {
+  readonly signup?: string
+  readonly passwd?: string
+}
+
+/** The zone's own links, else those that all zones share; none where the zone switched them off. */
+export function selfServiceLinks(zone: Zone, shared: SelfServiceLinks): SelfServiceLinks {
+  const { selfServiceLinksEnabled, ...own } = zone.config.links?.selfService ?? {}
   if (selfServiceLinksEnabled === false) return {}
+  const signup = own.signup || shared.signup
+  const passwd = own.passwd || shared.passwd
   return { ...(signup && { signup: linkOf(zone, signup) }), ...(passwd && { passwd: linkOf(zone, passwd) }) }
 }
 

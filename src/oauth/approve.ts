@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Approval } from '../model/approval.ts'
 import { APPROVAL_SECONDS } from '../model/approval.ts'
 import { displayName } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAutoApproved } from '../model/scopes.ts'
@@ -24,6 +25,7 @@ import { ownPath } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import type { Sessions } from '../web/session.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
+import type { Passage } from './authorization-response.ts'
 import type { ScopeDecision } from './next-step.ts'
 import { RedirectRefusal } from './respond.ts'
 
@@ -36,6 +38,7 @@ export interface ApprovalDeps {
   readonly clock: Clock
   readonly urls: Urls
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
@@ -50,31 +53,28 @@ interface Exchange {
 
 /** Asks a person for approval, and takes the answer. */
 export interface Approvals {
-  /** Shows the page, and remembers the request of this query in the session. */
-  ask(
-    exchange: Exchange & { readonly query: string },
-    authorization: AuthorizationRequest,
-    scopes: readonly ScopeDecision[],
-  ): Promise<FastifyReply>
+  /** Shows the page, and remembers the request in the session, where a browser asks. */
+  ask(passage: Passage, authorization: AuthorizationRequest, scopes: readonly ScopeDecision[]): Promise<FastifyReply>
   /** The query of the request that is answered, once only; undefined when the reply is sent already. */
   recall(exchange: Exchange, answer: Form): Promise<string | undefined>
   /** Stores the decisions; throws a `RedirectRefusal` when the person denied, or ticked what was not asked. */
   record(
     user: User,
     authorization: AuthorizationRequest,
-    given: { readonly asked: GrantedScopes; readonly answer: Form },
+    given: { readonly asked: GrantedScopes; readonly answer: Form; readonly remoteAddress: string },
   ): Promise<void>
 }
 
 /** One instance serves every zone. */
 export function createApprovals(deps: ApprovalDeps): Approvals {
-  const { store, sessions, denial, pages, clock, urls, service, audit } = deps
+  const { store, sessions, denial, pages, clock, urls, service, behaviour, audit } = deps
 
   return {
-    async ask({ request, reply, query }, authorization, scopes) {
+    async ask({ request, reply, query, bearer, isDirect }, authorization, scopes) {
       const { client, target } = authorization
       const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
-      await sessions.setPendingApproval(request, query)
+      // A session whose cookie comes with a token may be somebody else's, who must not be asked for this.
+      if (!bearer && !isDirect) await sessions.setPendingApproval(request, query)
       const groups = await store.groups.findByNames(
         request.zone.id,
         scopes.map(each => each.scope),
@@ -131,7 +131,7 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
       return query
     },
 
-    async record(user, authorization, { asked, answer }) {
+    async record(user, authorization, { asked, answer, remoteAddress }) {
       const { client, target } = authorization
       const { zoneId } = user
       if (answer.get('user_oauth_approval') !== 'true') {
@@ -140,7 +140,9 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
       const ticked = answer.names.filter(name => /^scope\.\d+$/.test(name)).flatMap(name => answer.all(name))
       if (ticked.some(value => !value.startsWith('scope.') || !asked.includes(value.slice('scope.'.length)))) {
         const description = 'The requested scopes are invalid. Please use valid scope names in the request.'
-        throw new RedirectRefusal(target, new OAuthError('invalid_scope', description))
+        // UAA: in the query, whatever was asked for. See docs/compatibility.md, R1.
+        const mode = behaviour.errorsLikeSuccess ? undefined : 'query'
+        throw new RedirectRefusal(target, new OAuthError('invalid_scope', description), mode)
       }
       const now = clock.now()
       const decisions = asked
@@ -158,7 +160,8 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
         )
       await store.approvals.save(zoneId, decisions)
       const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-      audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, clientId: client.clientId, data })
+      const { clientId } = client
+      audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, clientId, remoteAddress, data })
     },
   }
 }

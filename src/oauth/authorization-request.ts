@@ -39,8 +39,8 @@ export interface AuthorizationRequest extends Demands {
   /** The URI as it was named; absent when the client's only one is meant. The code exchange must agree with it. */
   readonly namedRedirectUri?: string
   readonly requestedScopes: readonly string[]
-  /** Whether the request named scopes at all; otherwise everything that the client may get was asked for. */
-  readonly namedScopes: boolean
+  /** The scopes as the request named them, also those that were dropped; none when it asked for whatever there is. */
+  readonly namedScopes: readonly string[]
   readonly nonce?: string
   readonly codeChallenge?: string
   readonly codeChallengeMethod?: CodeChallengeMethod
@@ -113,7 +113,7 @@ export function readAuthorizationRequest(
     target,
     responseType,
     requestedScopes,
-    namedScopes: scopes.length > 0,
+    namedScopes: scopes,
     ...(redirectUri !== undefined && { namedRedirectUri: redirectUri }),
     ...readDemands(params, behaviour, refuse),
     ...(nonce !== undefined && { nonce }),
@@ -144,7 +144,8 @@ function verifyTarget(
   { behaviour, settings }: { behaviour: Behaviour; settings: TokenSettings },
 ): ResponseTarget {
   const requested = params.get('redirect_uri')
-  const redirectUri = resolveRedirectUri(client, requested, behaviour)
+  const rules = { ...behaviour, strictRedirects: settings.strictRedirects }
+  const redirectUri = resolveRedirectUri(client, requested, rules)
   if (redirectUri === undefined) {
     const shown = requested === undefined ? 'URI (none was named)' : requested.slice(0, 500)
     throw pageError(
@@ -207,7 +208,7 @@ function readResponseType(
 
 /** Row A8: of clients that say so, and in zones that do, every ID token from this endpoint is bound to its request. */
 const requiresNonce = (client: Client, zone: Zone): boolean =>
-  (client.additional['require_nonce'] ?? zone.config['require_nonce']) === true
+  client.additional['require_nonce'] === true || zone.config['require_nonce'] === true
 
 function readProof(
   client: Client,

@@ -4,7 +4,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
-import type { TokenKind } from '../model/authorization.ts'
+import type { Authorization, TokenKind } from '../model/authorization.ts'
 import { displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -126,11 +126,11 @@ export function createResponses(deps: ResponseDeps): Responses {
 
   /** The parameters of a success, in the order of the specification but for those that every response has. */
   async function issue(
-    zone: Zone,
+    { zone, ip: remoteAddress }: FastifyRequest,
     authorization: AuthorizationRequest,
     { person, scopes, answering }: Granted,
   ): Promise<ResponseParameters> {
-    const { client, target, responseType, requestedScopes, nonce, tokenFormat, azAttr } = authorization
+    const { client, target, responseType, namedScopes, nonce, tokenFormat, azAttr } = authorization
     // One id for all: the second use of the code revokes what came beside it as well (row T11).
     const grantId = random.hex(16)
     const code = responseType.has('code')
@@ -139,7 +139,7 @@ export function createResponses(deps: ResponseDeps): Responses {
     const tokens = tokensOf(responseType)
     if (tokens.length === 0) return { code, state: target.state }
     const { user, authenticatedAt, amr, sessionId } = person
-    const issued = await issuer.issue({
+    const decided: Authorization = {
       zone,
       client,
       grantType: responseType.has('code') ? 'authorization_code' : 'implicit',
@@ -151,11 +151,9 @@ export function createResponses(deps: ResponseDeps): Responses {
       ...(nonce !== undefined && { nonce }),
       ...(tokenFormat && { format: tokenFormat }),
       ...(azAttr && { azAttr }),
-    })
-    const isAsAsked =
-      authorization.namedScopes &&
-      requestedScopes.length === scopes.length &&
-      scopes.every(scope => requestedScopes.includes(scope))
+    }
+    const issued = await issuer.issue(decided, remoteAddress)
+    const isAsAsked = namedScopes.length === scopes.length && scopes.every(scope => namedScopes.includes(scope))
     return {
       token_type: issued.token_type,
       access_token: issued.access_token ?? undefined,
@@ -209,11 +207,15 @@ export function createResponses(deps: ResponseDeps): Responses {
         const refusal = new OAuthError('invalid_client', 'Unauthorized grant type')
         throw new RedirectRefusal(target, refusal, 'fragment')
       }
+      if (to.scopes.length === 0 && tokensOf(responseType).length > 0) {
+        // UAA: finds out when it makes the token, which for a code is later. See docs/compatibility.md, R3.
+        throw new RedirectRefusal(target, new OAuthError('invalid_token', 'No scopes were granted'), 'fragment')
+      }
       // No client has an answer that the session does not know of.
       const answering = bearer || isDirect ? undefined : await sessions.lacksClient(request, client.clientId)
       const isTold = answering === undefined || responseType.has('code')
       if (!isTold) await store.sessions.addClient(request.zone.id, answering, client.clientId)
-      const issued = await issue(request.zone, authorization, { ...to, answering })
+      const issued = await issue(request, authorization, { ...to, answering })
       if (silent && !bearer) sessions.setCurrentUser(reply, to.person.user.id)
       const shared = common(passage, target, silent && target.mode === 'fragment')
       return send(passage, target, { mode: target.mode, parameters: { ...issued, ...shared } })

@@ -77,15 +77,14 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
     const { zone } = request
     const params = readParams(form)
     const asker = await findAsker(zone, params, deps)
-    const asked = readAuthorizationRequest(asker, params, { zone, behaviour })
     // Whoever sends a password just signed in, with the account that is meant.
+    const { maxAge: _, ...asked } = readAuthorizationRequest(asker, params, { zone, behaviour })
     const authorization = { ...asked, forceLogin: false, chooseAccount: false }
     const { client, target } = authorization
+    const hinted = await people.hinted(authorization, passage)
     const person = await signIn(request, client)
-    const step = nextStep(authorization, await people.describe(authorization, { person, hinted: undefined }, passage), {
-      now: clock.now(),
-      behaviour,
-    })
+    const signedIn = await people.describe(authorization, { person, hinted }, passage)
+    const step = nextStep(authorization, signedIn, { now: clock.now(), behaviour })
     switch (step.kind) {
       case 'respond':
         return responses.grant(passage, authorization, { person, scopes: step.scopes })

@@ -92,7 +92,7 @@ export function createPeople(deps: PeopleDeps): People {
     const groups = await deps.groupsOf(zone, user)
     const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
     if (answer && !(scopes instanceof OAuthError))
-      await approvals.record(user, authorization, { asked: scopes, answer })
+      await approvals.record(user, authorization, { asked: scopes, answer, remoteAddress: request.ip })
     // Where the client approves everything by itself nobody decided anything, and nothing is looked up.
     const isAutomatic =
       !authorization.forceConsent &&

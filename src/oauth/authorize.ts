@@ -13,7 +13,7 @@ import { accountChoicePage } from '../pages/account-choice.ts'
 import { errorPage } from '../pages/error.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { bearerHeader } from '../web/bearer.ts'
-import { PageError, answerFor } from '../web/answers.ts'
+import { PageError, answerFor, prefersPage } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
@@ -56,6 +56,9 @@ export interface AuthorizeDeps extends ApprovalDeps, ResponseDeps {
   readonly log: { fault(message: string, cause: unknown): void }
 }
 
+/** What a program may have posted to the wrong place, and must not see again in a URL. */
+const SECRETS = ['password', 'credentials', 'client_secret']
+
 /** A longer query might not fit into the head of a request. */
 const LONGEST_QUERY = 8000
 
@@ -76,7 +79,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (credentials.areIn(request)) return credentials.answer(request, reply)
     return isCall(request, queryForm(request))
       ? answerCall(request, reply, queryForm(request))
-      : guide(passageOf(request, reply, { form: queryForm(request), query: rawQuery(request) }))
+      : guide(passageOf(request, reply, { form: queryForm(request), query: keptQuery(request) }))
   })
 
   app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
@@ -84,13 +87,14 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const form = bodyForm(request) ?? EMPTY_FORM
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
-    if ((isAnswer || !behaviour.postedRequests) && !csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: silence needs no value either
+    if ((isAnswer || !isOpen) && !csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
     if (isAnswer) {
       const query = await approvals.recall({ request, reply }, form)
       if (query === undefined) return reply
       return guide({ ...passageOf(request, reply, { form: parseForm(query), query }), answer: form })
     }
-    const query = encodeForm(form, [csrf.fieldName])
+    const query = encodeForm(form, [csrf.fieldName, ...SECRETS])
     if (query.length > LONGEST_QUERY) throw new PageError(400, 'The request is too long.', { code: 'invalid_request' })
     if (behaviour.postedRequests && !sessions.wasSent(request)) {
       // Another site's form comes without the session cookie; asked again by GET, the browser sends it (row P2).
@@ -111,7 +115,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (behaviour.stateWithToken && !form.get('state')) {
       throw new OAuthError('invalid_request', 'The state parameter is missing')
     }
-    const query = encodeForm(form)
+    const query = encodeForm(form, SECRETS)
     return guide({ request, reply, form, query, silent: isSilent(form, behaviour), bearer })
   }
 
@@ -208,6 +212,10 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     { request, reply, query }: Passage,
     { client }: AuthorizationRequest,
   ): Promise<FastifyReply> {
+    if (!prefersPage(request)) {
+      const description = 'The application is not authorized for your account.'
+      throw new PageError(401, description, { code: 'unauthorized_client' })
+    }
     const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
     const chrome = await pages.chrome(request, reply, { form: true })
     const texts = chrome.texts.error
@@ -229,6 +237,12 @@ const isCall = (request: FastifyRequest, form: Form): boolean =>
   bearerHeader(request) !== undefined &&
   (form.get('response_type') ?? '').startsWith('code') &&
   Boolean(form.get('client_id'))
+
+/** The query to come back with; what browsers leave bare, such as a backslash, would be refused on the way back. */
+function keptQuery(request: FastifyRequest): string {
+  const query = rawQuery(request)
+  return /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(query) ? query : encodeForm(queryForm(request))
+}
 
 const loginRequired = (target: ResponseTarget): RedirectRefusal =>
   new RedirectRefusal(target, new OAuthError('login_required', 'The user must sign in'))

@@ -60,7 +60,10 @@ export function nextStep(
   }
 
   if (person.scopes instanceof OAuthError) {
-    return { kind: 'refuse', error: person.scopes.error, description: person.scopes.message }
+    // UAA: a client without any scopes is a fault where nobody sees a page (row R7).
+    const isFault = silent && !behaviour.usualSilentErrors && client.scope.length === 0
+    const error = isFault ? 'server_error' : person.scopes.error
+    return { kind: 'refuse', error, description: person.scopes.message }
   }
   // Consent that was asked for counts even where the client approves by itself; or a refusal would mean nothing.
   const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
@@ -85,6 +88,7 @@ export function nextStep(
 }
 
 function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
+  if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), whatever the clock says
   return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
 }
 

@@ -1,5 +1,6 @@
-// Where an authorization response may be sent. Two sets of rules: exact text (RFC 9700 §4.1.3), and the lenient ones of
-// the reference system (row A15). Whatever neither allows is never redirected to.
+// Where an authorization response may be sent. Three sets of rules: exact text (RFC 9700 §4.1.3), and in `uaa` the lenient
+// ones of the reference system (row A15) or, where the operator wants them, its strict ones. Whatever they do not allow is
+// never redirected to.
 import type { Client } from '../model/client.ts'
 import { isRedirectPattern } from '../model/client-json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -8,7 +9,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 export function resolveRedirectUri(
   client: Pick<Client, 'redirectUris'>,
   requested: string | undefined,
-  { exactRedirectUri }: Pick<Behaviour, 'exactRedirectUri'>,
+  { exactRedirectUri, strictRedirects = false }: Pick<Behaviour, 'exactRedirectUri'> & { strictRedirects?: boolean },
 ): string | undefined {
   const registered = client.redirectUris
   // UAA: one entry that is no pattern spoils all of them.
@@ -19,7 +20,7 @@ export function resolveRedirectUri(
     return exactRedirectUri && only.includes('*') ? undefined : only
   }
   if (!isUsable(requested)) return undefined
-  const matches = exactRedirectUri ? matchesExactly : matchesLeniently
+  const matches = exactRedirectUri ? matchesExactly : strictRedirects ? matchesStrictly : matchesLeniently
   return registered.some(entry => matches(entry, requested)) ? requested : undefined
 }
 
@@ -56,6 +57,19 @@ function loopbackWithoutPort(uri: string, isRequest = false): string | undefined
   if (!isRequest && port !== undefined && origin.endsWith('localhost')) return undefined
   return origin + rest
 }
+
+/** UAA: all but the query is the same, and the query has at least what the registered one has. */
+function matchesStrictly(entry: string, requested: string): boolean {
+  if (entry === requested) return true
+  if (namesOwnParameter(requested) || !URL.canParse(entry)) return false
+  const [registered, url] = [new URL(entry), new URL(requested)]
+  const queryOf = ({ searchParams }: URL): readonly string[] => Array.from(searchParams, pair => JSON.stringify(pair))
+  const sent = queryOf(url)
+  return withoutQuery(registered) === withoutQuery(url) && queryOf(registered).every(pair => sent.includes(pair))
+}
+
+const withoutQuery = ({ protocol, username, password, host, pathname }: URL): string =>
+  JSON.stringify([protocol, username, password, host, pathname])
 
 /** UAA: wildcards, path prefixes and subdomains. See docs/compatibility.md, A15. */
 function matchesLeniently(entry: string, requested: string): boolean {

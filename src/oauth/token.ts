@@ -65,7 +65,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const { accept } = request.headers
     const asked = { zone, client, params, clientAuthMethod: claim, bearer, remoteAddress, method, accept }
     const authorization = await grant.authorize(asked, deps)
-    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps))
+    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), remoteAddress)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
 

@@ -31,6 +31,14 @@ export function readBuildFacts(folder = join(import.meta.dirname, '../..')): Bui
   }
 }
 
+/** One line about what runs at an address, without the facts that are not known. */
+export function aboutBuild({ version, commitId, timestamp }: BuildFacts, baseUrl: string): string {
+  const facts = { Version: version, Commit: commitId, Timestamp: timestamp, Server: baseUrl }
+  return Object.entries(facts)
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+    .join(', ')
+}
+
 function jsonOf(path: string): unknown {
   try {
     return parseJson(readFileSync(path, 'utf8'))

@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alert } from './alert.ts'
 import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
 import type { Message } from './messages.ts'
 
 /** An account that signed in with this browser before. */
@@ -34,7 +34,7 @@ export function accountChooserPage(chrome: Chrome, props: AccountChooserProps): 
     message && alert(message)
   }<ul class="accounts">
 ${accounts.map(account => item(chrome, account, formRedirectUri))}</ul>
-<p class="below"><a href="${chrome.basePath}/login?otherAccountSignIn=true">${texts.another}</a></p>
+<p class="below"><a href="${wayLink(`${chrome.basePath}/login?otherAccountSignIn=true`, formRedirectUri)}">${texts.another}</a></p>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
@@ -43,6 +43,7 @@ function item(chrome: Chrome, account: ChoosableAccount, formRedirectUri: string
   const { userId, userName, origin, email, loginHint } = account
   const texts = chrome.texts.accountChooser
   const shown = isolated(userName)
+  const remove = `${chrome.basePath}/delete_saved_account?userId=${encodeURIComponent(userId)}`
   return html`<li>
 <form id="${userId}" action="${chrome.basePath}/login/idp_discovery" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', userName)}${hiddenField('login_hint', loginHint)}${
@@ -50,7 +51,7 @@ ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', user
 }
 <button class="account" type="submit"><span>${shown}</span> <small>${texts.origin(isolated(origin))}</small></button>
 </form>
-<a class="remove" href="${chrome.basePath}/delete_saved_account?userId=${encodeURIComponent(userId)}">${texts.remove}<span class="spoken"> ${shown}</span></a>
+<a class="remove" href="${wayLink(remove, formRedirectUri)}">${texts.remove}<span class="spoken"> ${shown}</span></a>
 </li>
 `
 }

@@ -2,7 +2,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { isolated, safeLink } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
 import type { Message } from './messages.ts'
 
 /** What all of them show. */
@@ -59,7 +59,7 @@ ${textField({ id: 'username', name: 'username', value: props.userName, focus: pr
 ${reset !== undefined && html`<a class="aside" href="${reset}">${login.resetPassword}</a>\n`}</div>
 <input class="button" type="submit" name="commit" value="${login.submit}">
 </form>
-<a class="button plain" href="${chrome.basePath}/login">${texts.back}</a>
+<a class="button plain" href="${wayLink(`${chrome.basePath}/login`, props.formRedirectUri)}">${texts.back}</a>
 `
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }

@@ -4,12 +4,13 @@
 import { type Html, html } from '../base/html.ts'
 import type { Branding } from '../model/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+import { moment } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached for ever. */
 export interface AssetUrls {
   readonly stylesheet: string
-  /** An SVG. */
+  /** An SVG, best as a `data:` URI: it is small, and a page then needs its stylesheet and nothing else. */
   readonly icon: string
   /** What posts a form by itself. */
   readonly formPostScript: string
@@ -31,10 +32,19 @@ export interface Chrome {
   readonly basePath: string
   readonly assets: AssetUrls
   /** Who is signed in; absent on pages for anyone. */
-  readonly person?: { readonly userName: string; readonly signOutAction: string } | undefined
+  readonly person?:
+    | {
+        readonly userName: string
+        readonly signOutAction: string
+        /** When the person signed in before this time; absent at the first time. */
+        readonly lastSignIn?: Date | undefined
+      }
+    | undefined
   /** The anti-forgery field that every form of the page carries. */
   readonly csrf?: { readonly name: string; readonly value: string } | undefined
   readonly year: number
+  /** What runs here: version, build and address, for whoever has to report something. */
+  readonly about: string
 }
 
 /** The content of one page. */
@@ -125,16 +135,22 @@ function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome[
 </form>`
 }
 
-function footer({ branding, isDefaultZone, zoneName, year }: Chrome): Html {
+function footer({ branding, isDefaultZone, zoneName, year, about, person, texts }: Chrome): Html {
   const company = plain(branding.companyName ?? (isDefaultZone ? PRODUCT : zoneName), 80)
   const links = Object.entries(branding.footerLinks ?? {}).flatMap(([text, url]) => {
     const link = safeLink(url)
     return link === undefined ? [] : [html`<li><a href="${link}">${isolated(text)}</a></li>`]
   })
-  return html`<footer>
+  return html`<footer title="${plain(about, 500)}">
 <p>${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : html`© ${year} ${isolated(company)}`}</p>
-${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
+${person?.lastSignIn && lastSignIn(texts, person.lastSignIn)}${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
 }
+
+// UAA: id and attribute are known to clients; the time is in milliseconds.
+const lastSignIn = (texts: Texts, at: Date): Html =>
+  html`<p><span id="last_login_time" last-login-success-time="${at.getTime()}">${texts.layout.lastSignIn(
+    html`<time datetime="${at.toISOString()}">${moment(texts, at)}</time>`,
+  )}</span></p>\n`
 
 /** A hidden field; attributes in the order type, name, value, which scrapers of the login form rely on. */
 export const hiddenField = (name: string, value: string): Html =>
@@ -142,3 +158,15 @@ export const hiddenField = (name: string, value: string): Html =>
 
 /** The anti-forgery field of the page, for every form that posts to this server. */
 export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenField(csrf.name, csrf.value)
+
+/** More than this does not stand in an address: the page behind it then goes on with what was asked for last. */
+const LONGEST_WAY = 2000
+
+/**
+ * A link between two pages of the sign-in, that leads on to where this page would: another tab may have asked for
+ * something else since.
+ */
+export function wayLink(path: string, formRedirectUri: string | undefined): string {
+  if (formRedirectUri === undefined || formRedirectUri.length > LONGEST_WAY) return path
+  return `${path}${path.includes('?') ? '&' : '?'}form_redirect_uri=${encodeURIComponent(formRedirectUri)}`
+}

@@ -42,7 +42,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   }${prompts.length > 0 && signInForm(chrome, props, prompts)}${
     prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>${texts.or}</span></p>\n`
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
-    prompts.length + providers.length === 0 && html`<p>${texts.noWay}</p>\n`
+    prompts.length + providers.length === 0 && html`<p class="lead">${texts.noWay}</p>\n`
   }${createAccount(chrome, props)}`
   return layout(chrome, { title: texts.title, heading: texts.title, body, refreshSeconds: REFRESH_SECONDS })
 }

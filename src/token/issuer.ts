@@ -44,7 +44,7 @@ export interface TokenResponse {
 
 /** Issues what an authorization allows. */
 export interface TokenIssuer {
-  issue(authorization: Authorization): Promise<TokenResponse>
+  issue(authorization: Authorization, remoteAddress?: string): Promise<TokenResponse>
 }
 
 /** Whether each refresh replaces the refresh token: the zone wants it, or the client may come without a credential. */
@@ -169,7 +169,7 @@ export function createTokenIssuer(deps: {
   }
 
   return {
-    async issue(authorization) {
+    async issue(authorization, remoteAddress) {
       const { client, zone, subject, scopes } = authorization
       const format = authorization.format ?? 'jwt'
       const seconds = accessTokenSeconds(zone, client, behaviour)
@@ -206,7 +206,8 @@ export function createTokenIssuer(deps: {
         zoneId: zone.id,
         principal: user?.id ?? client.clientId,
         clientId: client.clientId,
-        data: scope,
+        ...(remoteAddress !== undefined && { remoteAddress }),
+        data: JSON.stringify(scopes),
       })
       return {
         access_token: accessToken,

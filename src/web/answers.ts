@@ -97,9 +97,23 @@ function codeOf(thrown: unknown): string {
 export const plainDescription = (description: string, behaviour: Behaviour): string =>
   behaviour.plainDescriptions ? description.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') : description
 
+/** The media types that the caller names, in lower case and without parameters (RFC 9110 §8.3.1). */
+const acceptedTypes = ({ headers: { accept = '' } }: FastifyRequest): readonly string[] =>
+  accept
+    .toLowerCase()
+    .split(',')
+    .filter(range => !/;\s*q=0(?:\.0*)?\s*$/.test(range)) // RFC 9110 §12.4.2: not acceptable
+    .map(range => range.split(';', 1).join('').trim())
+
 /** Whether the caller asked for JSON and nothing that a person would read. */
-export const wantsJson = (request: FastifyRequest): boolean =>
-  (request.headers.accept ?? '').split(',').some(type => type.split(';')[0]?.trim() === 'application/json')
+export const wantsJson = (request: FastifyRequest): boolean => acceptedTypes(request).includes('application/json')
+
+// The last one is what the specified requests of browsers name, and follow their redirect to the sign-in page with.
+const PAGE_TYPES = new Set(['text/html', 'text/*', '*/*', 'application/x-www-form-urlencoded'])
+
+/** Whether the caller takes a page; who does not say takes anything (RFC 9110 §12.5.1). */
+export const acceptsPage = (request: FastifyRequest): boolean =>
+  (request.headers.accept ?? '').trim() === '' || acceptedTypes(request).some(type => PAGE_TYPES.has(type))
 
 /** Whether a refusal is shown as a page: on routes for people, and elsewhere to what asks for HTML. */
 export function prefersPage(request: FastifyRequest): boolean {

@@ -10,6 +10,12 @@ const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 }
 
+/** A small picture as part of a page, which then needs no request for it. */
+export function pictureIn(folder: string, name: string): string {
+  const type = TYPES[extname(name)] ?? ''
+  return `data:${type};base64,${readFileSync(join(folder, name)).toString('base64')}`
+}
+
 /** Serves the few files of a folder from memory, below `/resources/`; answers their URLs, which change with the content. */
 export function serveAssets(app: FastifyInstance, folder: string, basePath: string): ReadonlyMap<string, string> {
   const urls = new Map<string, string>()

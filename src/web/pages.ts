@@ -34,7 +34,7 @@ export interface PageWriter {
   ): Promise<FastifyReply>
 }
 
-/** Where the files of `assets/` are served, with a version in the URL. */
+/** What pages are made of: addresses with a version in the URL, and the icon as a part of the page. */
 export interface Assets {
   readonly stylesheet: string
   readonly icon: string
@@ -71,8 +71,10 @@ export function createPageWriter(deps: {
   behaviour: Behaviour
   assets: Assets
   defaultZoneId: string
+  /** See `Chrome.about`. */
+  about: string
 }): PageWriter {
-  const { store, clock, csrf, urls, behaviour, assets, defaultZoneId } = deps
+  const { store, clock, csrf, urls, behaviour, assets, defaultZoneId, about } = deps
   const headers = pageHeaders(behaviour)
 
   /** A zone's branding, with the default zone's where it has none; the product logo is a zone's own affair. */
@@ -103,9 +105,16 @@ export function createPageWriter(deps: {
           ...assets,
           ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${basePath}/zone.css` }),
         },
-        ...(person && { person: { userName: person.userName, signOutAction: `${basePath}/logout.do` } }),
+        ...(person && {
+          person: {
+            userName: person.userName,
+            signOutAction: `${basePath}/logout.do`,
+            lastSignIn: person.previousLogonAt,
+          },
+        }),
         ...(needsField && { csrf: csrf.issue(request, reply) }),
         year: clock.now().getFullYear(),
+        about,
       }
     },
     send(reply, page) {

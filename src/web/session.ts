@@ -10,12 +10,13 @@ import type { Service } from '../model/service.ts'
 import {
   MOST_CLIENTS,
   SESSION_ABSOLUTE_SECONDS,
-  SESSION_IDLE_SECONDS,
   formatSavedRequest,
   isLive,
   parseSavedRequest,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
+import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
+import type { PageSettings } from '../model/settings.ts'
 import type { AddressedZone, Urls } from '../model/urls.ts'
 import { keptUserAgent } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
@@ -112,11 +113,16 @@ export function createSessions(deps: {
   urls: Urls
   behaviour: Behaviour
   sameSite: 'lax' | 'none'
+  pageSettings: PageSettings
   csrf: Csrf
   /** Told of every sign-in, before it is answered. */
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
   const { store, clock, random, urls, behaviour, csrf } = deps
+  const { idleSeconds, cookieSeconds } = deps.pageSettings
+  const currentUserSeconds = cookieSeconds ?? USUAL_PAGE_SETTINGS.idleSeconds
+  // A session in use must not end because its use was not written down.
+  const touchMilliseconds = Math.min(TOUCH_SECONDS, idleSeconds / 4) * 1000
   const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
   const sameSite =
     behaviour.ownSessionCookie && urls.isHttps ? deps.sameSite : behaviour.ownSessionCookie ? 'lax' : 'none'
@@ -145,7 +151,7 @@ export function createSessions(deps: {
     if (id === undefined || id.length !== ID_LENGTH) return undefined
     const found = await store.sessions.findWithUser(request.zone.id, digest(id))
     const now = clock.now()
-    if (!found || !isLive(found.session, now)) return undefined
+    if (!found || !isLive(found.session, now, idleSeconds)) return undefined
     const { session, user } = found
     if (session.signIn) {
       if (!user || !mayContinue(user, session.signIn)) {
@@ -154,7 +160,7 @@ export function createSessions(deps: {
       }
       request.person = user
     }
-    if (now.getTime() - session.lastSeenAt.getTime() > TOUCH_SECONDS * 1000) {
+    if (now.getTime() - session.lastSeenAt.getTime() > touchMilliseconds) {
       await store.sessions.update(request.zone.id, session.idDigest, { lastSeenAt: now })
     }
     return session
@@ -168,7 +174,10 @@ export function createSessions(deps: {
   }
 
   const setId = (reply: FastifyReply, id: string): void =>
-    setCookie(reply, cookieName(reply.request), id, attributesIn(reply.request.zone))
+    setCookie(reply, cookieName(reply.request), id, {
+      ...attributesIn(reply.request.zone),
+      ...(cookieSeconds !== undefined && { maxAge: cookieSeconds }),
+    })
 
   function newSession(zoneId: string, lifeSeconds: number): { id: string; session: Session } {
     const id = random.urlSafe(ID_LENGTH)
@@ -190,7 +199,7 @@ export function createSessions(deps: {
       await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
       return remember(request, { ...session, savedRequest })
     }
-    const anonymous = newSession(request.zone.id, SESSION_IDLE_SECONDS)
+    const anonymous = newSession(request.zone.id, idleSeconds)
     await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
     setId(reply, anonymous.id)
     waiting.forget(request, reply)
@@ -234,7 +243,7 @@ export function createSessions(deps: {
 
   function setCurrentUser(reply: FastifyReply, userId: string | undefined): void {
     const { zone } = reply.request
-    const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), SESSION_IDLE_SECONDS]
+    const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), currentUserSeconds]
     setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
   }
 
@@ -251,7 +260,7 @@ export function createSessions(deps: {
     const all = await store.sessions.listOfUser(request.zone.id, here.user.id, now)
     return all.flatMap(session => {
       const { signIn, idDigest } = session
-      if (!signIn || !isLive(session, now) || !mayContinue(here.user, signIn)) return []
+      if (!signIn || !isLive(session, now, idleSeconds) || !mayContinue(here.user, signIn)) return []
       const isCurrent = idDigest === here.session.idDigest
       return [{ session: { ...session, signIn }, handle: digest(`handle of ${idDigest}`), isCurrent }]
     })

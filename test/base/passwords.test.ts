@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { hash as bcryptHash } from '@node-rs/bcrypt'
 import fc from 'fast-check'
 import { createPasswords, TooManyHashes } from '../../src/base/passwords.ts'
+import type { Passwords } from '../../src/base/passwords.ts'
 
 const CHEAP = { memoryKib: 64, passes: 1 }
 const QUEUE_LENGTH = 256
@@ -84,6 +85,40 @@ describe('verify', () => {
       for (const plain of ['koala', '', stored]) assert.equal(await passwords.verify(stored, plain), false)
     })
   }
+})
+
+describe('a refusal', () => {
+  // Slow enough that no machine is so busy as to finish it before a few hashes of the cheap kind.
+  const stored = '$2a$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+  /** Whether the work outlasts a few cheap hashes that are made beside it. */
+  async function isSlow(made: Passwords, work: Promise<boolean>): Promise<boolean> {
+    const order: string[] = []
+    const hashes = async (): Promise<void> => {
+      for (let round = 0; round < 10; round += 1) await made.hash('koala')
+    }
+    await Promise.all([work.then(() => order.push('work')), hashes().then(() => order.push('hashes'))])
+    return order[1] === 'work'
+  }
+
+  it('lasts as long as one of the slowest kind of hash that was seen, whatever the hash, and a success does not', async () => {
+    const made = createPasswords({ places: 2, cost: CHEAP })
+    const argon2 = await made.hash('koala')
+    assert.equal(await isSlow(made, made.verifyNothing('wrong')), false, 'before any slow one was seen')
+    assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), false, 'before any slow one was seen')
+    assert.equal(await isSlow(made, made.verify(stored, 'wrong')), true)
+    assert.equal(await isSlow(made, made.verifyNothing('wrong')), true)
+    assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), true)
+    assert.equal(await isSlow(made, made.verify(argon2, 'koala')), false)
+    assert.equal(await made.verify(argon2, 'koala'), true)
+  })
+
+  it('lasts no longer for an account whose hash is slow beyond measure', async () => {
+    const made = createPasswords({ places: 2, cost: CHEAP })
+    const beyond = stored.replace('$12$', '$99$')
+    assert.equal(await made.verify(beyond, 'wrong'), false)
+    assert.equal(await made.verifyNothing('wrong'), false)
+  })
 })
 
 describe('verifyNothing', () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { USUAL_ENDPOINTS } from '../../src/model/limited-mode.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -28,6 +30,21 @@ metrics: { perRequestMetrics: true }`)
     assert.deepEqual(operations.statsd, { host: 'localhost', port: 8125, perRequest: false })
   })
 
+  it('find the file of the limited mode beside the configuration, and have usual lists for it', async () => {
+    const limited = async (text: string) =>
+      (await load(`uaa: { limitedFunctionality: ${text} }`)).operations.limitedMode
+    assert.deepEqual(await limited('{ statusFile: state/limited }'), {
+      statusFile: join(folder, 'state/limited'),
+      endpoints: USUAL_ENDPOINTS,
+      methods: ['GET', 'HEAD', 'OPTIONS'],
+    })
+    assert.deepEqual(
+      await limited('{ statusFile: /run/limited, whitelist: { endpoints: [/oauth/token], methods: [get, Post] } }'),
+      { statusFile: '/run/limited', endpoints: ['/oauth/token'], methods: ['GET', 'POST'] },
+    )
+    assert.equal(await limited('{ whitelist: { methods: [GET] } }'), undefined)
+  })
+
   it('measure nothing where metrics are off', async () => {
     const { operations } = await load('statsd: { enabled: true }\nmetrics: { enabled: false }')
     assert.equal(operations.statsd, undefined)
@@ -48,6 +65,17 @@ metrics: { perRequestMetrics: true }`)
         'statsd.enabled: must be of type boolean',
         'statsd.host: must not be empty',
         'statsd.port: must be of type integer',
+      ],
+    },
+    {
+      name: 'lists of the limited mode that hold something else',
+      text: 'uaa: { limitedFunctionality: { statusFile: "", whitelist: { endpoints: [oauth, /a*b, /**/c], methods: ["G T"] } } }',
+      want: [
+        'uaa.limitedFunctionality.statusFile: must not be empty',
+        'uaa.limitedFunctionality.whitelist.endpoints[0]: must match ^/[^*?#]*(?:/\\*\\*)?$',
+        'uaa.limitedFunctionality.whitelist.endpoints[1]: must match ^/[^*?#]*(?:/\\*\\*)?$',
+        'uaa.limitedFunctionality.whitelist.endpoints[2]: must match ^/[^*?#]*(?:/\\*\\*)?$',
+        'uaa.limitedFunctionality.whitelist.methods[0]: must match ^[A-Za-z]+$',
       ],
     },
     { name: 'an unknown key', text: 'uaa: { url: http://x }', want: ['uaa.url: is not a known key'] },

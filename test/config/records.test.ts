@@ -24,6 +24,29 @@ describe('bootstrap records', () => {
       want: ['clients[0].redirect_uri: authorization_code grant type requires at least one redirect URL.'],
     },
     {
+      name: 'a tile of the home page that runs something, or is no picture',
+      bootstrap: client({ appLaunchUrl: 'javascript:alert(1)', appIcon: '<svg>', showOnHomePage: true }),
+      want: ['clients[0].appLaunchUrl: must be an http or https URL', 'clients[0].appIcon: must be base64'],
+    },
+    {
+      name: 'a tile of other types',
+      bootstrap: client({ appLaunchUrl: 1, appIcon: [], showOnHomePage: 'yes' }),
+      want: [
+        'clients[0].appLaunchUrl: must be of type string',
+        'clients[0].appIcon: must be of type string',
+        'clients[0].showOnHomePage: must be of type boolean',
+      ],
+    },
+    {
+      name: 'a tile by its names elsewhere',
+      bootstrap: client({ 'show-on-homepage': true, 'app-launch-url': 'https://a.example', 'app-icon': 'AA==' }),
+      want: [
+        'clients[0].app-icon: is called appIcon here',
+        'clients[0].app-launch-url: is called appLaunchUrl here',
+        'clients[0].show-on-homepage: is called showOnHomePage here',
+      ],
+    },
+    {
       name: 'an implicit client without a redirect URI',
       bootstrap: client({ authorized_grant_types: ['implicit'] }),
       want: ['clients[0].redirect_uri: implicit grant type requires at least one redirect URL.'],

@@ -27,12 +27,14 @@ jwt:
 authentication: { enableUriEncodingCompatibilityMode: true }
 oauth: { id_token: { disable: true } }
 login: { aliasEntitiesEnabled: true }
-zones: { internal: { hostnames: [Login.example] } }`)
+zones: { internal: { hostnames: [Login.example] } }
+uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     assert.deepEqual(settings, {
       queryString: true,
       restrictRefresh: true,
       excludedClaims: ['authorities', 'email'],
       plainBasicCredentials: true,
+      strictRedirects: true,
       idTokenDisabled: true,
       aliasEntities: true,
       internalHostnames: ['login.example'],
@@ -46,7 +48,30 @@ zones: { internal: { hostnames: [Login.example] } }`)
     assert.equal((await warned('jwt: { token: { queryString: { enabled: false } } }')).length, 0)
   })
 
+  it('warn of redirect URIs that are matched leniently, which is so in uaa unless it is switched off', async () => {
+    for (const [text, want] of [
+      ['compatibility: uaa', true],
+      ['compatibility: uaa\nuaa: { oauth: { redirect_uri: { allow_unsafe_matching: true } } }', true],
+      ['compatibility: uaa\nuaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }', false],
+      ['uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }', false],
+      ['uaa: { oauth: {} }', false],
+    ] as const) {
+      const { settings, warnings } = await load(text)
+      assert.equal(settings.strictRedirects, text.startsWith('compatibility') && !want, text)
+      assert.equal(
+        warnings.some(sentence => sentence.includes('leniently')),
+        want,
+        text,
+      )
+    }
+  })
+
   const refused = [
+    {
+      name: 'lenient redirect URIs without the mode for it',
+      text: 'uaa: { oauth: { redirect_uri: { allow_unsafe_matching: true } } }',
+      want: ['uaa.oauth.redirect_uri.allow_unsafe_matching: is only allowed with compatibility: uaa'],
+    },
     {
       name: 'credentials in URLs without the mode for it',
       text: 'jwt: { token: { queryString: { enabled: true } } }',

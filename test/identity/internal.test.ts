@@ -247,7 +247,7 @@ describe('a sign-in', () => {
         [
           ['IdentityProviderAuthenticationSuccess', 'svc', '127.0.0.1'],
           ['UserAuthenticationSuccess', 'svc', '127.0.0.1'],
-          ['TokenIssuedEvent', undefined, undefined],
+          ['TokenIssuedEvent', undefined, '127.0.0.1'],
         ],
       )
     }))
@@ -256,7 +256,34 @@ describe('a sign-in', () => {
     withServer({}, async server => {
       const { scope } = await passwordTokens(server)
       const event = server.events.find(({ type }) => type === 'TokenIssuedEvent')
-      assert.deepEqual([event?.clientId, event?.data], ['app', scope])
+      assert.deepEqual([event?.clientId, event?.data], ['app', JSON.stringify(scope.split(' '))])
+    }))
+
+  it('is reported with the client that wants it and the type of the provider, whether it succeeds or fails', () =>
+    withServer({}, async server => {
+      const told = (from: number) =>
+        server.events
+          .slice(from)
+          .filter(({ origin }) => origin !== undefined)
+          .map(({ type, clientId, authenticationType }) => [type, clientId, authenticationType])
+      await passwordTokens(server)
+      assert.deepEqual(told(0), [
+        ['IdentityProviderAuthenticationSuccess', 'app', 'svc'],
+        ['UserAuthenticationSuccess', 'app', 'svc'],
+      ])
+      const before = server.events.length
+      await attempt(server, 'wrong')
+      assert.deepEqual(told(before), [
+        ['IdentityProviderAuthenticationFailure', 'app', 'svc'],
+        ['UserAuthenticationFailure', 'app', 'svc'],
+        ['PrincipalAuthenticationFailure', 'app', 'svc'],
+      ])
+      const page = server.events.length
+      await server.browser().signIn('marissa', 'koala')
+      assert.deepEqual(told(page), [
+        ['IdentityProviderAuthenticationSuccess', undefined, 'svc'],
+        ['UserAuthenticationSuccess', undefined, 'svc'],
+      ])
     }))
 
   it('that fails is reported by the provider, for the user and for the name', () =>

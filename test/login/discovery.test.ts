@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { ZoneConfig } from '../../src/model/zone.ts'
 import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
-import { hiddenFields } from '../support/forms.ts'
+import { hiddenFields, unescaped } from '../support/forms.ts'
 import { MODES } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -213,6 +213,18 @@ for (const mode of MODES) {
         const evil = server.browser()
         await discover({ email: 'a@x.example', form_redirect_uri: 'https://evil.example/' }, evil)
         assert.equal(hiddenFields((await evil.send('/login')).text)['form_redirect_uri'], undefined)
+      })
+
+      it('goes back to where its own tab was, whatever another one asked for since', async () => {
+        await configure({ idpDiscoveryEnabled: true })
+        const browser = server.browser()
+        await authorize(browser, STAFF)
+        const fields = hiddenFields((await browser.send('/login')).text)
+        const { text } = await browser.send('/login/idp_discovery', { form: { ...fields, email: 'a@here.example' } })
+        await authorize(browser, AUTO_REQUEST)
+        const back = unescaped(/<a class="button plain" href="([^"]+)">Back</.exec(text)?.[1] ?? '')
+        assert.match((await browser.send(back)).text, /Sign in to continue to <bdi>Staff/)
+        assert.doesNotMatch((await browser.send('/login')).text, /Staff/)
       })
 
       const refusals: readonly { name: string; form: Readonly<Record<string, string>> }[] = [

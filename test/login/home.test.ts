@@ -80,6 +80,90 @@ describe('GET / and /home', () => {
   }
 })
 
+describe('the links of the whole server', () => {
+  const links = {
+    global: {
+      signup: 'https://portal.example/new?zone={zone.id}',
+      passwd: '/forgot/{zone.subdomain}',
+      homeRedirect: 'https://{zone.subdomain}.apps.example/',
+    },
+  }
+  const zone = (id: string, config: object) => ({ id, subdomain: id, name: id, config })
+  const own = {
+    selfService: { signup: 'https://own.example/new', passwd: null },
+    homeRedirect: 'https://own.example/{zone.id}',
+  }
+  const off = { selfService: { selfServiceLinksEnabled: false } }
+  const managed = {
+    ...zone('managed', {}),
+    bootstrap: {
+      identity_providers: [
+        { type: 'svc', originKey: 'svc', name: 'Internal', config: { disableInternalUserManagement: true } },
+      ],
+    },
+  }
+  const identity_zones = [
+    { ...zone('plain', {}), bootstrap: { users: authorizeBootstrap.users } },
+    { ...zone('own', { links: own }), bootstrap: { users: authorizeBootstrap.users } },
+    zone('off', { links: off }),
+    managed,
+    zone('found', { idpDiscoveryEnabled: true }),
+  ]
+
+  for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
+    const path = new URL(base).pathname.replace(/\/$/, '')
+    const served = (test: (server: TestServer) => Promise<void>) =>
+      withServer({ base_url: base, links, bootstrap: { ...authorizeBootstrap, identity_zones } }, test)
+    const pages = [
+      {
+        of: 'a zone that says nothing',
+        id: 'plain',
+        want: ['https://portal.example/new?zone=plain', `${path}/forgot/plain`],
+      },
+      { of: 'a zone that says something', id: 'own', want: ['https://own.example/new', `${path}/forgot/own`] },
+      { of: 'a zone that switched them off', id: 'off', want: [undefined, undefined] },
+      { of: 'a zone whose accounts are kept elsewhere', id: 'managed', want: [undefined, undefined] },
+    ]
+    for (const { of, id, want } of pages) {
+      it(`are on the sign-in page and in /info of ${of}, below ${base}`, () =>
+        served(async server => {
+          const host = `${id}.localhost:8080`
+          const { text } = await server.send(`${path}/login`, { host })
+          const linked = (words: string) =>
+            new RegExp(`href="([^"]+)">${words}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#61;', '=')
+          assert.deepEqual([linked('Create account'), linked('Reset password')], want)
+          const info = (await server.send(`${path}/info`, { host })).json<{ links: Record<string, string> }>().links
+          assert.deepEqual(
+            [info['register'], info['passwd']],
+            want.map(url => url?.replace(/^\/uaa/, '')),
+          )
+        }))
+    }
+
+    it(`are on the pages of discovery, below ${base}`, () =>
+      served(async server => {
+        const browser = server.browser('found.localhost:8080')
+        assert.match((await browser.send(`${path}/login`)).text, /href="https:\/\/portal\.example\/new\?zone=found"/)
+        const form = { email: 'marissa', 'X-Svc-Csrf': browser.csrf }
+        const { text } = await browser.send(`${path}/login/idp_discovery`, { form })
+        assert.ok(text.includes(`href="${path}/forgot/found"`), text)
+      }))
+  }
+
+  it('lead home in a zone that says nothing else', () =>
+    withServer({ links, bootstrap: { ...authorizeBootstrap, identity_zones } }, async server => {
+      for (const [id, want] of [
+        ['plain', 'https://plain.apps.example/'],
+        ['own', 'https://own.example/own'],
+      ] as const) {
+        for (const path of ['/', '/home']) {
+          const browser = await signedIn(server, 'marissa', 'koala', `${id}.localhost:8080`)
+          assert.equal((await browser.send(path)).headers['location'], want)
+        }
+      }
+    }))
+})
+
 describe('GET /zone.css', () => {
   it('has the zone’s colours, and is linked from its pages', () =>
     withServer({ zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } }, async server => {

@@ -4,6 +4,7 @@ import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signed
 import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES, changeUser, userNamed } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import type { ZoneConfig } from '../../src/model/zone.ts'
 import { startServer } from '../support/server.ts'
 
 const bootstrap = {
@@ -112,6 +113,12 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
+      it('tells who is signed in what failed when somebody else was to sign in there, or sends them home as in UAA', async () => {
+        const answer = await (await signedIn(server)).send('/login', { query: { error: 'login_failure' } })
+        if (mode === 'standard') return assert.match(answer.text, /class="alert alert-error"/)
+        assert.equal(answer.headers['location'], 'http://localhost:8080/home')
+      })
+
       it('answers a program what /info answers, signed in or not', async () => {
         const headers = { accept: 'application/json' }
         const info = (await server.send('/info')).json()
@@ -119,6 +126,20 @@ for (const mode of MODES) {
           const answer = await browser.send('/login', { headers })
           assert.equal(answer.status, 200)
           assert.deepEqual(answer.json(), info)
+        }
+      })
+
+      it('has nothing for who takes neither a page nor JSON', async () => {
+        for (const accept of ['image/png', 'text/plain, application/xml', 'text/html;q=0']) {
+          for (const method of ['GET', 'HEAD']) {
+            const answer = await server.send('/login', { method, headers: { accept } })
+            assert.equal(answer.status, 406, accept)
+            assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate')
+            assert.equal(answer.headers['x-frame-options'], 'DENY')
+          }
+        }
+        for (const accept of ['text/html', 'TEXT/*;q=0.1', 'image/webp,*/*']) {
+          assert.equal((await server.send('/login', { headers: { accept } })).status, 200, accept)
         }
       })
 
@@ -486,6 +507,36 @@ describe('the sign-in form of a zone', () => {
       assert.doesNotMatch(text, /name="passcode"/)
       assert.match(text, /<a href="https:\/\/portal\.example\/svc\/new">Create account<\/a>/)
       assert.match(text, /href="\/forgot\?zone=">Reset password<\/a>/)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('has no links when its accounts are kept by somebody else', async () => {
+    const identity_providers = [
+      { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
+    ]
+    const selfService = { signup: 'https://portal.example/new', passwd: '/forgot' }
+    const server = await startServer({
+      config: { bootstrap: { ...bootstrap, identity_providers }, zone_config: { links: { selfService } } },
+    })
+    try {
+      const configure = async (config: ZoneConfig): Promise<void> => {
+        const zone = await server.store.zones.find('svc')
+        assert.ok(zone)
+        await server.store.zones.update({ ...zone, config: { ...zone.config, ...config } })
+      }
+      assert.doesNotMatch((await server.send('/login')).text, /Create account|Reset password/)
+      assert.deepEqual(Object.keys((await server.send('/info')).json<{ links: object }>().links), ['login', 'uaa'])
+      await configure({ idpDiscoveryEnabled: true })
+      const browser = server.browser()
+      const asked = await browser.send('/login')
+      assert.match(asked.text, /id="email"/)
+      assert.doesNotMatch(asked.text, /Create account/)
+      const form = { 'X-Svc-Csrf': browser.csrf, email: 'marissa' }
+      const { text } = await browser.send('/login/idp_discovery', { form })
+      assert.match(text, /id="password"/)
+      assert.doesNotMatch(text, /Reset password/)
     } finally {
       await server.stop()
     }

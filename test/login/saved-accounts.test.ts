@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { APP_REQUEST, authorize, authorizeBootstrap, signedIn } from '../support/authorize.ts'
+import { APP_REQUEST, AUTO_REQUEST, authorize, authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES, changeUser, userNamed } from '../support/oauth.ts'
 import type { Browser, ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
@@ -95,7 +95,10 @@ for (const mode of MODES) {
       assert.deepEqual(choices(page.text), ['marissa'])
       assert.match(page.text, /to continue to <strong><bdi>The application<\/bdi>/)
       assert.match(page.text, /\(origin: <bdi>svc<\/bdi>\)/)
-      assert.match(page.text, /href="\/login\?otherAccountSignIn=true">Sign in to another account</)
+      assert.match(
+        page.text,
+        /href="\/login\?otherAccountSignIn=true&amp;form_redirect_uri=[^"]+">Sign in to another account</,
+      )
       const { id } = await userNamed(server, 'marissa')
       assert.ok(page.text.includes(`<form id="${id}" action="/login/idp_discovery" method="post"`))
       const fields = hiddenFields(page.text)
@@ -110,6 +113,33 @@ for (const mode of MODES) {
         form: { ...hiddenFields(form.text), username: 'marissa', password: 'koala' },
       })
       assert.equal(signed.location().pathname, '/oauth/authorize')
+    })
+
+    it('lead on in their own tab, whatever another one asked for since', async () => {
+      const browser = await returning()
+      await authorize(browser, APP_REQUEST)
+      const { text } = await browser.send('/login')
+      await authorize(browser, AUTO_REQUEST)
+      const link = (path: string): string => unescaped(new RegExp(`href="(/${path}[^"]*)"`).exec(text)?.[1] ?? '')
+      const { id } = await userNamed(server, 'marissa')
+      const removed = await browser.send(link(`delete_saved_account\\?userId=${id}`))
+      assert.equal(setCookies(removed)[`Saved-Account-${id}`]?.includes('Max-Age=0'), true)
+      const { pathname, search } = removed.location()
+      for (const path of [link('login\\?otherAccountSignIn=true'), pathname + search]) {
+        const fields = hiddenFields((await browser.send(path)).text)
+        assert.match(fields['form_redirect_uri'] ?? '', /client_id=app&/, path)
+      }
+      const wanted = hiddenFields((await browser.send('/login')).text)
+      assert.match(wanted['form_redirect_uri'] ?? '', /client_id=auto&/, 'the other tab')
+    })
+
+    it('have short links where the way is long, and lead on all the same', async () => {
+      const browser = await returning()
+      await authorize(browser, { ...APP_REQUEST, state: 's'.repeat(3000) })
+      const { text } = await browser.send('/login')
+      assert.match(text, /href="\/login\?otherAccountSignIn=true">/)
+      const fields = hiddenFields((await browser.send('/login?otherAccountSignIn=true')).text)
+      assert.match(fields['form_redirect_uri'] ?? '', /client_id=app&/)
     })
 
     const others = ['otherAccountSignIn', 'discoveryPerformed']
@@ -238,6 +268,18 @@ for (const mode of MODES) {
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], LOGIN)
           assert.deepEqual(setCookies(answer), {})
+        })
+      }
+
+      for (const form_redirect_uri of [
+        'https://evil.example/',
+        '//evil.example/',
+        'http://localhost:8080@evil.example/',
+        '/home',
+      ]) {
+        it(`leads nowhere else for ${form_redirect_uri}`, async () => {
+          const answer = await server.send('/delete_saved_account', { query: { userId: 'u1', form_redirect_uri } })
+          assert.equal(answer.headers['location'], LOGIN)
         })
       }
 

@@ -15,7 +15,7 @@ describe('isLive', () => {
   for (const { name, lastSeenAt, expiresAt, want } of cases) {
     it(name, () => {
       const session = { zoneId: 'svc', idDigest: 'd', createdAt: new Date(0), lastSeenAt, expiresAt }
-      assert.equal(isLive(session, now), want)
+      assert.equal(isLive(session, now, SESSION_IDLE_SECONDS), want)
     })
   }
 })

@@ -512,6 +512,18 @@ for (const mode of MODES) {
       })
     })
 
+    it('repeats of an unknown client and a bad redirect URI no more than a page can hold', async () => {
+      const browser = await signedIn(server)
+      for (const [query, most] of [
+        [{ ...AUTO_REQUEST, client_id: 'x'.repeat(5000) }, 255],
+        [{ ...AUTO_REQUEST, redirect_uri: `https://${'x'.repeat(5000)}.example/` }, 500],
+      ] as const) {
+        const { text } = await authorize(browser, query)
+        const longest = Math.max(...(text.match(/x+/g) ?? []).map(run => run.length))
+        assert.ok(longest > 200 && longest <= most, String(longest))
+      }
+    })
+
     it('hands the state back whatever is in it', async () => {
       const browser = await signedIn(server)
       for (const state of ['a b+c&d=e#f?g%20h', 'ü€😀', '"<script>', 'x'.repeat(1024), '\r\nX: y']) {

@@ -108,6 +108,16 @@ for (const mode of MODES) {
         }
       })
 
+      it('may sign in at the second attempt, from the way back of the first', async () => {
+        const first = server.browser()
+        await authorize(first, await hinted())
+        const target = hiddenFields((await first.send('/login')).text)['form_redirect_uri'] ?? ''
+        const browser = server.browser()
+        const asked = await browser.send(unescaped(target).slice(server.baseUrl.length))
+        assert.match(asked.location().href, /\/login$/)
+        assert.ok(responseOf(await signInAs(browser, 'sam', 'dingo')).query['code'])
+      })
+
       it('refuses another in silence', async () => {
         const answer = await authorize(await signedIn(server), { ...(await hinted()), prompt: 'none' })
         const { query } = responseOf(answer)

@@ -135,6 +135,51 @@ for (const mode of MODES) {
       assert.deepEqual(await stored('sam', 'partly'), { 'cloud.read': 'APPROVED' })
     })
 
+    inFresh('is JSON for a program, with every decision, and may be answered by it', async () => {
+      const redirectUri = 'https://asks.example/cb?tenant=1'
+      await changeClient(server, 'asks', { name: 'The asker', redirectUris: [redirectUri] })
+      const asked = { ...ASKS, redirect_uri: redirectUri }
+      const page = await openPage(browser, { ...asked, scope: 'openid cloud.read' })
+      assert.doesNotMatch(page.text, /<strong><bdi>[^<]*tenant/)
+      await answer(browser, page, { ticked: ['openid'] })
+      const headers = { accept: 'application/json' }
+      const question = { ...asked, scope: 'openid cloud.read cloud.write' }
+      const model = await authorize(browser, question, { headers })
+      assert.equal(model.status, 200)
+      assert.match(String(model.headers['content-type']), /^application\/json/)
+      const openid = { code: 'scope.openid', text: 'Know who you are' }
+      const read = { code: 'scope.cloud.read', text: 'Read the cloud' }
+      const write = { code: 'scope.cloud.write', text: 'Change the cloud' }
+      const option = (value: string) => ({
+        location: `${server.baseUrl}/oauth/authorize`,
+        path: '/oauth/authorize',
+        key: 'user_oauth_approval',
+        value,
+      })
+      assert.deepEqual(model.json(), {
+        message: 'To confirm or deny access POST to the following locations with the parameters requested.',
+        client_id: 'asks',
+        client_display_name: 'The asker',
+        redirect_uri: 'https://asks.example/cb',
+        auth_request: {
+          client_id: 'asks',
+          redirect_uri: redirectUri,
+          scope: ['cloud.write', 'openid', 'cloud.read'],
+          state: 's1',
+        },
+        original_uri: `${server.baseUrl}/oauth/authorize?${new URLSearchParams(question).toString()}`,
+        scopes: [write, openid, read],
+        undecided_scopes: [write],
+        approved_scopes: [openid],
+        denied_scopes: [read],
+        options: { confirm: option('true'), deny: option('false') },
+      })
+      const form = { user_oauth_approval: 'true', 'scope.0': 'scope.cloud.write', 'X-Svc-Csrf': browser.csrf }
+      const done = await browser.send('/oauth/authorize', { form, headers })
+      assert.ok(done.location().href.startsWith(`${redirectUri}&code=`))
+      assert.deepEqual(await stored(), { openid: 'DENIED', 'cloud.read': 'DENIED', 'cloud.write': 'APPROVED' })
+    })
+
     inFresh('gives a code with what was allowed, and does not ask again', async () => {
       const done = await answer(browser, await openPage(browser))
       assert.equal(done.status, 302)
@@ -181,6 +226,23 @@ for (const mode of MODES) {
       }
     })
 
+    inFresh('gives no token when nothing was ticked, wherever it would have come from', async () => {
+      const grants = ['authorization_code', 'implicit']
+      await changeClient(server, 'asks', { authorizedGrantTypes: grants })
+      for (const type of ['token', 'id_token', 'code token', 'code id_token']) {
+        const asked = { ...ASKS, response_type: type, scope: 'openid' }
+        const done = await answer(browser, await openPage(browser, asked), { ticked: [] })
+        const { query, fragment } = responseOf(done)
+        assert.deepEqual(query, {})
+        assert.equal(fragment['error'], isStandard ? 'access_denied' : 'invalid_token')
+        assert.equal(fragment['error_description'], isStandard ? 'User denied access' : 'No scopes were granted')
+        assert.equal(fragment['state'], 's1')
+        for (const secret of ['code', 'access_token', 'id_token']) assert.equal(fragment[secret], undefined)
+        server.clock.advance(MONTH)
+        browser = await signedIn(server, 'sam', 'dingo')
+      }
+    })
+
     inFresh('keeps what is approved by itself when nothing was ticked', async () => {
       const done = await answer(browser, await openPage(browser, requestOf('partly')), { ticked: [] })
       assert.deepEqual(await scopeOfCode(done, 'partly'), ['openid'])
@@ -224,6 +286,16 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), {})
       })
     }
+
+    inFresh('refuses such a scope where the tokens would have come, or in the query as UAA does', async () => {
+      await changeClient(server, 'asks', { authorizedGrantTypes: ['implicit'] })
+      const page = await openPage(browser, { ...ASKS, response_type: 'token' })
+      const done = await answer(browser, page, { more: { 'scope.0': 'scope.svc.admin' } })
+      const { query, fragment } = responseOf(done)
+      const [told, empty] = isStandard ? [fragment, query] : [query, fragment]
+      assert.deepEqual([told['error'], told['state'], empty], ['invalid_scope', 's1', {}])
+      assert.deepEqual(await stored(), {})
+    })
 
     inFresh('takes an answer once', async () => {
       const page = await openPage(browser)
@@ -385,6 +457,21 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('the groups that a zone allows', () => {
+  it('are all that its people can be asked for, and its default groups', async () => {
+    const zone_config = { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.read'] } }
+    const server = await startServer({ config: { bootstrap: authorizeBootstrap, zone_config } })
+    try {
+      const browser = await signedIn(server, 'sam', 'dingo')
+      assert.deepEqual(scopesOn(await openPage(browser)), ['openid', 'cloud.read'])
+      const refused = await authorize(browser, { ...ASKS, scope: 'cloud.write' })
+      assert.equal(responseOf(refused).query['error'], 'invalid_scope')
+    } finally {
+      await server.stop()
+    }
+  })
+})
 
 describe('prompt=consent in standard', () => {
   let server: TestServer

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, Z1_HOST } from '../support/authorize.ts'
-import { AUTO, exchange, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
+import {
+  AUTO_REQUEST,
+  authorize,
+  authorizeBootstrap,
+  requestOf,
+  responseOf,
+  signedIn,
+  Z1_HOST,
+} from '../support/authorize.ts'
+import { AUTO, changeUser, exchange, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -91,14 +99,49 @@ for (const mode of MODES) {
       assert.deepEqual(answer.cookies, {})
     })
 
+    it('leaves the session of a browser alone whose cookie comes along', async () => {
+      const browser = await signedIn(server, 'joel', 'wombat')
+      const answer = await authorize(browser, { ...requestOf('asks'), scope: 'openid' }, { bearer })
+      assert.equal(answer.json()['client_id'], 'asks')
+      const form = { user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf }
+      await browser.send('/login')
+      const done = await browser.send('/oauth/authorize', { form: { ...form, 'X-Svc-Csrf': browser.csrf } })
+      assert.equal(done.status, 400)
+      assert.match(done.text, /Cannot approve uninitialized authorization request\./)
+    })
+
     it('is told by a redirect what is wrong with it once the redirect URI is verified', async () => {
       const { query } = responseOf(await call({ ...AUTO_REQUEST, scope: 'magic' }))
       assert.deepEqual([query['error'], query['state'], query['session_state']], ['invalid_scope', 's1', undefined])
     })
 
     it('cannot sign anybody in', async () => {
-      const { query } = responseOf(await call({ ...AUTO_REQUEST, prompt: 'login' }))
-      assert.equal(query['error'], 'login_required')
+      for (const demand of [{ prompt: 'login' }, { max_age: '0' }]) {
+        const { query } = responseOf(await call({ ...AUTO_REQUEST, ...demand }))
+        assert.deepEqual([query['error'], query['state'], query['code']], ['login_required', 's1', undefined])
+      }
+    })
+
+    it('is not held up by a password that has to be changed, which only a browser could do', async () => {
+      await changeUser(server, 'marissa', { passwordChangeRequired: true })
+      try {
+        assert.ok(responseOf(await call()).query['code'])
+      } finally {
+        await changeUser(server, 'marissa', { passwordChangeRequired: false })
+      }
+    })
+
+    it('counts from the token itself where that tells of no sign-in', async () => {
+      const headers = { accept: 'application/json' }
+      const passcode = (await (await signedIn(server)).send('/passcode', { headers })).json<string>()
+      const answer = await server.token({ grant_type: 'password', passcode }, { basic: PORTAL, headers })
+      const { access_token: token } = tokensOf(answer)
+      assert.equal(decodeJwt(token)['auth_time'], undefined)
+      const asked = { ...AUTO_REQUEST, max_age: '60' }
+      server.clock.advance(60)
+      assert.ok(responseOf(await call(asked, { bearer: token })).query['code'])
+      server.clock.advance(1)
+      assert.equal(responseOf(await call(asked, { bearer: token })).query['error'], 'login_required')
     })
 
     it('is not asked which account is meant', async () => {
@@ -132,6 +175,12 @@ for (const mode of MODES) {
         name: 'a refresh token',
         request: async () => ({ bearer: (await passwordTokens(server, {}, PORTAL)).refresh_token }),
         want: '401 invalid_token',
+      },
+      {
+        name: 'a client that allows other providers only',
+        query: requestOf('ldaponly'),
+        request: () => ({}),
+        want: '401 unauthorized_client',
       },
       { name: 'a token of another zone', request: () => ({ host: Z1_HOST }), want: '401 invalid_token' },
       {

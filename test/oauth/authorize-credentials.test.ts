@@ -298,6 +298,16 @@ for (const mode of MODES) {
       assert.equal(responseOf(answer).fragment['access_token'], undefined)
     })
 
+    it('refuses another than the hinted person, and a hint that is none, which UAA ignores', async () => {
+      const form = { ...REQUEST, ...CREDENTIALS, response_type: 'token id_token' }
+      const { id_token: own = '' } = await granted(await post(form))
+      await granted(await post({ ...form, id_token_hint: own }))
+      const other = await post({ ...form, username: 'joel', password: 'wombat', id_token_hint: own })
+      const bad = await post({ ...form, id_token_hint: 'x.y.z' })
+      const errors = [other, bad].map(answer => responseOf(answer).fragment['error'])
+      assert.deepEqual(errors, mode === 'standard' ? ['login_required', 'invalid_request'] : [undefined, undefined])
+    })
+
     it('refuses a scope that the client lacks, in the fragment', async () => {
       const answer = await post({ ...REQUEST, ...CREDENTIALS, scope: 'cloud.admin' })
       assert.equal(responseOf(answer).fragment['error'], 'invalid_scope')
@@ -342,6 +352,20 @@ for (const mode of MODES) {
         request: () => post({ ...REQUEST, ...CREDENTIALS, source: 'x' }, { headers: {} }),
       },
     ]
+    it('never shows in a URL or a cookie what was posted to the wrong place', async () => {
+      const form = { ...REQUEST, ...CREDENTIALS, credentials: 'koala', client_secret: 'koala' }
+      const browser = server.browser()
+      await browser.send('/login')
+      for (const more of [{}, { 'X-Svc-Csrf': browser.csrf }]) {
+        const answer = await browser.send('/oauth/authorize', {
+          form: { ...form, ...more },
+          headers: { accept: '*/*' },
+        })
+        const waiting = Buffer.from(answer.cookies['svc-request'] ?? '', 'base64url').toString()
+        assert.doesNotMatch(`${String(answer.headers['location'])} ${waiting}`, /koala/)
+      }
+    })
+
     for (const { name, request } of others) {
       it(`is not what a request ${name} is, and that one gets nothing by a password`, async () => {
         const before = issuedBy(server)

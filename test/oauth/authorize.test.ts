@@ -13,7 +13,7 @@ import {
   signedIn,
 } from '../support/authorize.ts'
 import { hiddenFields, setCookies } from '../support/forms.ts'
-import { AUTO, MODES, verified } from '../support/oauth.ts'
+import { AUTO, MODES, changeClient, clientNamed, verified } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -333,6 +333,22 @@ for (const mode of MODES) {
         assert.equal(query['state'], 's1')
       })
 
+      it('tells that the client has no scopes as without silence, or as a fault in UAA', async () => {
+        const { scope } = await clientNamed(server, 'writer')
+        await changeClient(server, 'writer', { scope: [] })
+        try {
+          const browser = await signedIn(server)
+          const aloud = responseOf(await authorize(browser, requestOf('writer'))).query
+          const description = 'Empty scope (client has no registered scopes)'
+          assert.deepEqual([aloud['error'], aloud['error_description']], ['invalid_scope', description])
+          const answer = await silently(browser, requestOf('writer'))
+          if (isStandard) assert.equal(responseOf(answer).query['error'], 'invalid_scope')
+          else assert.equal(answer.location().href, 'https://writer.example/cb#error=internal_server_error')
+        } finally {
+          await changeClient(server, 'writer', { scope })
+        }
+      })
+
       it('tells a fault of ours to the client, which alone sees the answer', async () => {
         const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
         try {
@@ -379,6 +395,24 @@ for (const mode of MODES) {
         assert.ok(isCode(answer))
         assert.equal(responseOf(answer).query['state'], 'a b&c')
       })
+
+      for (const [name, sent, state] of [
+        ['a backslash', 'a\\b', 'a\\b'],
+        ['other characters that belong in no URL', 'a"<>^`{|}b', 'a"<>^`{|}b'],
+        ['plus signs and odd percent codes', 'a+%62%2b', 'a b+'],
+      ] as const) {
+        it(`comes back to a request with ${name}`, async () => {
+          const browser = server.browser()
+          const query = new URLSearchParams({ ...AUTO_REQUEST, state: 'STATE' }).toString().replace('STATE', sent)
+          assert.equal((await browser.send(`/oauth/authorize?${query}`)).location().href, loginOf(server))
+          const fields = hiddenFields((await browser.send('/login')).text)
+          const form = { ...fields, username: 'marissa', password: 'koala' }
+          const signed = await browser.send('/login.do', { form })
+          assert.equal(signed.location().pathname, '/oauth/authorize')
+          const answer = await browser.send(signed.location().pathname + signed.location().search)
+          assert.equal(responseOf(answer).query['state'], state)
+        })
+      }
 
       it('gets 403 when it is a program', async () => {
         const answer = await authorize(server.browser(), AUTO_REQUEST, { headers: { accept: 'application/json' } })
@@ -544,6 +578,17 @@ for (const mode of MODES) {
         assert.equal(again.location().href, loginOf(server))
         assert.match((await browser.send('/login')).text, /No way to sign in is set up here/)
       })
+
+      it('is told a program as JSON', async () => {
+        const answer = await authorize(await signedIn(server), requestOf('ldaponly'), {
+          headers: { accept: 'application/json' },
+        })
+        assert.equal(answer.status, 401)
+        assert.deepEqual(answer.json(), {
+          error: 'unauthorized_client',
+          error_description: 'The application is not authorized for your account.',
+        })
+      })
     })
 
     describe('POST', () => {
@@ -556,6 +601,16 @@ for (const mode of MODES) {
         if (isStandard) assert.ok(isCode(answer))
         else assert.equal(answer.status, 403)
         assert.ok(isCode(await post(browser, { ...AUTO_REQUEST, 'X-Svc-Csrf': browser.csrf })))
+      })
+
+      it('needs none in silence', async () => {
+        const asked = { ...AUTO_REQUEST, prompt: 'none' }
+        assert.ok(isCode(await post(await signedIn(server), asked)))
+        const answer = await post(server.browser(), asked)
+        if (isStandard) assert.equal(answer.location().pathname, '/oauth/authorize', 'asked again with the session')
+        else assert.equal(responseOf(answer).query['error'], 'login_required')
+        const decided = await post(await signedIn(server), { ...asked, user_oauth_approval: 'true' })
+        assert.equal(decided.status, 403, 'a decision needs one all the same')
       })
 
       it('of somebody who is not signed in leads to the sign-in page and back', async () => {

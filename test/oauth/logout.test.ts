@@ -63,6 +63,20 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    it('does as without a logout_hint, whomever it names (RP-Initiated Logout §2)', async () => {
+      for (const logout_hint of ['marissa', 'joel', '', 'x'.repeat(2000), '<script>']) {
+        const [hinted, plain] = [await signedIn(server), await signedIn(server)]
+        const redirect = 'https://listed.example/bye'
+        const [answer, usual] = [await logout(hinted, { redirect, logout_hint }), await logout(plain, { redirect })]
+        assert.deepEqual([answer.status, answer.headers['location']], [usual.status, usual.headers['location']])
+        assert.equal(await isSignedIn(hinted), await isSignedIn(plain))
+        const asked = await logout(await signedIn(server), { logout_hint })
+        const unhinted = await logout(await signedIn(server))
+        assert.deepEqual([asked.status, asked.headers['location']], [unhinted.status, unhinted.headers['location']])
+        assert.doesNotMatch(asked.text, /<script>/)
+      }
+    })
+
     describe('redirect', () => {
       const cases: readonly { name: string; query: Readonly<Record<string, string>>; want?: string; uaa?: string }[] = [
         {

@@ -5,6 +5,7 @@ import { fitsLogoutEntry, isSafeUri, resolveRedirectUri } from '../../src/oauth/
 
 const STANDARD = { exactRedirectUri: true }
 const UAA = { exactRedirectUri: false }
+const STRICT = { exactRedirectUri: false, strictRedirects: true }
 
 const CB = 'https://app.example/cb'
 
@@ -86,6 +87,7 @@ describe('resolveRedirectUri, what is no match in either mode', () => {
     it(`refuses ${name}`, () => {
       assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, STANDARD), undefined, 'standard')
       assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, UAA), undefined, 'uaa')
+      assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, STRICT), undefined, 'uaa, strict')
     })
   }
 })
@@ -98,7 +100,7 @@ interface Case {
   readonly want: boolean | string
 }
 
-function table(title: string, rules: { exactRedirectUri: boolean }, cases: readonly Case[]): void {
+function table(title: string, rules: typeof UAA | typeof STRICT, cases: readonly Case[]): void {
   describe(title, () => {
     for (const { name, registered, requested, want } of cases) {
       it(name, () => {
@@ -211,6 +213,29 @@ table('resolveRedirectUri, as UAA without wildcards', UAA, [
   },
   { name: 'takes nothing when nothing is registered', registered: [], requested: CB, want: false },
   { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+])
+
+table('resolveRedirectUri, as UAA without leniency', STRICT, [
+  one('takes the same text', CB, CB, true),
+  one('takes a further query', CB, `${CB}?x=1`, true),
+  one('takes the registered query among others', `${CB}?x=1&y=2`, `${CB}?y=2&z=3&x=1`, true),
+  one('refuses a missing query', `${CB}?x=1`, CB, false),
+  one('refuses another value in the query', `${CB}?x=1`, `${CB}?x=2`, false),
+  one('refuses a query that only a response may have', CB, `${CB}?code=1`, false),
+  one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
+  one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  one('refuses a longer path', CB, `${CB}/more`, false),
+  one('refuses a path that begins the same way', CB, `${CB}2`, false),
+  one('refuses a slash at the end', CB, `${CB}/`, false),
+  one('refuses a subdomain', CB, 'https://www.app.example/cb', false),
+  one('refuses another port', CB, 'https://app.example:444/cb', false),
+  one('refuses another scheme', CB, 'http://app.example/cb', false),
+  one('refuses a user name', CB, 'https://a@app.example/cb', false),
+  one('refuses what a wildcard would fit', 'https://app.example/*', CB, false),
+  one('refuses what a wildcard in the host would fit', 'https://*.app.example/cb', 'https://www.app.example/cb', false),
+  one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
+  one('refuses another host of such a scheme', 'myapp://cb', 'myapp://other', false),
+  one('takes the only one when none is named', CB, undefined, CB),
 ])
 
 table('resolveRedirectUri, as UAA with wildcards', UAA, [

@@ -83,6 +83,49 @@ for (const mode of MODES) {
       )
     })
 
+    const told: readonly { name: string; scope: string | undefined; want: Record<typeof mode, string | undefined> }[] =
+      [
+        { name: 'as it was asked for', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
+        { name: 'in another order', scope: 'profile, openid profile', want: { standard: undefined, uaa: undefined } },
+        {
+          name: 'that nobody named',
+          scope: undefined,
+          want: { standard: 'cloud.read email openid profile', uaa: 'cloud.read openid profile' },
+        },
+        {
+          name: 'that is less, because the client lacks a part',
+          scope: 'openid phone',
+          want: { standard: 'openid', uaa: 'refused' },
+        },
+        {
+          name: 'that is less, because the person lacks a part',
+          scope: 'openid email',
+          want: { standard: undefined, uaa: 'openid' },
+        },
+      ]
+    for (const { name, scope, want } of told) {
+      it(`tell the scope unless it was granted as asked for (RFC 6749 §4.2.2): one ${name}`, async () => {
+        const { scope: _, ...request } = { ...HYBRID, response_type: 'token' }
+        const answer = await authorize(browser, { ...request, ...(scope !== undefined && { scope }) })
+        const { fragment } = responseOf(answer)
+        if (want[mode] === 'refused') return assert.equal(fragment['error'], 'invalid_scope')
+        assert.equal(fragment['scope']?.split(' ').toSorted().join(' '), want[mode])
+      })
+    }
+
+    it('keep the form and the attributes that were asked for, in front and behind the code', async () => {
+      const authorities = JSON.stringify({ az_attr: { team: 'blue', site: 'x' } })
+      const { got } = await ask({ ...HYBRID, response_type: 'code token', token_format: 'opaque', authorities })
+      assert.equal(got['az_attr'], '{team=blue, site=x}')
+      assert.equal(got['access_token'], got['jti'])
+      const answer = await server.token(
+        { grant_type: 'authorization_code', code: got['code'] ?? '', redirect_uri: HYBRID.redirect_uri },
+        { basic: ['hybrid', 'hybrid-secret'] },
+      )
+      assert.deepEqual(answer.json()['az_attr'], { team: 'blue', site: 'x' })
+      assert.equal(answer.json()['access_token'], answer.json()['jti'])
+    })
+
     it('give an access token that works', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'token' })
       const { payload } = await verified(server, got['access_token'] ?? '')
@@ -285,6 +328,30 @@ for (const mode of MODES) {
       }
       it('take one', async () => {
         await ask({ ...bound, response_type: 'id_token', nonce: 'n' })
+      })
+      it('heed the zone as well, whatever the client says of itself', async () => {
+        const clients = [
+          ...authorizeBootstrap.clients,
+          {
+            ...authorizeBootstrap.clients.find(({ client_id: id }) => id === 'bound'),
+            client_id: 'careless',
+            require_nonce: false,
+            redirect_uri: ['https://careless.example/cb'],
+          },
+        ]
+        const config = { bootstrap: { ...authorizeBootstrap, clients }, zone_config: { require_nonce: true } }
+        const strict = await startServer({ mode, config })
+        try {
+          const person = await signedIn(strict)
+          for (const id of ['hybrid', 'careless']) {
+            const query = { ...requestOf(id), response_type: 'id_token' }
+            const { fragment } = responseOf(await authorize(person, query))
+            assert.equal(fragment['error'], isStandard ? 'invalid_request' : undefined, id)
+            assert.ok(responseOf(await authorize(person, { ...query, nonce: 'n' })).fragment['id_token'], id)
+          }
+        } finally {
+          await strict.stop()
+        }
       })
     })
 

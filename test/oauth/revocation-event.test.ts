@@ -46,8 +46,12 @@ describe('the event of a revocation', () => {
     after(() => server.stop())
     const told = async (): Promise<readonly unknown[]> => {
       const { id } = await userNamed(server, 'marissa')
-      const { principal = '', data = '' } = server.events.findLast(({ type }) => type === 'TokenRevocationEvent') ?? {}
-      return [principal.replace(id, 'marissa'), data.replace(id, 'marissa')]
+      const {
+        principal = '',
+        data = '',
+        remoteAddress,
+      } = server.events.findLast(({ type }) => type === 'TokenRevocationEvent') ?? {}
+      return [principal.replace(id, 'marissa'), data.replace(id, 'marissa'), remoteAddress]
     }
 
     it('has the same form when a code was used twice', async () => {
@@ -55,7 +59,7 @@ describe('the event of a revocation', () => {
       await exchange(server, code)
       await exchange(server, code)
       const data = 'ClientID=auto, UserID=marissa, ZoneID=svc; authorization code used twice'
-      assert.deepEqual(await told(), ['clientId:auto,userId:marissa', data])
+      assert.deepEqual(await told(), ['clientId:auto,userId:marissa', data, '127.0.0.1'])
     })
 
     it('has the same form when a refresh token was used twice', async () => {
@@ -63,7 +67,7 @@ describe('the event of a revocation', () => {
       await refresh(server, token)
       await refresh(server, token)
       const data = 'ClientID=app, UserID=marissa, ZoneID=svc; refresh token used twice'
-      assert.deepEqual(await told(), ['clientId:app,userId:marissa', data])
+      assert.deepEqual(await told(), ['clientId:app,userId:marissa', data, '127.0.0.1'])
     })
   })
 })

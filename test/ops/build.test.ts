@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { readBuildFacts } from '../../src/ops/build.ts'
+import { aboutBuild, readBuildFacts } from '../../src/ops/build.ts'
 
 describe('the facts of a build', () => {
   let folder: string
@@ -42,6 +42,15 @@ describe('the facts of a build', () => {
       assert.deepEqual(facts({ 'package.json': '{"version":"1.2.3"}', 'build.json': build }), { version: '1.2.3' })
     })
   }
+
+  it('are told in one line with the address, as far as they are known', () => {
+    const known = { version: '1.2.3', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' }
+    assert.equal(
+      aboutBuild(known, 'https://id.example'),
+      'Version: 1.2.3, Commit: abc1234, Timestamp: 2026-01-15T12:00:00+0000, Server: https://id.example',
+    )
+    assert.equal(aboutBuild({ version: '1.2.3' }, 'https://id.example'), 'Version: 1.2.3, Server: https://id.example')
+  })
 
   it('are unknown without a package', () => assert.deepEqual(facts({}), { version: 'unknown' }))
 })

@@ -104,6 +104,26 @@ const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, inpu
   .map(element => ({ text: element.outerHTML, box: element.getBoundingClientRect() }))
   .filter(({ box }) => box.height < 44 || box.width < 44)
   .map(({ text, box }) => box.width + ' x ' + box.height + ': ' + text)`
+/** Buttons whose words do not fit into them: an `input` does not grow, and cuts off what is too long for one line. */
+const CLIPPED = `[...document.querySelectorAll('.button, .quiet')]
+  .filter(element => element.checkVisibility() && element.scrollWidth > element.clientWidth)
+  .map(element => element.outerHTML)`
+/** Words of buttons and headings that are broken in two although nobody chose names of that length. */
+const BROKEN_WORDS = `[...document.querySelectorAll('.button, .quiet, h1, h2')].flatMap(element => {
+  if (!element.checkVisibility()) return []
+  const broken = []
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const { data } = texts.currentNode
+    for (const { 0: word, index } of data.matchAll(/[\\p{Script=Latin}]+/gu)) {
+      const range = document.createRange()
+      range.setStart(texts.currentNode, index)
+      range.setEnd(texts.currentNode, index + word.length)
+      if (range.getClientRects().length > 1) broken.push(word)
+    }
+  }
+  return broken
+})`
 
 describe('a drawn page', () => {
   for (const { name: look, options, language = 'en' } of looks) {
@@ -127,6 +147,8 @@ describe('a drawn page', () => {
           )
           assert.equal(await page.evaluate(OVERFLOW), 0)
           assert.deepEqual(await page.evaluate(SMALL_TARGETS), [])
+          assert.deepEqual(await page.evaluate(CLIPPED), [])
+          if (!name.includes('-long')) assert.deepEqual(await page.evaluate(BROKEN_WORDS), [])
           await page.addScriptTag({ url: '/axe.js' })
           assert.deepEqual(await page.evaluate(VIOLATIONS), [])
         })
@@ -143,12 +165,16 @@ describe('a drawn page', () => {
       document.querySelector('.alert p').style.color = '#f0c0bb'
       document.querySelector('h1').style.width = '400px'
       document.querySelector('a.aside').style.minHeight = '0'
+      document.querySelector('input.button').style.cssText = 'width: 2rem; white-space: nowrap'
     }`)
     const violations = await page.evaluate<readonly string[]>(VIOLATIONS)
     const rules = new Set(violations.map(violation => violation.split(':')[0]))
     assert.deepEqual(rules, new Set(['color-contrast', 'label']))
     assert.equal(await page.evaluate(OVERFLOW), 100)
-    assert.equal((await page.evaluate<readonly string[]>(SMALL_TARGETS)).length, 1)
+    assert.equal((await page.evaluate<readonly string[]>(SMALL_TARGETS)).length, 2)
+    assert.equal((await page.evaluate<readonly string[]>(CLIPPED)).length, 1)
+    await page.evaluate(`document.querySelector('h1').style.width = '2rem'`)
+    assert.deepEqual(await page.evaluate(BROKEN_WORDS), ['Sign'])
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="alert(1)">')`)
     await becomesTrue(page, 'document.images.length > 1 && [...document.images].every(image => image.complete)')
     assert.ok(complaints.some(complaint => complaint.includes('Content Security Policy')))

@@ -124,12 +124,13 @@ function chrome(text: string): Chrome {
     assets: { stylesheet: text, icon: text, copyScript: text, formPostScript: text, zoneStylesheet: text },
     csrf: { name: `c${text}`, value: text },
     year: 2026,
+    about: text,
   }
 }
 
 const signedInChrome = (text: string): Chrome => ({
   ...chrome(text),
-  person: { userName: text, signOutAction: text },
+  person: { userName: text, signOutAction: text, lastSignIn: new Date(0) },
 })
 
 const HOSTILE = [
@@ -282,8 +283,22 @@ describe('the layout', () => {
   })
   it('replaces the copyright line by the legal text of the zone', () => {
     const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()
-    assert.match(text, /<footer>\s*<p><bdi>Ours\.<\/bdi><\/p>/)
+    assert.match(text, /<footer title="[^"]+">\s*<p><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
+  })
+  it('tells what runs here in the title of its foot', () => {
+    const about = 'Version: 1.2.3, Server: https://id.example/?a&"b"'
+    assert.equal(only(plainPage({ ...anonymous, about }), 'footer', 'title', about).attributes['title'], about)
+  })
+  it('tells who is signed in of the time before, where there was one', () => {
+    const first = { ...signedIn, person: { userName: 'm', signOutAction: '/logout.do' } }
+    for (const page of [plainPage(anonymous), plainPage(first)]) assert.doesNotMatch(page.toString(), /last_login_time/)
+    const { attributes } = only(plainPage(signedIn), 'span', 'id', 'last_login_time')
+    assert.equal(attributes['last-login-success-time'], String(Date.parse('2026-01-02T03:04:05Z')))
+    assert.match(
+      plainPage(signedIn).toString(),
+      /Last sign-in: <time datetime="2026-01-02T03:04:05\.000Z">January 2, 2026 at 3:04 AM UTC<\/time>/,
+    )
   })
   it('offers sign-out as a posted form only to who is signed in', () => {
     const form = only(plainPage(signedIn), 'form', 'class', 'person')

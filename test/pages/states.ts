@@ -59,12 +59,13 @@ export const anonymous: Chrome = {
   },
   csrf: { name: 'X-Svc-Csrf', value: 'q1w2e3r4t5y6u7i8o9p0aA' },
   year: 2026,
+  about: 'Version: 1.2.3, Server: https://id.example',
 }
 
 /** What surrounds a page for someone who is signed in. */
 export const signedIn: Chrome = {
   ...anonymous,
-  person: { userName: 'marissa', signOutAction: '/logout.do' },
+  person: { userName: 'marissa', signOutAction: '/logout.do', lastSignIn: new Date('2026-01-02T03:04:05Z') },
 }
 
 const branded: Chrome = {

@@ -4,7 +4,7 @@ import { TooManyHashes } from '../../src/base/passwords.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { PageError, answerFor, plainDescription, wantsJson } from '../../src/web/answers.ts'
+import { PageError, answerFor, plainDescription, acceptsPage, wantsJson } from '../../src/web/answers.ts'
 import { MalformedInput } from '../../src/web/form.ts'
 import { TooManyRequests } from '../../src/web/limits.ts'
 
@@ -139,6 +139,10 @@ describe('wantsJson', () => {
     ['application/json', true],
     ['text/html, application/json;q=0.9', true],
     ['application/json; charset=utf-8', true],
+    ['Application/JSON', true],
+    ['application/json;q=0', false],
+    ['application/json; q=0.000, text/html', false],
+    ['application/json;q=0.001', true],
     ['text/html', false],
     ['*/*', false],
     ['application/*', false],
@@ -150,6 +154,30 @@ describe('wantsJson', () => {
   for (const [accept, want] of cases) {
     it(`is ${want} for ${accept ?? 'no Accept header'}`, () => {
       assert.equal(wantsJson({ headers: { accept } } as Parameters<typeof wantsJson>[0]), want) // reads nothing else
+    })
+  }
+})
+
+describe('acceptsPage', () => {
+  const cases: readonly (readonly [accept: string | undefined, want: boolean])[] = [
+    ['text/html', true],
+    ['TEXT/HTML;q=0.1', true],
+    ['text/*', true],
+    ['*/*', true],
+    ['image/avif, image/webp, */*;q=0.8', true],
+    ['', true],
+    [' ', true],
+    [undefined, true],
+    ['image/png', false],
+    ['text/plain, application/xml', false],
+    ['text/html;q=0', false],
+    ['text/html;level=1;q=0.0, image/png', false],
+    ['text', false],
+    [',', false],
+  ]
+  for (const [accept, want] of cases) {
+    it(`is ${want} for ${accept ?? 'no Accept header'}`, () => {
+      assert.equal(acceptsPage({ headers: { accept } } as Parameters<typeof acceptsPage>[0]), want) // reads nothing else
     })
   }
 })

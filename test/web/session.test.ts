@@ -41,6 +41,34 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
+    it('ends when the operator says, used or not used', () =>
+      withServer({ mode, config: { servlet: { 'idle-timeout': 20 } } }, async server => {
+        const browser = await signedIn(server)
+        for (let round = 0; round < 5; round += 1) {
+          server.clock.advance(14)
+          assert.equal(await isSignedIn(browser), true, `${round}`)
+        }
+        server.clock.advance(20)
+        assert.equal(await isSignedIn(browser), false)
+      }))
+
+    it('has a cookie that browsers forget when they are closed, unless the operator says how long they keep it', async () => {
+      for (const [servlet, own, readable] of [
+        [{}, undefined, '1800'],
+        [{ 'session-cookie': { 'max-age': -1 } }, undefined, '1800'],
+        [{ 'session-cookie': { 'max-age': 86_400 } }, '86400', '86400'],
+      ] as const) {
+        await withServer({ mode, config: { servlet } }, async server => {
+          const browser = server.browser()
+          const cookies = setCookies(await browser.signIn('marissa', 'koala'))
+          const ageOf = (name: string) => /Max-Age=(\d+)/.exec(cookies[name] ?? '')?.[1]
+          assert.deepEqual([ageOf(session), ageOf('Current-User')], [own, readable])
+          const gone = setCookies(await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } }))
+          assert.match(gone[session] ?? '', /Max-Age=0;/)
+        })
+      }
+    })
+
     inServer('goes on with every request, for twelve hours', async server => {
       const browser = await signedIn(server)
       for (let passed = 0; passed < 43_200 - 1200; passed += 1200) {

@@ -55,6 +55,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
             content: { 'text/html': text, 'application/json': ref('ServerInfo') },
           },
           302: redirect('To the home page of who is signed in, or to a provider.'),
+          406: 'Neither a page nor JSON is wanted.',
         },
       },
       'POST /login.do': {

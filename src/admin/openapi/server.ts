@@ -1,6 +1,6 @@
 // What the server tells of itself.
 import type { Area, Facts, Operation } from './description.ts'
-import { closed, empty, json, listOf, may, open, page, ref, text, textOrNull } from './description.ts'
+import { closed, empty, json, listOf, may, open, page, redirect, ref, text, textOrNull } from './description.ts'
 
 const prompts = {
   type: 'object',
@@ -90,6 +90,13 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /oauth/token/.well-known/openid-configuration': metadata,
     'GET /.well-known/oauth-authorization-server': metadata,
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
+    'GET /square-logo.png': {
+      summary: 'The square logo of the zone',
+      answers: {
+        200: { about: 'Its own, or that of the default zone.', content: { 'image/png': text } },
+        302: redirect('To the icon of the server, where there is none.'),
+      },
+    },
     'GET /resources/*': {
       summary: 'A file that pages are made of',
       headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },

@@ -19,12 +19,12 @@ import { PROVIDER_BARRED } from './grant.ts'
 export const authorizationCode: Grant = {
   type: 'authorization_code',
   caller: 'client',
-  async authorize({ zone, client, params, clientAuthMethod }, deps) {
+  async authorize({ zone, client, params, clientAuthMethod, remoteAddress }, deps) {
     const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
     // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
-    const { code, user } = await consume({ zone, client, value }, deps)
+    const { code, user } = await consume({ zone, client, value, remoteAddress }, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
     if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
     checkProof(code, client, params, behaviour)
@@ -65,10 +65,11 @@ interface Presented {
   readonly zone: Zone
   readonly client: Client
   readonly value: string
+  readonly remoteAddress: string | undefined
 }
 
 async function consume(
-  { zone, client, value }: Presented,
+  { zone, client, value, remoteAddress }: Presented,
   deps: GrantDeps,
 ): Promise<{ readonly code: AuthorizationCode; readonly user: User | undefined }> {
   const { store, clock, behaviour, audit } = deps
@@ -85,7 +86,7 @@ async function consume(
     const owner = (await store.clients.find(zone.id, clientId)) ?? client // not always the one that comes with the code
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, owner, now, behaviour))
     const reason = 'authorization code used twice'
-    audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, reason }))
+    audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, remoteAddress, reason }))
   }
   throw new OAuthError('invalid_grant', `Invalid authorization code: ${shown}`)
 }

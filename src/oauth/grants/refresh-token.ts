@@ -33,7 +33,8 @@ export const refreshToken: Grant = {
       throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
     }
     if (!user) throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.')
-    if (token.stored?.usedAt && !mayHaveLostTheAnswer(token.stored.usedAt, deps)) throw await reused(zone, token, deps)
+    if (token.stored?.usedAt && !mayHaveLostTheAnswer(token.stored.usedAt, deps))
+      throw await reused(request, token, deps)
     checkProof(token, request, user, deps)
     checkOfflineScope(token, deps)
 
@@ -44,7 +45,7 @@ export const refreshToken: Grant = {
     if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
 
     const rotate = token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client)
-    if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(zone, token, deps)
+    if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(request, token, deps)
     const {
       amr,
       auth_time: authTime,
@@ -137,7 +138,11 @@ async function takeOutOfUse(
 }
 
 /** RFC 9700 §4.14.2: of two users of one rotating token one is a thief, and nobody can tell which. */
-async function reused(zone: Zone, token: VerifiedToken, deps: GrantDeps): Promise<OAuthError> {
+async function reused(
+  { zone, remoteAddress }: GrantRequest,
+  token: VerifiedToken,
+  deps: GrantDeps,
+): Promise<OAuthError> {
   const { store, clock, behaviour, audit } = deps
   const grantId = token.claims['grant_id']
   if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
@@ -145,7 +150,7 @@ async function reused(zone: Zone, token: VerifiedToken, deps: GrantDeps): Promis
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, token.client, clock.now(), behaviour))
     const { clientId } = token.client
     const reason = 'refresh token used twice'
-    audit(revocationEvent(zone.id, { clientId, userId: token.user?.id, caller: clientId, reason }))
+    audit(revocationEvent(zone.id, { clientId, userId: token.user?.id, caller: clientId, remoteAddress, reason }))
   }
   return new OAuthError(behaviour.badRefreshToken, 'The token expired, was revoked, or the token ID is incorrect.')
 }

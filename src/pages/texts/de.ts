@@ -7,6 +7,7 @@ export const de: Texts = {
   layout: {
     skip: 'Zum Inhalt springen',
     signOut: 'Abmelden',
+    lastSignIn: time => html`Letzte Anmeldung: ${time}`,
     banner: 'Hinweis des Betreibers',
   },
   login: {
@@ -222,6 +223,7 @@ export const de: Texts = {
     badEncoding: 'Ein Parameter ist kein richtig prozentkodiertes UTF-8',
     longBody: 'Der Inhalt der Anfrage ist zu groß',
     longRequest: 'Die Anfrage ist zu lang.',
+    notAcceptable: 'Unter dieser Adresse gibt es eine Seite und JSON, sonst nichts.',
     missingClient: 'Die client_id fehlt',
     nothingToApprove: 'Es liegt keine Anfrage vor, die Sie erlauben könnten. Beginnen Sie in der Anwendung von vorn.',
     changedRequest: 'Die Anfrage wurde inzwischen verändert. Beginnen Sie in der Anwendung von vorn.',

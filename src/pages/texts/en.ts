@@ -7,6 +7,7 @@ export const en: Texts = {
   layout: {
     skip: 'Skip to content',
     signOut: 'Sign out',
+    lastSignIn: time => html`Last sign-in: ${time}`,
     banner: 'Banner',
   },
   login: {
@@ -215,6 +216,7 @@ export const en: Texts = {
     badEncoding: 'A parameter is not properly percent-encoded UTF-8',
     longBody: 'The request body is too large',
     longRequest: 'The request is too long.',
+    notAcceptable: 'This address has a page and JSON to offer, and nothing else.',
     missingClient: 'Missing client_id',
     nothingToApprove: 'Cannot approve uninitialized authorization request.',
     changedRequest: 'Changes were detected from the original authorization request.',

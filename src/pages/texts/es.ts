@@ -7,6 +7,7 @@ export const es: Texts = {
   layout: {
     skip: 'Ir al contenido',
     signOut: 'Cerrar sesión',
+    lastSignIn: time => html`Último inicio de sesión: ${time}`,
     banner: 'Aviso del operador',
   },
   login: {
@@ -217,6 +218,7 @@ export const es: Texts = {
     badEncoding: 'Un parámetro no está codificado correctamente en UTF-8',
     longBody: 'El contenido de la solicitud es demasiado grande',
     longRequest: 'La solicitud es demasiado larga.',
+    notAcceptable: 'Esta dirección ofrece una página y JSON, nada más.',
     missingClient: 'Falta el client_id',
     nothingToApprove: 'No hay ninguna solicitud que espere su permiso. Empiece de nuevo desde la aplicación.',
     changedRequest: 'La solicitud ha cambiado entretanto. Empiece de nuevo desde la aplicación.',

@@ -7,6 +7,7 @@ export const fr: Texts = {
   layout: {
     skip: 'Aller au contenu',
     signOut: 'Se déconnecter',
+    lastSignIn: time => html`Dernière connexion : ${time}`,
     banner: 'Annonce de l’exploitant',
   },
   login: {
@@ -219,6 +220,7 @@ export const fr: Texts = {
     badEncoding: 'Un paramètre n’est pas correctement encodé en UTF-8',
     longBody: 'Le contenu de la demande est trop volumineux',
     longRequest: 'La demande est trop longue.',
+    notAcceptable: 'Cette adresse propose une page et du JSON, rien d’autre.',
     missingClient: 'Il manque le client_id',
     nothingToApprove: 'Aucune demande n’attend votre autorisation. Recommencez depuis l’application.',
     changedRequest: 'La demande a été modifiée entre-temps. Recommencez depuis l’application.',

@@ -7,6 +7,7 @@ export const ja: Texts = {
   layout: {
     skip: '本文へ移動',
     signOut: 'サインアウト',
+    lastSignIn: time => html`前回のサインイン：${time}`,
     banner: '運営者からのお知らせ',
   },
   login: {
@@ -218,6 +219,7 @@ export const ja: Texts = {
     badEncoding: 'パラメーターが正しくエンコードされた UTF-8 ではありません',
     longBody: 'リクエストの本文が大きすぎます',
     longRequest: 'リクエストが長すぎます。',
+    notAcceptable: 'このアドレスで提供できるのはページと JSON だけです。',
     missingClient: 'client_id がありません',
     nothingToApprove: '許可を待っているリクエストはありません。アプリケーションからやり直してください。',
     changedRequest: 'リクエストが途中で変更されました。アプリケーションからやり直してください。',

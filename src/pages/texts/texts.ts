@@ -27,6 +27,8 @@ export interface Texts {
   readonly layout: {
     readonly skip: string
     readonly signOut: string
+    /** With a time as from `moment`. */
+    readonly lastSignIn: (time: Html) => Html
     /** The alternative to a picture that has no text. */
     readonly banner: string
   }
@@ -216,6 +218,7 @@ export type KnownDescription =
   | 'badEncoding'
   | 'longBody'
   | 'longRequest'
+  | 'notAcceptable'
   | 'missingClient'
   | 'nothingToApprove'
   | 'changedRequest'
@@ -296,4 +299,23 @@ export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
     relativeTimes.set(tag, format) // one for each catalogue
   }
   return minutes < 60 ? format.format(-minutes, 'minute') : format.format(-Math.floor(minutes / 60), 'hour')
+}
+
+const moments = new Map<string, Intl.DateTimeFormat>()
+
+/** A date with the time, in the language; in UTC, because a page without script does not know the reader's time zone. */
+export function moment({ tag }: Texts, at: Date): string {
+  const known = moments.get(tag)
+  if (known) return known.format(at)
+  const made = new Intl.DateTimeFormat(tag, {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZone: 'UTC',
+    timeZoneName: 'short',
+  })
+  moments.set(tag, made)
+  return made.format(at)
 }

@@ -7,6 +7,7 @@ export const zh: Texts = {
   layout: {
     skip: '跳到内容',
     signOut: '退出登录',
+    lastSignIn: time => html`上次登录：${time}`,
     banner: '运营方通知',
   },
   login: {
@@ -210,6 +211,7 @@ export const zh: Texts = {
     badEncoding: '参数不是正确的百分号编码 UTF-8',
     longBody: '请求内容过大',
     longRequest: '请求过长。',
+    notAcceptable: '此地址只提供网页和 JSON。',
     missingClient: '缺少 client_id',
     nothingToApprove: '没有等待您允许的请求。请从应用重新开始。',
     changedRequest: '请求在此期间发生了变化。请从应用重新开始。',

@@ -1,0 +1,59 @@
+// The key `uaa.limitedFunctionality`, as the reference system has it.
+import { resolve } from 'node:path'
+import { USUAL_ENDPOINTS, USUAL_METHODS } from '../model/limited-mode.ts'
+import type { LimitedMode } from '../model/limited-mode.ts'
+import type { Problems } from './problems.ts'
+
+/** The key as it stands in the configuration file. */
+export interface LimitedModeFile {
+  readonly statusFile?: string
+  readonly whitelist?: { readonly endpoints?: readonly string[]; readonly methods?: readonly string[] }
+}
+
+/** JSON Schema of the key. */
+export const limitedModeSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'Letting only some requests through, such as while a database is being moved.',
+  properties: {
+    statusFile: {
+      type: 'string',
+      minLength: 1,
+      description:
+        'A file, relative to this one; the server is limited while it is there, which is looked at every five seconds.',
+    },
+    whitelist: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'What is let through: a request whose path or whose method is listed.',
+      properties: {
+        endpoints: {
+          type: 'array',
+          items: { type: 'string', pattern: '^/[^*?#]*(?:/\\*\\*)?$' },
+          default: [...USUAL_ENDPOINTS],
+          description: 'Paths below base_url, and with /** at the end all that is below them.',
+        },
+        methods: {
+          type: 'array',
+          items: { type: 'string', pattern: '^[A-Za-z]+$' },
+          default: [...USUAL_METHODS],
+          description: 'Methods.',
+        },
+      },
+    },
+  },
+} as const
+
+/** The setting; undefined where no file is named, and then nothing is ever limited. */
+export function limitedModeOf(
+  file: LimitedModeFile | undefined,
+  folder: string,
+  problems: Problems,
+): LimitedMode | undefined {
+  if (file?.statusFile === undefined || !problems.isSound('uaa.limitedFunctionality')) return undefined
+  return {
+    statusFile: resolve(folder, file.statusFile),
+    endpoints: file.whitelist?.endpoints ?? USUAL_ENDPOINTS,
+    methods: (file.whitelist?.methods ?? USUAL_METHODS).map(method => method.toUpperCase()),
+  }
+}

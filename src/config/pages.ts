@@ -1,0 +1,83 @@
+// The keys `links` and `servlet`: what the reference system has under the same names about the pages and sessions of every
+// zone.
+import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
+import type { PageSettings } from '../model/settings.ts'
+import { LONGEST_SECONDS } from '../model/zone.ts'
+import type { Problems } from './problems.ts'
+
+/** The keys of this file as they stand in the configuration file. */
+export interface PagesFile {
+  readonly links?: {
+    readonly global?: { readonly signup?: string; readonly passwd?: string; readonly homeRedirect?: string }
+  }
+  readonly servlet?: {
+    readonly 'idle-timeout'?: number
+    readonly 'session-cookie'?: { readonly 'max-age'?: number }
+  }
+}
+
+const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
+  ({ type: 'object', additionalProperties: false, description, properties }) as const
+const link = (what: string) =>
+  ({
+    type: 'string',
+    minLength: 1,
+    description: `${what} An http or https URL, or a path below base_url; {zone.id} and {zone.subdomain} are filled in.`,
+  }) as const
+
+/** JSON Schema of the keys. */
+export const pagesSchemas = {
+  links: section('Where pages lead.', {
+    global: section('In every zone that says nothing else.', {
+      signup: link('Where somebody gets an account.'),
+      passwd: link('Where a forgotten password is reset.'),
+      homeRedirect: link('Where / and /home lead.'),
+    }),
+  }),
+  servlet: section('Sessions of browsers.', {
+    'idle-timeout': {
+      type: 'integer',
+      minimum: 1,
+      maximum: LONGEST_SECONDS,
+      default: USUAL_PAGE_SETTINGS.idleSeconds,
+      description: 'Seconds without a request after which a session ends; after twelve hours every session does.',
+    },
+    'session-cookie': section('The cookie of a session.', {
+      'max-age': {
+        type: 'integer',
+        minimum: -1,
+        maximum: LONGEST_SECONDS,
+        default: -1,
+        description: 'Seconds that browsers keep it, closed or not; -1: until the browser is closed.',
+      },
+    }),
+  }),
+} as const
+
+const LINKS = ['signup', 'passwd', 'homeRedirect'] as const
+
+/** The settings, where the types are right; a link that leads nowhere and a cookie that never lives become problems. */
+export function pageSettingsOf(file: PagesFile, problems: Problems): PageSettings {
+  const given = problems.isSound('links') ? (file.links?.global ?? {}) : {}
+  for (const name of LINKS) {
+    const key = `links.global.${name}`
+    const value = given[name]
+    if (value === undefined || value === '' || !problems.isSound(key) || isLink(value)) continue
+    problems.add(key, 'must be an http or https URL, or a path that begins with one slash')
+  }
+  const servlet = problems.isSound('servlet') ? file.servlet : undefined
+  const maxAge = servlet?.['session-cookie']?.['max-age'] ?? -1
+  if (maxAge === 0) problems.add('servlet.session-cookie.max-age', 'must be -1, or at least 1')
+  return {
+    links: given,
+    idleSeconds: servlet?.['idle-timeout'] ?? USUAL_PAGE_SETTINGS.idleSeconds,
+    ...(maxAge > 0 && { cookieSeconds: maxAge }),
+  }
+}
+
+/** The variables stand for texts that may occur anywhere in a URL. */
+function isLink(value: string): boolean {
+  const filled = value.replaceAll(/\{zone\.(?:id|subdomain)\}/g, 'z')
+  if (/^\/(?![/\\])/.test(filled)) return !/[\s\\]/.test(filled)
+  return /^https?:\/\/[^\s\\]+$/i.test(filled) && URL.canParse(filled)
+}

@@ -1,0 +1,28 @@
+// Addresses outside of /resources that browsers and pages of old ask for. Without routes of their own they would lead to
+// the sign-in page in `uaa`, and the browser would return to a picture after it.
+import type { FastifyInstance } from 'fastify'
+import { pngDataUri } from '../pages/foreign.ts'
+import type { Store } from '../store/store.ts'
+import { PageError } from '../web/answers.ts'
+
+/** `GET /favicon.ico`, `/vendor/**` and `/square-logo.png`. */
+export function staticFileEndpoints(
+  app: FastifyInstance,
+  { store, assets, defaultZoneId }: { store: Store; assets: { readonly iconFile: string }; defaultZoneId: string },
+): void {
+  const access = { by: 'anyone', because: 'files of pages are no secret' } as const
+
+  for (const url of ['/favicon.ico', '/vendor/*']) {
+    app.get(url, { config: { access, audience: 'open', zone: false, refuses: true } }, () => {
+      throw new PageError(404, 'There is no such file.') // pages link to their icon, which a zone may have of its own
+    })
+  }
+
+  app.get('/square-logo.png', { config: { access, audience: 'open' } }, async (request, reply) => {
+    const inherited = (await store.zones.find(defaultZoneId))?.config.branding?.squareLogo
+    const logo = pngDataUri(request.zone.config.branding?.squareLogo ?? inherited)
+    reply.header('cache-control', 'public, max-age=300')
+    if (logo === undefined) return reply.redirect(assets.iconFile, 302)
+    return reply.type('image/png').send(Buffer.from(logo.slice(logo.indexOf(',') + 1), 'base64'))
+  })
+}

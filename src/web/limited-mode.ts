@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import { isLetThrough } from '../model/limited-mode.ts'
+import type { LimitedMode } from '../model/limited-mode.ts'
+import type { Urls } from '../model/urls.ts'
+import { PageError, prefersPage } from './answers.ts'
+import { securityHeaders } from './headers.ts'
+import { pathBelow } from './rate-limit.ts'
+
+const LOOK_MILLISECONDS = 5000
+
+/** A hook that answers 503 to what is not let through while the status file is there. */
+export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; urls: Urls; mode: LimitedMode }) {
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let isLimited = false
+
+  // Not async: every request passes here.
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    const now = clock.now().getTime()
+    if (now - lookedAt >= LOOK_MILLISECONDS) {
+      lookedAt = now
+      isLimited = existsSync(mode.statusFile)
+    }
+    if (!isLimited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
+    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    // UAA: the code has its name, whatever the service is called.
+    const description = 'UAA intentionally in limited mode, operation not permitted. Please try later.'
+    done(new PageError(503, description, { code: 'uaa_unavailable' }))
+  }
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { USUAL_PAGE_SETTINGS } from '../../src/model/settings.ts'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (text: string) => loadText(folder, text)
+
+describe('settings of pages and sessions', () => {
+  it('are the usual ones where the file says nothing', async () => {
+    for (const text of [
+      '{}',
+      'links: { global: {} }\nservlet: { session-cookie: {} }',
+      'servlet: { session-cookie: { max-age: -1 } }',
+    ]) {
+      assert.deepEqual((await load(text)).pageSettings, USUAL_PAGE_SETTINGS)
+    }
+  })
+
+  it('have the names of the reference system', async () => {
+    const { pageSettings } = await load(`
+links:
+  global:
+    signup: https://portal.example/{zone.id}/new
+    passwd: /forgot?zone={zone.subdomain}
+    homeRedirect: https://{zone.subdomain}.apps.example/
+servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
+    assert.deepEqual(pageSettings, {
+      links: {
+        signup: 'https://portal.example/{zone.id}/new',
+        passwd: '/forgot?zone={zone.subdomain}',
+        homeRedirect: 'https://{zone.subdomain}.apps.example/',
+      },
+      idleSeconds: 600,
+      cookieSeconds: 86_400,
+    })
+  })
+
+  const noLink = 'must be an http or https URL, or a path that begins with one slash'
+  const refused = [
+    {
+      name: 'links that run something or lead nowhere',
+      text: 'links: { global: { signup: "javascript:alert(1)", passwd: forgot, homeRedirect: "//other.example" } }',
+      want: [
+        `links.global.homeRedirect: ${noLink}`,
+        `links.global.passwd: ${noLink}`,
+        `links.global.signup: ${noLink}`,
+      ],
+    },
+    {
+      name: 'links that browsers take for another host, or that no header can hold',
+      text: 'links: { global: { signup: "/\\\\other.example", passwd: "/a b", homeRedirect: "https://" } }',
+      want: [
+        `links.global.homeRedirect: ${noLink}`,
+        `links.global.passwd: ${noLink}`,
+        `links.global.signup: ${noLink}`,
+      ],
+    },
+    {
+      name: 'an empty link',
+      text: 'links: { global: { signup: "" } }',
+      want: ['links.global.signup: must not be empty'],
+    },
+    {
+      name: 'a session that is over at once, and a cookie that is not kept',
+      text: 'servlet: { idle-timeout: 0, session-cookie: { max-age: 0 } }',
+      want: ['servlet.idle-timeout: must be at least 1', 'servlet.session-cookie.max-age: must be -1, or at least 1'],
+    },
+    {
+      name: 'times that are none',
+      text: 'servlet: { idle-timeout: 1.5, session-cookie: { max-age: -2 } }',
+      want: ['servlet.idle-timeout: must be of type integer', 'servlet.session-cookie.max-age: must be at least -1'],
+    },
+    {
+      name: 'wrong types, and nothing that follows from them',
+      text: 'links: { global: { signup: [x] } }\nservlet: x',
+      want: ['links.global.signup: must be of type string', 'servlet: must be of type object'],
+    },
+    {
+      name: 'unknown keys',
+      text: 'links: { signup: /x }\nservlet: { session-store: memory }',
+      want: ['links.signup: is not a known key', 'servlet.session-store: is not a known key'],
+    },
+  ]
+  for (const { name, text, want } of refused) {
+    it(`refuse ${name}, under its key`, async () => {
+      assert.deepEqual((await problemsOf(load(text))).toSorted(), want)
+    })
+  }
+})

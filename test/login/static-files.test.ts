@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { signedIn } from '../support/authorize.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import { png } from '../pages/states.ts'
+
+const OWN = png(4, 4, [1, 2, 3])
+const SHARED = png(2, 2, [3, 2, 1])
+const zone = (id: string, squareLogo?: string) => ({
+  id,
+  subdomain: id,
+  name: id,
+  config: { branding: { ...(squareLogo !== undefined && { squareLogo }) } },
+})
+const PICTURE = { accept: 'image/avif,image/webp,*/*;q=0.8' }
+
+for (const mode of MODES) {
+  for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
+    const path = new URL(base).pathname.replace(/\/$/, '')
+
+    describe(`files outside of /resources below ${base}, in ${mode}`, () => {
+      let server: TestServer
+      before(async () => {
+        const identity_zones = [zone('plain'), zone('own', OWN), zone('odd', 'no base64!')]
+        server = await startServer({
+          mode,
+          config: {
+            base_url: base,
+            bootstrap: { ...usualBootstrap, identity_zones },
+            zone_config: { branding: { squareLogo: SHARED } },
+          },
+        })
+      })
+      after(async () => {
+        assert.deepEqual(server.faults, [])
+        await server.stop()
+      })
+
+      for (const file of ['/favicon.ico', '/vendor/font-awesome/css/font-awesome.min.css', '/vendor/']) {
+        it(`has no ${file}, and nothing waits for it after a sign-in`, async () => {
+          for (const accept of ['text/html', 'image/avif,*/*', 'application/json']) {
+            const answer = await server.send(path + file, { headers: { accept } })
+            assert.equal(answer.status, 404)
+            assert.deepEqual(answer.cookies, {})
+          }
+        })
+      }
+
+      const logos = [
+        { host: 'localhost:8080', of: 'the default zone', want: SHARED },
+        { host: 'plain.localhost:8080', of: 'a zone without one', want: SHARED },
+        { host: 'own.localhost:8080', of: 'a zone with its own', want: OWN },
+      ]
+      for (const { host, of, want } of logos) {
+        it(`has the square logo of ${of} as /square-logo.png`, async () => {
+          const { statusCode, headers, rawPayload } = await server.app.http.inject({
+            url: `${path}/square-logo.png`,
+            headers: { host, ...PICTURE },
+          })
+          assert.equal(statusCode, 200)
+          assert.equal(headers['content-type'], 'image/png')
+          assert.equal(headers['set-cookie'], undefined)
+          assert.equal(rawPayload.toString('base64'), want)
+        })
+      }
+
+      it('leads to our icon where the logo is no picture, and is not there for a zone that is none', async () => {
+        const answer = await server.send(`${path}/square-logo.png`, { host: 'odd.localhost:8080' })
+        assert.equal(answer.status, 302)
+        assert.match(String(answer.headers['location']), new RegExp(`^${path}/resources/icon\\.svg\\?v=`))
+        assert.equal((await server.send(String(answer.headers['location']))).status, 200)
+        assert.equal((await server.send(`${path}/square-logo.png`, { host: 'no.localhost:8080' })).status, 404)
+      })
+    })
+  }
+
+  it(`leads home after a sign-in that began with a picture, in ${mode}`, async () => {
+    const server = await startServer({ mode })
+    try {
+      const browser = server.browser()
+      await browser.send('/favicon.ico', { headers: PICTURE })
+      const answer = await browser.signIn('marissa', 'koala')
+      assert.equal(answer.headers['location'], 'http://localhost:8080/')
+      assert.equal((await (await signedIn(server)).send('/favicon.ico')).status, 404)
+    } finally {
+      await server.stop()
+    }
+  })
+}
