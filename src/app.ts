@@ -62,7 +62,7 @@ import { createTokenIssuer } from './token/issuer.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
-import { PageError, createErrorHandler, prefersPage } from './web/answers.ts'
+import { PageError, createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { pictureIn, serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { acceptBodies } from './web/bodies.ts'
@@ -71,7 +71,6 @@ import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
-import { securityHeaders } from './web/headers.ts'
 import { createLimitedModeHook } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
 import { createPageWriter } from './web/pages.ts'
@@ -246,7 +245,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   }
   /** For what no route answers: the route's own headers are set by its gates. */
   function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    reply.headers(refusalHeaders(request, urls.isHttps))
     done()
   }
   http.setNotFoundHandler({ preHandler: [setSecurityHeaders, resolveZone] }, async (request, reply) => {
@@ -307,7 +306,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)
-    staticFileEndpoints(app, { store, assets, defaultZoneId })
+    staticFileEndpoints(app, { pages, assets })
     passcodeEndpoint(app, web)
     profileEndpoints(app, web)
     savedAccountEndpoint(app, { savedAccounts, urls })

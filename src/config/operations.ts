@@ -5,6 +5,7 @@ import type { LimitedMode } from '../model/limited-mode.ts'
 import { limitedModeOf, limitedModeSchema } from './limited-mode.ts'
 import type { LimitedModeFile } from './limited-mode.ts'
 import type { Problems } from './problems.ts'
+import { section } from './section.ts'
 
 /** The keys of this file as they stand in the configuration file. */
 export interface OperationsFile {
@@ -37,9 +38,6 @@ export interface StatsdSettings {
   /** Whether each request is told by itself too. */
   readonly perRequest: boolean
 }
-
-const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
-  ({ type: 'object', additionalProperties: false, description, properties }) as const
 
 const unsafeMatchingSchema = section('The authorization endpoint.', {
   redirect_uri: section('Redirect URIs.', {

@@ -4,6 +4,7 @@ import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { LONGEST_SECONDS } from '../model/zone.ts'
 import type { Problems } from './problems.ts'
+import { section } from './section.ts'
 
 /** The keys of this file as they stand in the configuration file. */
 export interface PagesFile {
@@ -16,8 +17,6 @@ export interface PagesFile {
   }
 }
 
-const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
-  ({ type: 'object', additionalProperties: false, description, properties }) as const
 const link = (what: string) =>
   ({
     type: 'string',

@@ -5,6 +5,7 @@ import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
+import { section } from './section.ts'
 
 /** The keys of this file as they stand in the configuration file. */
 export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
@@ -21,8 +22,6 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly zones?: { readonly internal?: { readonly hostnames?: readonly string[] } }
 }
 
-const section = <P extends Record<string, unknown>>(description: string, properties: P) =>
-  ({ type: 'object', additionalProperties: false, description, properties }) as const
 const off = (description: string) => ({ type: 'boolean', default: false, description }) as const
 
 /** JSON Schema of the keys. */

@@ -15,7 +15,6 @@ export interface HomeDeps {
   readonly store: Store
   readonly pages: PageWriter
   readonly urls: Urls
-  readonly defaultZoneId: string
   readonly pageSettings: PageSettings
 }
 
@@ -23,10 +22,7 @@ export interface HomeDeps {
 const MOST_ICON_CHARACTERS = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
-export function homeEndpoints(
-  app: FastifyInstance,
-  { store, pages, urls, defaultZoneId, pageSettings }: HomeDeps,
-): void {
+export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings }: HomeDeps): void {
   for (const url of ['/', '/home']) {
     app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
       const homeRedirect = request.zone.config.links?.homeRedirect || pageSettings.links.homeRedirect
@@ -44,8 +40,7 @@ export function homeEndpoints(
     '/zone.css',
     { config: { access: { by: 'anyone', because: 'colours are no secret' }, audience: 'open' } },
     async (request, reply) => {
-      const inherited = (await store.zones.find(defaultZoneId))?.config.branding
-      const text = zoneStylesheet({ ...inherited, ...request.zone.config.branding })
+      const text = zoneStylesheet(await pages.brandingOf(request.zone))
       if (text === undefined) throw new PageError(404, 'This zone has no colours of its own.')
       return reply.header('cache-control', 'public, max-age=300').type('text/css; charset=utf-8').send(text)
     },

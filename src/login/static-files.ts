@@ -2,13 +2,13 @@
 // the sign-in page in `uaa`, and the browser would return to a picture after it.
 import type { FastifyInstance } from 'fastify'
 import { pngDataUri } from '../pages/foreign.ts'
-import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
+import type { PageWriter } from '../web/pages.ts'
 
 /** `GET /favicon.ico`, `/vendor/**` and `/square-logo.png`. */
 export function staticFileEndpoints(
   app: FastifyInstance,
-  { store, assets, defaultZoneId }: { store: Store; assets: { readonly iconFile: string }; defaultZoneId: string },
+  { pages, assets }: { pages: PageWriter; assets: { readonly iconFile: string } },
 ): void {
   const access = { by: 'anyone', because: 'files of pages are no secret' } as const
 
@@ -19,8 +19,7 @@ export function staticFileEndpoints(
   }
 
   app.get('/square-logo.png', { config: { access, audience: 'open' } }, async (request, reply) => {
-    const inherited = (await store.zones.find(defaultZoneId))?.config.branding?.squareLogo
-    const logo = pngDataUri(request.zone.config.branding?.squareLogo ?? inherited)
+    const logo = pngDataUri((await pages.brandingOf(request.zone)).squareLogo)
     reply.header('cache-control', 'public, max-age=300')
     if (logo === undefined) return reply.redirect(assets.iconFile, 302)
     return reply.type('image/png').send(Buffer.from(logo.slice(logo.indexOf(',') + 1), 'base64'))

@@ -8,6 +8,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge, bearerHeader } from './bearer.ts'
 import { MalformedInput } from './form.ts'
+import { securityHeaders } from './headers.ts'
 import { TooManyRequests } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 
@@ -122,6 +123,10 @@ export function prefersPage(request: FastifyRequest): boolean {
   if (audience === 'page') return !wantsJson(request) && bearerHeader(request) === undefined // whoever sends a token is a program
   return (request.headers.accept ?? '').includes('text/html')
 }
+
+/** The headers of a refusal that no route of its own has set them for. */
+export const refusalHeaders = (request: FastifyRequest, isHttps: boolean): Readonly<Record<string, string>> =>
+  securityHeaders(prefersPage(request) ? 'page' : 'api', isHttps)
 
 /** Answers everything that is thrown; the log gets faults with their stack, and refusals' details. */
 export function createErrorHandler(deps: {

@@ -4,8 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { isLetThrough } from '../model/limited-mode.ts'
 import type { LimitedMode } from '../model/limited-mode.ts'
 import type { Urls } from '../model/urls.ts'
-import { PageError, prefersPage } from './answers.ts'
-import { securityHeaders } from './headers.ts'
+import { PageError, refusalHeaders } from './answers.ts'
 import { pathBelow } from './rate-limit.ts'
 
 const LOOK_MILLISECONDS = 5000
@@ -23,7 +22,7 @@ export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; url
       isLimited = existsSync(mode.statusFile)
     }
     if (!isLimited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
-    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    reply.headers(refusalHeaders(request, urls.isHttps))
     // UAA: the code has its name, whatever the service is called.
     const description = 'UAA intentionally in limited mode, operation not permitted. Please try later.'
     done(new PageError(503, description, { code: 'uaa_unavailable' }))

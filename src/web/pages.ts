@@ -22,6 +22,8 @@ export interface PageWriter {
    * anti-forgery value and sets its cookie.
    */
   chrome(request: FastifyRequest, reply: FastifyReply, options?: { form?: boolean }): Promise<Chrome>
+  /** A zone's branding, with the default zone's where it has none; the product logo is a zone's own affair. */
+  brandingOf(zone: Zone): Promise<Branding>
   /** The words for whoever asks; those of the frame, for what is put into the page. */
   texts(request: FastifyRequest): Texts
   /** Sends a page with the reply's status. */
@@ -77,7 +79,6 @@ export function createPageWriter(deps: {
   const { store, clock, csrf, urls, behaviour, assets, defaultZoneId, about } = deps
   const headers = pageHeaders(behaviour)
 
-  /** A zone's branding, with the default zone's where it has none; the product logo is a zone's own affair. */
   async function brandingOf(zone: Zone): Promise<Branding> {
     if (zone.id === defaultZoneId) return zone.config.branding ?? {}
     const { productLogo: _, ...inherited } = (await store.zones.find(defaultZoneId))?.config.branding ?? {}
@@ -87,6 +88,7 @@ export function createPageWriter(deps: {
   const textsFor = (request: FastifyRequest): Texts => textsIn(languageOf(request, { urls, behaviour }))
 
   return {
+    brandingOf,
     texts: textsFor,
     async chrome(request, reply, { form = false } = {}) {
       const { zone, person } = request

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
-import { PageError, prefersPage } from './answers.ts'
+import { PageError, refusalHeaders } from './answers.ts'
 import { securityHeaders } from './headers.ts'
 
 /** What is told of a path that could mean one thing here and another behind a proxy. */
@@ -23,7 +23,7 @@ export function createSuspicion({ behaviour, urls }: { behaviour: Behaviour; url
       return
     }
     if (behaviour.plainSemicolons || !hasSemicolon(request.url)) return done()
-    reply.headers(securityHeaders(prefersPage(request) ? 'page' : 'api', urls.isHttps))
+    reply.headers(refusalHeaders(request, urls.isHttps))
     done(new PageError(400, MALICIOUS))
   }
 }

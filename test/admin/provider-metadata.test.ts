@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import { metadata, providerApi, providerBootstrap, saml } from '../support/provider-api.ts'
 import type { ProviderAnswer } from '../support/provider-api.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 

@@ -14,7 +14,8 @@ import { HOST_OF_Z1, oidc, providerApi, providerBootstrap, SECRET_MARK } from '.
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Slapd } from '../support/slapd.ts'
-import { ACCOUNT, freePort, ODD_NAMES, PASSWORD, PEOPLE, startSlapd } from '../support/slapd.ts'
+import { freePort } from '../support/free-port.ts'
+import { ACCOUNT, ODD_NAMES, PASSWORD, PEOPLE, startSlapd } from '../support/slapd.ts'
 
 let slapd: Slapd
 before(async () => {

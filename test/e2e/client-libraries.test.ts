@@ -7,7 +7,7 @@ import * as client from 'openid-client'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
 import { passwordTokens } from '../support/oauth.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 

@@ -6,7 +6,7 @@ import * as client from 'openid-client'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { MODES } from '../support/oauth.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 

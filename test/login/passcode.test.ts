@@ -10,7 +10,7 @@ import { signedIn } from '../support/authorize.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
 import { unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 

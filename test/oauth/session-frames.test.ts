@@ -10,7 +10,7 @@ import type { Browser, Page } from 'playwright-core'
 import { AUTO_REQUEST, authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { MODES, userNamed } from '../support/oauth.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 

@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/latchkey.cjs')
 const PATIENCE_MILLISECONDS = 30_000
@@ -210,17 +210,6 @@ export function isHealthy(port: number, basePath = ''): Promise<boolean> {
     })
     request.on('timeout', () => request.destroy()).on('error', () => resolve(false))
   })
-}
-
-/** A port of 127.0.0.1 that nobody listened on a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port on 127.0.0.1')
-  return address.port
 }
 
 /** The processes that a process started and that still run; read from /proc, so on Linux only. */

@@ -4,12 +4,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { certificateOf } from './certificate.ts'
 import { privatePem } from './config.ts'
+import { freePort } from './free-port.ts'
 
 /** A directory that runs. */
 export interface Slapd {
@@ -184,18 +185,6 @@ function programIn(folder: string): string {
   const copy = join(folder, 'slapd')
   copyFileSync(installed, copy)
   return copy
-}
-
-/** A port of loopback on which nobody listens at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }
 
 /** Starts one on free ports; the test stops it. */

@@ -9,7 +9,7 @@ import { findGroups } from './groups.ts'
 import { dnValue, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
 import { DirectoryError, openSession } from './session.ts'
-import type { DirectorySettings, DirectoryUrl, UserSearch } from './settings.ts'
+import type { DirectoryProfile, DirectorySettings, DirectoryUrl, UserSearch } from './settings.ts'
 import { UnusableDirectory } from './settings.ts'
 import { isStoredPassword } from './stored-password.ts'
 
@@ -101,7 +101,10 @@ interface Conversation {
 async function ask(conversation: Conversation): Promise<DirectoryResult> {
   const { settings, attempt } = conversation
   const { profile } = settings
-  const found = profile.kind === 'simple-bind' ? await bindByPattern(conversation) : await searchAndCheck(conversation)
+  const found =
+    profile.kind === 'simple-bind'
+      ? await bindByPattern(conversation, profile.patterns)
+      : await searchAndCheck(conversation, profile)
   if (!found) return BAD_CREDENTIALS
   const { entry, session } = found
   const groups = await about('groups', findGroups(settings.groups, { entry, userName: attempt.userName }, session))
@@ -138,9 +141,8 @@ async function serviceSession(conversation: Conversation): Promise<DirectorySess
   return session
 }
 
-async function bindByPattern(conversation: Conversation): Promise<Found | undefined> {
+async function bindByPattern(conversation: Conversation, patterns: readonly string[]): Promise<Found | undefined> {
   const { settings, attempt } = conversation
-  const patterns = settings.profile.kind === 'simple-bind' ? settings.profile.patterns : []
   const name = dnValue(attempt.userName)
   for (const pattern of patterns) {
     const dn = pattern.replaceAll('{0}', () => name)
@@ -156,10 +158,11 @@ async function bindByPattern(conversation: Conversation): Promise<Found | undefi
   return undefined
 }
 
-async function searchAndCheck(conversation: Conversation): Promise<Found | undefined> {
+async function searchAndCheck(
+  conversation: Conversation,
+  profile: Exclude<DirectoryProfile, { kind: 'simple-bind' }>,
+): Promise<Found | undefined> {
   const { settings, attempt } = conversation
-  const { profile } = settings
-  if (profile.kind === 'simple-bind') return undefined
   const template = await readFilter(profile.search.filter, 'userSearchFilter')
   const filter = template({ '{0}': attempt.userName, '{1}': attempt.userName })
   const session = await serviceSession(conversation)

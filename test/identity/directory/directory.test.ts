@@ -8,18 +8,9 @@ import { createPasswords } from '../../../src/base/passwords.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import { freePort } from '../../support/free-port.ts'
 import type { Slapd } from '../../support/slapd.ts'
-import {
-  ACCOUNT,
-  dnOf,
-  freePort,
-  GROUPS,
-  ODD_NAMES,
-  PASSWORD,
-  PEOPLE,
-  startSlapd,
-  storedPasswords,
-} from '../../support/slapd.ts'
+import { ACCOUNT, dnOf, GROUPS, ODD_NAMES, PASSWORD, PEOPLE, startSlapd, storedPasswords } from '../../support/slapd.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
