@@ -1,0 +1,28 @@
+// The attacks that independent testers tried, at a glance. The rows stand by subject in attacks/.
+import { describe, it } from 'node:test'
+import type { Attack } from './attacks/attack.ts'
+import { authorizationAttacks } from './attacks/authorization.ts'
+import { identityAttacks } from './attacks/identity.ts'
+import { loadAttacks } from './attacks/load.ts'
+import { operationsAttacks } from './attacks/operations.ts'
+import { outboundAttacks } from './attacks/outbound.ts'
+import { sessionAttacks } from './attacks/sessions.ts'
+import { tenantAttacks } from './attacks/tenants.ts'
+import { tokenAttacks } from './attacks/tokens.ts'
+
+const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
+  'taking over an account': identityAttacks,
+  'reaching the inside network': outboundAttacks,
+  'keeping others out': loadAttacks,
+  'authorization requests': authorizationAttacks,
+  'tokens and clients': tokenAttacks,
+  'sessions, cookies and forms': sessionAttacks,
+  'tenants and administrators': tenantAttacks,
+  'the machine: clocks, disks, starts': operationsAttacks,
+}
+
+for (const [subject, attacks] of Object.entries(SUBJECTS)) {
+  describe(`attacks: ${subject}`, () => {
+    for (const { attack, outcome, attempt } of attacks) it(`${attack}: ${outcome}`, attempt)
+  })
+}
