@@ -143,10 +143,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const groupsOf = createGroupsOf(shared)
   const reader = createTokenReader({ ...shared, keys, groupsOf })
   const issuer = createTokenIssuer({ ...shared, keys })
-  // While nobody but this machine is served, its own other servers may be asked.
+  // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,
-    allowLoopback: isLoopbackHost(config.listen.host),
+    allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
   const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, serviceName: service.name })

@@ -5,7 +5,6 @@ import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import { metadata, providerApi, providerBootstrap, saml } from '../support/provider-api.ts'
 import type { ProviderAnswer } from '../support/provider-api.ts'
-import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -164,12 +163,7 @@ for (const mode of MODES) {
   describe(`the address of metadata for a server that others reach, in ${mode}`, () => {
     it('leads nowhere inside the network, and the answer does not tell what is there', async () => {
       const site = await publish(documents)
-      const port = await freePort()
-      const config = {
-        bootstrap: providerBootstrap,
-        base_url: 'https://id.example',
-        listen: { host: '0.0.0.0', port },
-      }
+      const config = { bootstrap: providerBootstrap, base_url: 'https://id.example' }
       const server = await startServer({ mode, config })
       const api = providerApi(() => server)
       try {

@@ -262,12 +262,12 @@ describe('the stored password of a directory’s account', () => {
   })
 })
 
-describe('a server that listens for others', () => {
+describe('a server that others reach, though it listens on loopback', () => {
   it('asks no directory on its own machine, unless the operator allows private networks', async () => {
-    const listen = { listen: { host: '0.0.0.0' } }
+    const others = { base_url: 'https://id.example' }
     const cases = [
-      [listen, 400],
-      [{ ...listen, outbound: { allow_private: true } }, 200],
+      [others, 400],
+      [{ ...others, outbound: { allow_private: true } }, 200],
     ] as const
     for (const [config, status] of cases) {
       const server = await startServer({ config: { ...config, bootstrap: providerBootstrap } })

@@ -573,7 +573,7 @@ describe('private_key_jwt with keys at an address', () => {
   it('does not reach this machine from a server that others reach, unless the operator allows it', async () => {
     publish = json(jwk('rsa'))
     const { port } = host.address() as AddressInfo // no pipe
-    const config = { bootstrap: bootstrapWith(`http://127.0.0.1:${port}/keys`), listen: { host: '0.0.0.0' } }
+    const config = { bootstrap: bootstrapWith(`http://127.0.0.1:${port}/keys`), base_url: 'http://id.example' }
     for (const [allowed, want] of [
       [false, 'Bad client_assertion'],
       [true, 'good'],
