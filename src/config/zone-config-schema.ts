@@ -1,5 +1,6 @@
 // The zone's settings as the zone API has them. Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
+import { ACCESS_TOKEN_TYPES } from '../model/token.ts'
 import { COLOUR, WEB_LINK } from '../model/zone-rules.ts'
 import { LONGEST_SECONDS } from '../model/zone.ts'
 
@@ -44,6 +45,11 @@ export const zoneConfigSchema = {
         refreshTokenUnique: { ...flag, description: 'One refresh token per client and user.' },
         refreshTokenRotate: { ...flag, description: 'A new refresh token at each refresh.' },
         refreshTokenFormat: { enum: ['opaque', 'jwt'] },
+        accessTokenType: {
+          enum: ACCESS_TOKEN_TYPES,
+          description:
+            'The `typ` of JWT access tokens; JWT unless set. RFC 9068 has at+jwt. A client may have its own.',
+        },
         activeKeyId: { ...text, description: 'Which of the keys signs.' },
         keys: {
           type: 'object',

@@ -11,6 +11,7 @@ import { GRANT_TYPES } from './client.ts'
 import { isBlank, secretProblem } from './secret-policy.ts'
 import type { SecretPolicy } from './secret-policy.ts'
 import type { Service } from './service.ts'
+import { ACCESS_TOKEN_TYPES, isAccessTokenType } from './token.ts'
 
 /** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
 export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'incarnation' | 'createdAt' | 'updatedAt'>
@@ -247,6 +248,9 @@ function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
   const entries = Object.entries(json).filter(([key, value]) => !OWN_PROPERTIES.has(key) && value !== null)
   for (const [key, value] of entries) {
     if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
+    if (key === 'accessTokenType' && !isAccessTokenType(value)) {
+      refuse(key, `accessTokenType must be one of: [${ACCESS_TOKEN_TYPES.join(', ')}]`)
+    }
   }
   return Object.fromEntries(entries)
 }

@@ -2,9 +2,22 @@
 // and shown complete; keys never leave, so they are read apart (zone-saml.ts, and the keys of tokens in the API itself).
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
+import { ACCESS_TOKEN_TYPES } from './token.ts'
 import { LEGACY_SAML_KEY, samlActiveKeyId } from './zone-saml.ts'
 import type { Field } from './zone-shape.ts'
-import { corsPart, flag, ignored, number, object, oneOf, records, text, textMap, texts } from './zone-shape.ts'
+import {
+  corsPart,
+  flag,
+  ignored,
+  number,
+  object,
+  oneOf,
+  optionalOneOf,
+  records,
+  text,
+  textMap,
+  texts,
+} from './zone-shape.ts'
 import type { Zone, ZoneConfig } from './zone.ts'
 import { usualDefaultGroups } from './zone.ts'
 
@@ -54,6 +67,7 @@ export function zoneConfigShape(serviceName: string): ZoneConfigShape {
         refreshTokenUnique: flag(false),
         refreshTokenRotate: flag(false),
         refreshTokenFormat: oneOf('opaque', 'jwt'),
+        accessTokenType: optionalOneOf(ACCESS_TOKEN_TYPES), // row T7
         activeKeyId: text(null),
       }),
       samlConfig: object({

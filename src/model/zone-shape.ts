@@ -56,6 +56,10 @@ export const text = (usual?: string | null, options?: { readonly nullable: boole
 export const oneOf = (usual: string, ...others: readonly string[]): Field =>
   field(usual, `one of ${[usual, ...others].join(', ')}`, value => isText(value) && [usual, ...others].includes(value))
 
+/** One of some texts, left out of what is shown unless it was set. */
+export const optionalOneOf = (known: readonly string[]): Field =>
+  field(undefined, `one of ${known.join(', ')}`, value => isText(value) && known.includes(value))
+
 /** A list of texts. */
 export const texts = (usual: readonly string[] | null | undefined, most = 1000): Field =>
   field(

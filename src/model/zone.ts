@@ -1,3 +1,5 @@
+import type { AccessTokenType } from './token.ts'
+
 /** An isolated realm with its own clients, users, keys and issuer, found by the host name or the path of a request. */
 export interface Zone {
   readonly id: string
@@ -40,6 +42,8 @@ export interface TokenPolicy {
   readonly refreshTokenUnique?: boolean
   readonly refreshTokenRotate?: boolean
   readonly refreshTokenFormat?: 'opaque' | 'jwt'
+  /** The `typ` of JWT access tokens, `JWT` unless set (row T7). */
+  readonly accessTokenType?: AccessTokenType
   readonly activeKeyId?: string
 }
 

@@ -13,7 +13,8 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
-import type { TokenFormat } from '../model/token.ts'
+import type { AccessTokenType, TokenFormat } from '../model/token.ts'
+import { isAccessTokenType } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -50,6 +51,15 @@ export interface TokenIssuer {
 /** Whether each refresh replaces the refresh token: the zone wants it, or the client may come without a credential. */
 export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
   zone.config.tokenPolicy?.refreshTokenRotate === true || client.allowPublic === true
+
+/**
+ * The `typ` of JWT access tokens: the client's word, then the zone's, then `JWT`. RFC 9068 §2.1 has `at+jwt`, which widely
+ * used resource servers refuse unless they are told to expect it (row T7).
+ */
+export function accessTokenType(zone: Zone, client: Client): AccessTokenType {
+  const own = client.additional['accessTokenType']
+  return isAccessTokenType(own) ? own : (zone.config.tokenPolicy?.accessTokenType ?? 'JWT')
+}
 
 /** Stores opaque, revocable and refresh tokens before it answers; a plain JWT costs no write. */
 export function createTokenIssuer(deps: {
@@ -104,7 +114,7 @@ export function createTokenIssuer(deps: {
       authorization.revocable === true
     const all = accessTokenClaims(facts, { behaviour, noneScope, revocable: isRevocable })
     const claims = leaveOut(all, settings.excludedClaims)
-    const type = behaviour.standardAccessTokens ? 'at+jwt' : 'JWT'
+    const type = accessTokenType(authorization.zone, authorization.client)
     const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
     if (!isRevocable) return signed
     const [token] = await Promise.all([

@@ -98,8 +98,8 @@ export function createTokenReader(deps: {
   async function readJwt(zone: Zone, token: string, expected: Expected): Promise<[Claims, StoredToken | undefined]> {
     const { claims, type } = await verifySignature(zone, token)
     checkIssuer(zone, claims)
-    if (behaviour.refuseIdTokenAsBearer && expected === 'access_token' && type !== 'at+jwt') {
-      throw refuse('Invalid access token', 'the token is no access token') // RFC 8725 §3.11
+    if (behaviour.refuseIdTokenAsBearer && expected === 'access_token' && kindOf(claims, type) === 'id_token') {
+      throw refuse('Invalid access token', 'an ID token is no access token') // RFC 8725 §3.11
     }
     if (claims['revocable'] !== true) return [claims, undefined]
     const stored = await store.tokens.find(zone.id, digest(String(claims['jti'])))
@@ -208,7 +208,7 @@ export function createTokenReader(deps: {
       if (idToken.length > LONGEST_TOKEN || !isJwt(idToken)) throw refuse('The hint is no ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
       checkIssuer(zone, claims)
-      if (type !== 'JWT' || String(claims['jti']).endsWith('-r')) throw refuse('The hint is no ID token.')
+      if (kindOf(claims, type) !== 'id_token') throw refuse('The hint is no ID token.')
       return claims
     },
   }
@@ -216,13 +216,21 @@ export function createTokenReader(deps: {
 
 const isJwt = (token: string): boolean => token.split('.').length === 3
 
-/** What a genuine JWT is. */
+/** What a genuine JWT is; the header need not say it (row T7). */
 function kindOf(claims: Claims, type: unknown): TokenKind {
   if (String(claims['jti']).endsWith('-r')) return 'refresh_token'
-  if (type === 'at+jwt') return 'access_token'
-  // UAA: an access token is typed like an ID token, whose audience is the client alone although its scope is openid.
-  const isIdToken = scopesOf(claims, 'access_token').includes('openid') && !texts(claims['aud']).includes('openid')
-  return isIdToken ? 'id_token' : 'access_token'
+  return type === 'at+jwt' || !isIdToken(claims) ? 'access_token' : 'id_token'
+}
+
+/**
+ * Told by the claims alone: an access token names its scope, in `standard` as one text, and is meant for the resource
+ * `openid` where that is in it. An ID token has no scope, or a list of `openid`, and is meant for its client only.
+ */
+function isIdToken(claims: Claims): boolean {
+  const { scope } = claims
+  if (typeof scope === 'string') return false
+  if (scope === undefined || claims['email_verified'] !== undefined) return true
+  return texts(scope).includes('openid') && !texts(claims['aud']).includes('openid')
 }
 
 /** The scopes that stand in the claims: `scope` as a list or one text, or the refresh token's `granted_scopes`. */

@@ -101,6 +101,7 @@ const FULL = {
     refreshTokenUnique: true,
     refreshTokenRotate: true,
     refreshTokenFormat: 'jwt',
+    accessTokenType: 'at+jwt',
     activeKeyId: null,
   },
   samlConfig: {
@@ -360,6 +361,7 @@ for (const mode of MODES) {
         { name: 'issuer null', config: { issuer: null } },
         { name: 'an issuer that is no URL', config: { issuer: 'x' } },
         { name: 'an issuer of another scheme', config: { issuer: 'ftp://x.example' } },
+        { name: 'an unknown type of access tokens', config: { tokenPolicy: { accessTokenType: 'jwt' } } },
         { name: 'an unknown format of refresh tokens', config: { tokenPolicy: { refreshTokenFormat: 'paper' } } },
         { name: 'a prompt without a text', config: { prompts: [{ name: 'a', type: 'b' }] } },
         { name: 'a default group without a name', config: { userConfig: { defaultGroups: [' '] } } },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { digest } from '../../src/base/secrets.ts'
 import { revocationSignature } from '../../src/token/revocation-signature.ts'
 import { freshDatabase } from '../support/databases.ts'
@@ -75,7 +75,7 @@ for (const mode of MODES) {
       ]
       const kid = (await server.send('/token_key')).json()['kid']
       const jku = isStandard ? {} : { jku: 'https://localhost:8080/token_keys' }
-      assert.deepEqual(access, { alg: 'RS256', kid, typ: isStandard ? 'at+jwt' : 'JWT', ...jku })
+      assert.deepEqual(access, { alg: 'RS256', kid, typ: 'JWT', ...jku })
       assert.deepEqual(id, { alg: 'RS256', kid, typ: 'JWT', ...jku })
     })
 
@@ -208,6 +208,44 @@ for (const mode of MODES) {
       const { access_token: token, expires_in: lives } = tokensOf(answer)
       assert.deepEqual([lives, decodeJwt(token).exp], [30, now + 30])
     })
+  })
+}
+
+for (const mode of MODES) {
+  describe(`the type in the header of an access token, ${mode} (T7)`, () => {
+    const typed = {
+      ...bootstrap,
+      clients: [
+        ...bootstrap.clients,
+        { ...usualBootstrap.clients[3], client_id: 'plain', accessTokenType: 'JWT' },
+        { ...usualBootstrap.clients[3], client_id: 'typed', accessTokenType: 'at+jwt' },
+      ],
+    }
+    const cases = [
+      { name: 'is JWT unless asked otherwise', zone: undefined, service: 'JWT' },
+      { name: 'is what the zone says', zone: 'at+jwt', service: 'at+jwt' },
+    ] as const
+    for (const { name, zone, service } of cases) {
+      it(`${name}, and a client has its own word`, async () => {
+        const config = { bootstrap: typed, ...(zone && { zone_config: { tokenPolicy: { accessTokenType: zone } } }) }
+        const server = await startServer({ mode, config })
+        try {
+          const typeFor = async (id: string): Promise<unknown> => {
+            const { access_token: token } = tokensOf(await server.token(FORM, { basic: [id, 'service-secret'] }))
+            assert.ok(await isAlive(server, token), 'this server reads either type')
+            return decodeProtectedHeader(token).typ
+          }
+          assert.deepEqual(
+            { service: await typeFor('service'), plain: await typeFor('plain'), typed: await typeFor('typed') },
+            { service, plain: 'JWT', typed: 'at+jwt' },
+          )
+          const { id_token: idToken } = await passwordTokens(server)
+          assert.equal(decodeProtectedHeader(idToken).typ, 'JWT')
+        } finally {
+          await server.stop()
+        }
+      })
+    }
   })
 }
 

@@ -26,7 +26,7 @@ describe('a zone that signs', () => {
           audience: 'service',
           issuer: server.baseUrl,
         })
-        assert.deepEqual(header, { alg, kid: 'key', typ: 'at+jwt' })
+        assert.deepEqual(header, { alg, kid: 'key', typ: 'JWT' })
         assert.ok(await isAlive(server, token))
 
         const tokens = await passwordTokens(server)

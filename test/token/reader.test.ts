@@ -218,7 +218,7 @@ for (const mode of MODES) {
       return new SignJWT(good.claims).setProtectedHeader(header).sign(own, { crit: { x: true } })
     }
     const withoutKid = (): Promise<string> =>
-      new SignJWT(good.claims).setProtectedHeader({ alg: 'RS256', typ: 'at+jwt' }).sign(own)
+      new SignJWT(good.claims).setProtectedHeader({ alg: 'RS256', typ: 'JWT' }).sign(own)
 
     for (const { name, token, description } of forgeries) {
       it(`refuses ${name}`, async () => {

@@ -1,6 +1,7 @@
 // The records of clients, as they are sent and as they are answered.
 import { GRANT_TYPES } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
+import { ACCESS_TOKEN_TYPES } from '../../model/token.ts'
 import type { Schema } from './description.ts'
 import { closed, described, flag, listOf, milliseconds, oneOf, text, textOrNull, texts, whole } from './description.ts'
 
@@ -27,6 +28,10 @@ export const sentClient: Readonly<Record<string, Schema>> = {
   jwks: described(textOrNull, 'A JWK set as text, of which only public halves are kept.'),
   jwks_uri: textOrNull,
   token_salt: textOrNull,
+  accessTokenType: described(
+    { enum: [...ACCESS_TOKEN_TYPES, null] },
+    'The `typ` of JWT access tokens, instead of the zone’s; RFC 9068 has at+jwt.',
+  ),
 }
 
 const answered = {
