@@ -8,7 +8,7 @@ import type { ConfigFile, Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
-import { playgroundBootstrap } from './config/playground.ts'
+import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
 import type { OperationsSettings } from './config/operations.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
@@ -147,11 +147,9 @@ export async function loadConfig({
   )
   const baseFrom = pick(sources, ['--base-url', options.baseUrl], 'LATCHKEY_BASE_URL', ['base_url', file.base_url])
   const baseUrl = checkBaseUrl(baseFrom, problems) ?? `http://localhost:${port}`.replace(/:80$/, '')
-  if (playground && !isLoopbackHost(host)) {
-    problems.add(
-      hostFrom?.key ?? '--host',
-      'without a configuration file the accounts are public, so that only loopback is allowed',
-    )
+  if (playground) {
+    if (!isLoopbackHost(host)) problems.add(hostFrom?.key ?? '--host', LOOPBACK_ONLY)
+    if (!isLoopbackHost(new URL(baseUrl).hostname)) problems.add(baseFrom?.key ?? '--base-url', LOOPBACK_ONLY)
   }
   const masterKey = checkMasterKey(
     pick(sources, undefined, 'LATCHKEY_MASTER_KEY', ['master_key', file.master_key]),
@@ -199,7 +197,7 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({ baseUrl, compatibility, playground, sessionSameSite, hashCost, cors, settings }),
+    warnings: warningsOf({ baseUrl, compatibility, sessionSameSite, hashCost, cors, settings }),
   }
 }
 

@@ -56,6 +56,36 @@ describe('the configuration without a file', () => {
       assert.equal(config.listen.host, host)
     })
   }
+
+  const strangeBases = [
+    'https://id.example.org',
+    'http://192.0.2.1:8080',
+    'http://0.0.0.0:8080',
+    'http://localhost.example.org',
+    'http://127.0.0.1.example.org',
+  ]
+  for (const baseUrl of strangeBases) {
+    it(`refuses the base URL ${baseUrl}`, async () => {
+      const option = await problemsOf(loadConfig({ options: { baseUrl }, env: {}, cwd: folder }))
+      const variable = await problemsOf(loadConfig({ env: { LATCHKEY_BASE_URL: baseUrl }, cwd: folder }))
+      assert.equal(option.length, 1)
+      assert.match(option[0] ?? '', /^--base-url: .*only loopback/)
+      assert.equal(variable.length, 1)
+      assert.match(variable[0] ?? '', /^LATCHKEY_BASE_URL: .*only loopback/)
+    })
+  }
+
+  for (const baseUrl of [
+    'http://localhost:9000/uaa',
+    'http://127.0.0.1:8080',
+    'https://[::1]',
+    'http://id.localhost',
+  ]) {
+    it(`may have the base URL ${baseUrl}`, async () => {
+      const config = await loadConfig({ options: { baseUrl }, env: {}, cwd: folder })
+      assert.equal(config.baseUrl, baseUrl)
+    })
+  }
 })
 
 describe('the order of sources', () => {

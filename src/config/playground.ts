@@ -3,6 +3,10 @@ import type { CompatibilityMode } from '../model/compatibility.ts'
 import { serviceNamed } from '../model/service.ts'
 import type { Bootstrap } from './records.ts'
 
+/** Why the playground takes neither another address to listen on nor another base URL. */
+export const LOOPBACK_ONLY =
+  'without a configuration file the accounts are public, so only loopback (localhost, 127.0.0.1) is allowed'
+
 /** The accounts of a start without a configuration file. Everybody knows their secrets: for trying out, on loopback. */
 export function playgroundBootstrap(serviceName: string, compatibility: CompatibilityMode): Bootstrap {
   const service = serviceNamed(serviceName)

@@ -7,24 +7,19 @@ import { isCheap } from './hash-cost.ts'
 export function warningsOf({
   baseUrl,
   compatibility,
-  playground,
   sessionSameSite,
   hashCost,
   cors,
   settings,
 }: Pick<
   Config,
-  'baseUrl' | 'compatibility' | 'playground' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
+  'baseUrl' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
 >): readonly string[] {
   const { protocol, hostname } = new URL(baseUrl)
   const rows: readonly (readonly [boolean, string])[] = [
     [
       protocol === 'http:' && !isLoopbackHost(hostname),
       `base_url is ${baseUrl}: without https, tokens and passwords can be read on the way`,
-    ],
-    [
-      playground && !isLoopbackHost(hostname),
-      `base_url names ${hostname}, but the accounts of the playground have public secrets`,
     ],
     [
       sessionSameSite === 'none' && protocol === 'http:',
