@@ -8,7 +8,7 @@ const { constants } = require('os')
 const path = require('path')
 const { isatty } = require('tty')
 
-/** The oldest version that runs the source; the same as `engines` in package.json. */
+/** The oldest version that runs the source. `engines` in package.json is what installs and starts it. */
 const MINIMUM = [24, 18, 1]
 
 /** The package that carries the pinned binary, by platform and architecture. */

@@ -1,7 +1,7 @@
 // The launcher with a program of the test's own behind it, so that it can be watched without a server.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/config.ts'
 
 const PROGRAM = `
 const report: Record<string, unknown> = { version: process.versions.node, args: process.argv.slice(2),
-  threads: process.env['UV_THREADPOOL_SIZE'] }
+  threads: process.env['UV_THREADPOOL_SIZE'], pid: process.pid, flags: process.execArgv }
 if (process.argv[2] === 'wait') process.on('SIGTERM', () => process.exit(7))
 if (process.argv[2] === 'wait' || process.argv[2] === 'die') setInterval(() => undefined, 1000)
 if (process.argv[2] === 'fail') process.exitCode = 5
@@ -29,7 +29,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url))
 function checkout({ pinned }: { pinned: boolean }): string {
   const root = temporaryFolder()
   for (const folder of ['bin', join('src', 'cli')]) mkdirSync(join(root, folder), { recursive: true })
-  for (const file of ['latchkey.cjs', 'find-node.cjs'])
+  for (const file of ['latchkey', 'latchkey.cjs', 'find-node.cjs'])
     copyFileSync(join(repository, 'bin', file), join(root, 'bin', file))
   writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), PROGRAM)
   writeFileSync(join(root, 'package.json'), '{"type":"module"}')
@@ -71,7 +71,7 @@ describe('the launcher', () => {
     assert.equal(status, 0)
     assert.ok(typeof report === 'object' && report !== null && 'threads' in report)
     assert.equal(Number(report.threads), 2 * cpus().length + 1)
-    assert.deepEqual(report, { version: process.versions.node, args: ['a', '--b'], threads: report.threads })
+    assert.partialDeepStrictEqual(report, { version: process.versions.node, args: ['a', '--b'] })
     assert.equal(findNode(repository), process.execPath)
   })
 
@@ -121,4 +121,100 @@ describe('the launcher', () => {
       assert.equal(await ended, want)
     })
   }
+})
+
+/** The shell launcher, with a PATH on which `node` is too old. */
+function runLauncher(root: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  writeExecutable(
+    join(root, 'old', 'node'),
+    `exec '${process.execPath}' --require '${join(root, 'old-node.cjs')}' "$@"`,
+  )
+  return spawnSync(join(root, 'bin', 'latchkey'), args, {
+    env: { PATH: `${join(root, 'old')}:${process.env['PATH']}`, HOME: root, ...env },
+    encoding: 'utf8',
+  })
+}
+
+function writeExecutable(path: string, text: string): void {
+  mkdirSync(join(path, '..'), { recursive: true })
+  rmSync(path, { force: true })
+  writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+}
+
+const flag = '--max-semi-space-size=8'
+
+describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /bin/sh' }, () => {
+  it('becomes the pinned runtime: nothing else stays', () => {
+    const { stdout, pid, status } = runLauncher(checkout({ pinned: true }), ['a', 'b c'])
+    assert.equal(status, 0)
+    assert.partialDeepStrictEqual(JSON.parse(stdout), { pid, args: ['a', 'b c'], flags: [flag] })
+    assert.partialDeepStrictEqual(JSON.parse(stdout), { version: process.versions.node })
+  })
+
+  it('can be a link elsewhere', () => {
+    const root = checkout({ pinned: true })
+    symlinkSync(join('bin', 'latchkey'), join(root, 'first'))
+    symlinkSync(join(root, 'first'), join(root, 'second'))
+    const { stdout } = spawnSync(join(root, 'second'), ['x'], { env: { PATH: process.env['PATH'], HOME: root } })
+    assert.match(stdout.toString(), /"args":\["x"\]/)
+  })
+
+  it('leaves the heap alone that the operator sized', () => {
+    const { stdout } = runLauncher(checkout({ pinned: true }), [], { NODE_OPTIONS: '--max-semi-space-size=4' })
+    assert.match(stdout, /"flags":\[\]/)
+  })
+
+  it('ends with the status of the program', () => {
+    assert.equal(runLauncher(checkout({ pinned: true }), ['fail']).status, 5)
+  })
+
+  it('says what to do when there is no runtime', () => {
+    const { status, stderr } = runLauncher(checkout({ pinned: false }), [])
+    assert.equal(status, 1)
+    assert.match(stderr, /^latchkey: .*npm ci/s)
+  })
+
+  /** A checkout whose runtime does not start before `installed` is there, and what installs it. */
+  function brokenCheckout(installer: string): string {
+    const root = checkout({ pinned: true })
+    const node = join(root, pinnedNode(repository)?.slice(repository.length) ?? '')
+    writeExecutable(node, `[ -e '${join(root, 'installed')}' ] || exit 127; exec '${process.execPath}' "$@"`)
+    writeExecutable(join(root, 'scripts', 'system-packages'), `echo "install $*"; ${installer}`)
+    return root
+  }
+
+  it('has what the runtime lacks installed, then starts', () => {
+    const root = brokenCheckout('touch "${0%/*}/../installed"')
+    const first = runLauncher(root, ['x'])
+    assert.match(first.stdout, /^install runtime\n.*"args":\["x"\]/)
+    const second = runLauncher(root, ['x'])
+    assert.match(second.stdout, /^\{/)
+  })
+
+  it('stops where that cannot be installed', () => {
+    const { status, stdout } = runLauncher(brokenCheckout('exit 1'), ['x'])
+    assert.equal(status, 1)
+    assert.equal(stdout, 'install runtime\n')
+  })
+
+  it('says so when the runtime does not start for another reason', () => {
+    const { status, stderr } = runLauncher(brokenCheckout('exit 0'), ['x'])
+    assert.equal(status, 1)
+    assert.match(stderr, /^latchkey: .* does not run on this machine/)
+  })
+
+  it('installs nothing with LATCHKEY_NO_INSTALL', { skip: process.platform !== 'linux' && 'for Linux only' }, () => {
+    const root = brokenCheckout('')
+    const packages = join(root, 'scripts', 'system-packages')
+    copyFileSync(join(repository, 'scripts', 'system-packages'), packages)
+    writeExecutable(join(root, 'old', 'ldd'), 'echo "libatomic.so.1 => not found"')
+    for (const program of ['apt-get', 'dpkg', 'sudo']) {
+      writeExecutable(join(root, 'old', program), `touch '${join(root, 'installed')}'`)
+    }
+    const { status, stderr, stdout } = runLauncher(root, ['x'], { LATCHKEY_NO_INSTALL: '1' })
+    assert.equal(status, 1)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^Missing: libatomic1\. LATCHKEY_NO_INSTALL is set; run as root: apt-get install [^\n]*\n$/)
+    assert.equal(existsSync(join(root, 'installed')), false)
+  })
 })
