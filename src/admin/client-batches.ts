@@ -34,7 +34,7 @@ type Action = (typeof ACTIONS)[number]
 
 /** `/oauth/clients/tx` and what is below it. */
 export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
-  const { store, service, audit } = deps
+  const { service, audit } = deps
   const access = clientAccess(service)
   const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
 
@@ -54,8 +54,8 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     })
   }
 
-  const find = ({ zone }: FastifyRequest, { clientId }: Entry): Promise<StoredClient | undefined> =>
-    store.clients.findForChange(zone.id, clientId)
+  const find = (request: FastifyRequest, { clientId }: Entry): Promise<StoredClient | undefined> =>
+    writer.find(request, clientId)
 
   /** Every entry with its client, or undefined when one of them is not there. */
   async function findAll(

@@ -47,7 +47,7 @@ export function metadataEndpoints(
     const named = textOf(body, 'clientId')?.trim() ? textOf(body, 'clientId') : clientId
     if (named !== clientId) throw refuse(`Client ID in body {${named}} does not match URL path {${clientId}}`)
     const description = readDescription(body)
-    const existing = await store.clients.findForChange(request.zone.id, clientId)
+    const existing = await writer.find(request, clientId)
     if (!existing) throw refuse(`No client with ID ${clientId}`, 404)
     const change = { kind: 'describe', clientId, description, revision: existing.revision } as const
     await writer.commit(request, [{ change, events: ['ClientUpdateSuccess'] }])

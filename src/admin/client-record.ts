@@ -28,8 +28,12 @@ export const clientAccess = (service: Service, ...scopes: readonly string[]): Ac
   acrossZones: true,
 })
 
-/** Whether the token's holder may do everything to every client of the zone. */
-export function isClientAdministrator(request: FastifyRequest, service: Service): boolean {
-  const rights: Rights = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: OF_DEFAULT_ZONE }
-  return hasRight(request, rights, service)
-}
+/** The rights of whoever may do everything to every client of the zone. */
+export const administrators = (service: Service): Rights => ({
+  scopes: [service.scope('admin'), 'clients.admin'],
+  ofDefaultZone: OF_DEFAULT_ZONE,
+})
+
+/** Whether the token's holder has one of them. */
+export const isClientAdministrator = (request: FastifyRequest, service: Service): boolean =>
+  hasRight(request, administrators(service), service)

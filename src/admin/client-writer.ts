@@ -3,7 +3,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { JsonRecord } from '../base/json.ts'
-import type { LimitedCaller } from '../model/client-caller.ts'
+import { rightsBeyond } from '../model/client-caller.ts'
+import type { LimitedBearer } from '../model/client-caller.ts'
 import { clientFromJson } from '../model/client-json.ts'
 import type { ClientFromJson, ClientReading } from '../model/client-json.ts'
 import { mergedJson, updatedClient } from '../model/client-update.ts'
@@ -14,7 +15,8 @@ import { secretPolicy } from '../model/secret-policy.ts'
 import type { Service } from '../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import type { ClientChange, Store, StoredClient } from '../store/store.ts'
-import { invalidClient, isClientAdministrator } from './client-record.ts'
+import { lacksRight } from '../web/bearer.ts'
+import { administrators, invalidClient, isClientAdministrator } from './client-record.ts'
 import { newSecret } from './client-secrets.ts'
 import type { SecretDeps } from './client-secrets.ts'
 
@@ -35,6 +37,11 @@ export interface ClientWrite {
 
 /** Reads and makes changes of the clients of a request's zone. */
 export interface ClientWriter {
+  /**
+   * The client that is to be changed. Throws 403 for one that has rights which its caller, no administrator, has not: see
+   * `rightsBeyond`.
+   */
+  find(request: FastifyRequest, clientId: string): Promise<StoredClient | undefined>
   /** A new client, its secrets still in the clear. Throws `invalid_client` for the first rule that it breaks. */
   readNew(request: FastifyRequest, json: JsonRecord, options?: { readonly withTrust?: boolean }): ClientFromJson
   /** The client to be written; the slow part of making one. */
@@ -73,12 +80,17 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   const { store, clock, service, behaviour, audit } = deps
   const rules = { service, exactRedirectUri: behaviour.exactRedirectUri }
 
-  /** Whoever is no administrator; a client of another zone counts as nobody, whatever is called alike here. */
-  function limitedCaller(request: FastifyRequest): LimitedCaller | undefined {
+  /**
+   * Whoever is no administrator; a client of another zone counts as nobody, whatever is called alike here. A person gives
+   * no more than the token carries: the client's scopes are what its users may have, and not what each of them has.
+   */
+  function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
     const { bearer, zone } = request
     if (!bearer || isClientAdministrator(request, service)) return undefined
-    const { clientId, zoneId, scope } = bearer.client
-    return { clientId, ...(zoneId === zone.id && { scope }) }
+    const { clientId, zoneId } = bearer.client
+    const rights = bearer.scopes
+    const scope = bearer.user ? bearer.client.scope.filter(name => rights.includes(name)) : bearer.client.scope
+    return { clientId, rights, ...(zoneId === zone.id && { scope }) }
   }
 
   function readRecord(request: FastifyRequest, json: JsonRecord, as: Omit<ClientReading, 'caller'>): ClientFromJson {
@@ -124,6 +136,15 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   }
 
   return {
+    async find(request, clientId) {
+      const found = await store.clients.findForChange(request.zone.id, clientId)
+      const caller = limitedCaller(request)
+      if (found && caller && rightsBeyond(caller, found.client, service).length > 0) {
+        throw lacksRight(request, administrators(service), service)
+      }
+      return found
+    },
+
     readNew: (request, json, { withTrust = false } = {}) =>
       readRecord(request, json, { as: 'created', withTrust, secretPolicy: secretPolicy(request.zone) }),
 

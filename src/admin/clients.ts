@@ -50,7 +50,7 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
     if (json['client_id'] !== clientId) {
       throw invalidClient('The client id from the request body does not match the client id in the url')
     }
-    const existing = await store.clients.findForChange(request.zone.id, clientId)
+    const existing = await writer.find(request, clientId)
     if (!existing) return sendNotFound(reply)
     const client = writer.readUpdate(request, existing.client, json)
     await writer.commit(request, [update(existing, client)])
@@ -86,7 +86,7 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
   )
 
   app.delete<OfClient>('/oauth/clients/:client_id', { config: deleting }, async (request, reply) => {
-    const found = await store.clients.findForChange(request.zone.id, request.params.client_id)
+    const found = await writer.find(request, request.params.client_id)
     if (!found) return sendNotFound(reply)
     await writer.commit(request, [deletion(found)])
     return sendJson(reply, clientToJson(found.client))

@@ -1,12 +1,19 @@
-// What a caller who administers nothing may put into a client (§3.3): no more than it has itself.
+// What a caller who administers nothing may put into a client (§3.3), and which clients it may change at all: nothing in
+// either may exceed what the caller has itself.
+import type { Client } from './client.ts'
 import { isRestricted } from './restricted-scopes.ts'
 import type { Service } from './service.ts'
 
 /** Somebody who may write clients without being an administrator. */
 export interface LimitedCaller {
   readonly clientId: string
-  /** Scopes of the calling client; absent for a client of another zone, which has none here. */
+  /** Scopes that it may give: those of the calling client; absent for a client of another zone, which has none here. */
   readonly scope?: readonly string[]
+}
+
+/** The same with the scopes of its token. */
+export interface LimitedBearer extends LimitedCaller {
+  readonly rights: readonly string[]
 }
 
 /** The parts of a record that depend on who sends it. */
@@ -24,7 +31,7 @@ export function callerProblems(
   service: Service,
 ): readonly (readonly [key: string, message: string])[] {
   const problems: [string, string][] = []
-  const none = service.scope('none') // what an empty list becomes; nobody gains anything by it
+  const none = service.scope('none')
   if (grantTypes.includes('password')) {
     problems.push(['authorized_grant_types', 'password is not an allowed grant type for non-admin caller.'])
   }
@@ -33,16 +40,11 @@ export function callerProblems(
     problems.push(['authorized_grant_types', message])
   }
   const prefix = `${caller.clientId}.`
-  const own = caller.scope
-  // Whoever may name a client may name one `zones` or `*`: that makes the rights that begin so nobody's own.
-  const isBelow = (name: string): boolean =>
-    name.startsWith(prefix) && !prefix.includes('*') && !isRestricted(name, service)
-  const owned = new Set(own)
-  const isOwn = (name: string): boolean => name === none || (own !== undefined && (owned.has(name) || isBelow(name)))
-  const known = (own ?? []).join(', ')
+  const isOwn = scopesToGive(caller, service)
+  const known = (caller.scope ?? []).join(', ')
   for (const name of scope.filter(each => !isOwn(each))) {
     const message =
-      own === undefined
+      caller.scope === undefined
         ? `No scopes alllowed for null caller and client_id=${clientId}.`
         : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${known}]`
     problems.push(['scope', message])
@@ -53,4 +55,30 @@ export function callerProblems(
     problems.push(['authorities', message])
   }
   return problems
+}
+
+/**
+ * The scopes and authorities of a client that the caller neither has nor may give. A caller may not change, describe or
+ * delete a client that has any: who resets or replaces an administrator's client becomes the administrator.
+ */
+export function rightsBeyond(
+  caller: LimitedBearer,
+  { scope, authorities }: Pick<Client, 'scope' | 'authorities'>,
+  service: Service,
+): readonly string[] {
+  const isOwn = scopesToGive(caller, service)
+  const mayGive = (name: string): boolean => isOwn(name) || name === service.scope('resource')
+  const held = new Set(caller.rights)
+  return [...new Set([...scope, ...authorities])].filter(name => !held.has(name) && !mayGive(name))
+}
+
+/** Which scopes §3.3 lets the caller give: those of its client, and those that begin with its id. */
+function scopesToGive({ clientId, scope: own }: LimitedCaller, service: Service): (name: string) => boolean {
+  const none = service.scope('none') // what an empty list becomes; nobody gains anything by it
+  const prefix = `${clientId}.`
+  // Whoever may name a client may name one `zones` or `*`: that makes the rights that begin so nobody's own.
+  const isBelow = (name: string): boolean =>
+    name.startsWith(prefix) && !prefix.includes('*') && !isRestricted(name, service)
+  const owned = new Set(own)
+  return name => name === none || (own !== undefined && (owned.has(name) || isBelow(name)))
 }

@@ -186,14 +186,43 @@ for (const mode of MODES) {
         })
       }
 
-      it('are held to the same in an update, of what is there as well', async () => {
+      it('may not change a client with a scope or an authority that they lack', async () => {
         await create({ client_id: 'powerful', authorities: ['clients.admin'] }, {})
-        for (const members of [{ name: 'x' }, { authorities: ['svc.none'], scope: ['openid'] }]) {
-          const body = { client_id: 'powerful', ...members }
-          for (const path of ['/oauth/clients/powerful', '/oauth/clients/restricted/powerful']) {
-            assertInvalid(await api.send('PUT', path, body, { by: 'writer' }), /is not an allowed (scope|authority)/)
+        await create({ client_id: 'busy', scope: ['cloud.read'], redirect_uri: ['https://busy.example/'] }, {})
+        for (const id of ['powerful', 'busy']) {
+          for (const members of [{ name: 'x' }, { authorities: ['svc.none'], scope: ['svc.none'] }]) {
+            for (const path of [`/oauth/clients/${id}`, `/oauth/clients/restricted/${id}`]) {
+              const answer = await api.send('PUT', path, { client_id: id, ...members }, { by: 'writer' })
+              assert.equal(answer.status, 403, answer.text)
+              const { error, scope } = answer.json()
+              assert.deepEqual([error, scope], ['insufficient_scope', 'svc.admin clients.admin zones.svc.admin'])
+            }
           }
+          assert.equal((await api.send('PUT', `/oauth/clients/${id}/meta`, {}, { by: 'writer' })).status, 403)
+          assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { by: 'writer' })).status, 403)
         }
+      })
+
+      it('may change, describe and delete what they could have made, by whomever it was made', async () => {
+        for (const by of ['root', 'writer'] as const) {
+          const body = {
+            client_id: `plain-of-${by}`,
+            scope: ['writer.read', 'shop.read'],
+            authorities: ['svc.resource'],
+          }
+          assert.equal((await create(body, { by })).status, 201)
+          const path = `/oauth/clients/${body.client_id}`
+          const changed = await api.send('PUT', path, { client_id: body.client_id, name: 'Plain' }, { by: 'writer' })
+          assert.equal(changed.status, 200, changed.text)
+          const described = await api.send('PUT', `${path}/meta`, { showOnHomePage: true }, { by: 'writer' })
+          assert.equal(described.status, 200, described.text)
+          assert.equal((await api.send('DELETE', path, undefined, { by: 'writer' })).status, 200)
+        }
+      })
+
+      it('may delete a client with the rights of their own token', async () => {
+        await create({ client_id: 'equal', authorities: ['clients.write'] }, {})
+        assert.equal((await api.send('DELETE', '/oauth/clients/equal', undefined, { by: 'writer' })).status, 200)
       })
 
       it('have no scopes in a zone that they come to from outside, whatever is called like them there', async () => {
@@ -209,7 +238,9 @@ for (const mode of MODES) {
 
       it('may be people, who have the rights of the client that they came through', async () => {
         const bearer = await api.userToken()
-        assert.equal((await create({ scope: ['web.read'] }, { bearer })).status, 201)
+        assert.equal((await create({ scope: ['web.read', 'clients.write'] }, { bearer })).status, 201)
+        // The client may carry it for others; this person has not got it.
+        assertInvalid(await create({ scope: ['clients.admin'] }, { bearer }), /^clients\.admin is not an allowed scope/)
         assertInvalid(
           await create({ scope: ['cloud.read'] }, { bearer }),
           /^cloud\.read is not an allowed scope for caller=web/,

@@ -48,7 +48,7 @@ const bootstrap = {
       caller(id, authorities, id === 'writer' ? ['shop.read'] : []),
     ),
     {
-      ...caller('web', [], ['clients.write', 'clients.secret']),
+      ...caller('web', [], ['clients.write', 'clients.secret', 'clients.admin']),
       authorized_grant_types: ['password'],
     },
   ],
