@@ -94,7 +94,6 @@ function materialOf(keyId: string, entry: unknown) {
     text,
     algorithm: textOf(entry, 'signingAlg', path, LONGEST_ID),
     certificate: textOf(entry, 'signingCert', path, LONGEST_CERTIFICATE),
-    anyLength: true,
   })
   if (!('problem' in read)) return read
   throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)

@@ -10,6 +10,8 @@ import type { Audit } from '../model/event.ts'
 import type { Group } from '../model/group.ts'
 import { restrictedScopes } from '../model/restricted-scopes.ts'
 import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
+import type { Urls } from '../model/urls.ts'
 import { zoneConfigShape, zoneToJson } from '../model/zone-json.ts'
 import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig } from '../model/zone-rules.ts'
 import { readSamlKeys } from '../model/zone-saml.ts'
@@ -19,6 +21,7 @@ import type { Store, ZoneState } from '../store/store.ts'
 import { hasRight } from '../web/bearer.ts'
 import { jsonBody } from '../web/json.ts'
 import type { Access } from '../web/route.ts'
+import { isOwnHost } from '../web/zone.ts'
 import type { ZoneBody } from './zone-body.ts'
 import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './zone-body.ts'
 import { zoneClientEndpoints } from './zone-clients.ts'
@@ -36,6 +39,8 @@ export interface ZoneDeps extends ZoneClientDeps {
   readonly random: Random
   readonly service: Service
   readonly audit: Audit
+  readonly urls: Urls
+  readonly settings: Pick<TokenSettings, 'internalHostnames'>
 }
 
 interface ZoneParams {
@@ -47,7 +52,8 @@ const BODY_LIMIT = 1024 * 1024
 
 /** `/identity-zones`, `/identity-zones/{id}` and the clients that are made below the latter. */
 export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
-  const { store, vault, clock, random, service, audit } = deps
+  const { store, vault, clock, random, service, audit, urls } = deps
+  const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const shape = zoneConfigShape(service.name)
   const usual = { usualDefaultGroups: usualDefaultGroups(service.name) }
 
@@ -96,7 +102,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   /** The settings that were sent, whole, with what is to be done about keys. Throws what §5.5 refuses. */
   async function readConfig(
-    sent: JsonRecord,
+    { config: sent, subdomain }: ZoneBody,
     zoneId: string,
     before?: ZoneState,
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
@@ -114,7 +120,10 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       ...(before && { before }),
     })
     const { activeKeyId } = keys
-    if (config.issuer !== undefined) refuseIssuer(config.issuer, activeKeyId)
+    if (config.issuer !== undefined) {
+      refuseIssuer(config.issuer, activeKeyId)
+      await refuseForeignIssuer(config.issuer, subdomain)
+    }
     checkZoneConfig(config, usual)
     const { activeKeyId: _, ...policy } = tokenPolicy ?? {}
     const whole: ZoneConfig = {
@@ -127,6 +136,16 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       }),
     }
     return { config: whole, keys }
+  }
+
+  /** A zone speaks for itself: its issuer is no URL of this server but its own, and not that of the default zone. */
+  async function refuseForeignIssuer(issuer: string, subdomain: string): Promise<void> {
+    if (urls.addressesOf({ subdomain }).includes(issuer)) return
+    const url = new URL(issuer)
+    const ofDefault = (await store.zones.find(service.name))?.config.issuer
+    const isTaken = ofDefault !== undefined && URL.canParse(ofDefault) && isSameIssuer(url, new URL(ofDefault))
+    if (!isTaken && !isOwnHost(url.hostname, ownHosts)) return
+    throw new InvalidZoneConfig('The issuer must not be a URL of this server, or of another zone.')
   }
 
   const groupsNamed = (zoneId: string, names: Iterable<string>): readonly Group[] => {
@@ -148,7 +167,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     const id = body.id ?? random.uuid()
     refuseBadId(id)
     refuseBadNames(body)
-    const { config, keys } = await readConfig(body.config, id)
+    const { config, keys } = await readConfig(body, id)
     const now = clock.now()
     const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
     const allowed = allowedGroupNames(config.userConfig, usual.usualDefaultGroups)
@@ -186,7 +205,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       throw invalidZone('The identity zone id from the request body does not match id in the url')
     }
     refuseBadNames(body, before.zone)
-    const { config, keys } = await readConfig(body.config, id, before)
+    const { config, keys } = await readConfig(body, id, before)
     await refuseForbiddenGroups(id, config)
     const { createdAt } = before.zone
     const version = body.version + 1
@@ -278,9 +297,21 @@ function refuseGroupNames({ userConfig }: ZoneConfig): void {
 }
 
 function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
-  if (!/^https?:\/\/\S+$/.test(issuer) || !URL.canParse(issuer)) throw malformed('config.issuer must be a URL')
+  const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
+  // OpenID Connect Discovery §3: no query and no fragment; a name or password in front of the host only hides the host.
+  if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
+    throw malformed('config.issuer must be a URL without user, query and fragment')
+  }
   if (activeKeyId !== undefined) return
   throw new InvalidZoneConfig(
     'You cannot set issuer value unless you have set your own signing key for this identity zone.',
   )
+}
+
+/** Whether two issuers differ at most in scheme, case of the host, slashes at the end and UAA's path behind them. */
+const isSameIssuer = (one: URL, other: URL): boolean => {
+  const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
+    (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
+  )
+  return a === b
 }

@@ -2,6 +2,7 @@
 // zone.
 import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
+import { isLink } from '../model/zone-rules.ts'
 import { LONGEST_SECONDS } from '../model/zone.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
@@ -72,11 +73,4 @@ export function pageSettingsOf(file: PagesFile, problems: Problems): PageSetting
     idleSeconds: servlet?.['idle-timeout'] ?? USUAL_PAGE_SETTINGS.idleSeconds,
     ...(maxAge > 0 && { cookieSeconds: maxAge }),
   }
-}
-
-/** The variables stand for texts that may occur anywhere in a URL. */
-function isLink(value: string): boolean {
-  const filled = value.replaceAll(/\{zone\.(?:id|subdomain)\}/g, 'z')
-  if (/^\/(?![/\\])/.test(filled)) return !/[\s\\]/.test(filled)
-  return /^https?:\/\/[^\s\\]+$/i.test(filled) && URL.canParse(filled)
 }

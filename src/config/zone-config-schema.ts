@@ -1,10 +1,11 @@
 // The zone's settings as the zone API has them. Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
 import { ACCESS_TOKEN_TYPES } from '../model/token.ts'
-import { COLOUR, WEB_LINK } from '../model/zone-rules.ts'
+import { COLOUR, LINK, LOGOUT_TARGET, WEB_LINK } from '../model/zone-rules.ts'
 import { LONGEST_SECONDS } from '../model/zone.ts'
 
 const text = { type: ['string', 'null'] } as const
+const link = { type: ['string', 'null'], pattern: LINK } as const
 const flag = { type: 'boolean' } as const
 const texts = { type: 'array', items: { type: 'string' } } as const
 const number = { type: 'integer', minimum: -1 } as const
@@ -83,13 +84,13 @@ export const zoneConfigSchema = {
     },
     corsPolicy: closed({ xhrConfiguration: cors, defaultConfiguration: cors }),
     links: closed({
-      selfService: closed({ selfServiceLinksEnabled: flag, signup: text, passwd: text }),
-      homeRedirect: text,
+      selfService: closed({ selfServiceLinksEnabled: flag, signup: link, passwd: link }),
+      homeRedirect: link,
       logout: closed({
-        redirectUrl: { type: 'string' },
+        redirectUrl: { type: 'string', pattern: LINK },
         redirectParameterName: { type: 'string' },
         disableRedirectParameter: flag,
-        whitelist: { type: ['array', 'null'], items: { type: 'string' } },
+        whitelist: { type: ['array', 'null'], items: { type: 'string', pattern: LOGOUT_TARGET } },
       }),
     }),
     prompts: {
@@ -108,7 +109,7 @@ export const zoneConfigSchema = {
         productLogo: { type: 'string' },
         squareLogo: { type: 'string' },
         footerLegalText: { type: 'string' },
-        footerLinks: { type: 'object', additionalProperties: { type: 'string' } },
+        footerLinks: { type: 'object', additionalProperties: { type: 'string', pattern: LINK } },
         banner: closed({
           text: { type: 'string' },
           logo: { type: 'string' },

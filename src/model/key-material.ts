@@ -52,8 +52,6 @@ export function readKeyMaterial(given: {
   readonly text: string
   readonly algorithm?: string | undefined
   readonly certificate?: string | undefined
-  /** Whether a shared secret may be of any length, as clients of the reference system send them. */
-  readonly anyLength?: boolean
 }): KeyMaterial | KeyProblem {
   const algorithm = SIGNING_ALGORITHMS.find(name => name === given.algorithm)
   if (given.algorithm !== undefined && algorithm === undefined) {
@@ -70,8 +68,7 @@ export function readKeyMaterial(given: {
     return { part: 'key', problem: 'is not an unencrypted private key in PEM' }
   }
   if (given.certificate !== undefined) return { part: 'certificate', problem: 'a shared secret has no certificate' }
-  const secret = { algorithm: algorithm ?? 'HS256', privateKey: given.text } as const
-  return given.anyLength === true ? secret : longEnough(secret)
+  return longEnough({ algorithm: algorithm ?? 'HS256', privateKey: given.text })
 }
 
 function readAsymmetric(

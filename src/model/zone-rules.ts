@@ -1,7 +1,7 @@
 // What a zone's settings must be beyond their types (§5.5), in the words of the reference interface and in its order.
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
-import type { Branding, UserConfig, ZoneConfig } from './zone.ts'
+import type { Branding, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
 /** Thrown for settings that cannot be; the message is one of §5.5. */
 export class InvalidZoneConfig extends Error {
@@ -19,9 +19,26 @@ const IS_COLOUR = new RegExp(COLOUR)
 export const WEB_LINK = '^https?://'
 const IS_WEB_LINK = new RegExp(WEB_LINK)
 
+/** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */
+export const LINK = '^(?:https?://|/(?![/\\\\])|$)'
+
+/** How an entry of `links.logout.whitelist` begins; it may be a pattern. */
+export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/(?![/\\\\]))'
+const IS_LOGOUT_TARGET = new RegExp(LOGOUT_TARGET)
+
+/**
+ * Whether a page of ours may lead there: an http or https URL, or a path of the zone's own. Variables of the zone stand for
+ * texts that may occur anywhere in a URL.
+ */
+export function isLink(value: string): boolean {
+  const filled = value.replaceAll(/\{zone\.(?:id|subdomain)\}/g, 'z')
+  if (/^\/(?![/\\])/.test(filled)) return !/[\s\\]/.test(filled)
+  return /^https?:\/\/[^\s\\]+$/i.test(filled) && URL.canParse(filled)
+}
+
 /** Throws `InvalidZoneConfig` for the first rule that is broken; the rules about keys are told before. */
 export function checkZoneConfig(
-  { corsPolicy, userConfig, branding }: ZoneConfig,
+  { corsPolicy, userConfig, branding, links }: ZoneConfig,
   { usualDefaultGroups }: { readonly usualDefaultGroups: readonly string[] },
 ): void {
   const problem =
@@ -29,7 +46,9 @@ export function checkZoneConfig(
     groupsProblem(userConfig, usualDefaultGroups) ??
     usersProblem(userConfig) ??
     consentProblem(branding) ??
-    bannerProblem(branding)
+    bannerProblem(branding) ??
+    footerProblem(branding) ??
+    linksProblem(links)
   if (problem !== undefined) throw new InvalidZoneConfig(problem)
 }
 
@@ -85,6 +104,27 @@ function bannerProblem({ banner = {} }: Branding = {}): string | undefined {
     colour('text', banner.textColor) ??
     (isBlank(banner.logo) || isBase64(banner.logo ?? '') ? undefined : 'Invalid banner logo. Must be in BASE64 format.')
   )
+}
+
+const LINK_RULE = 'Must be a path or a properly formatted URI beginning with http:// or https://'
+
+function footerProblem({ footerLinks = {} }: Branding = {}): string | undefined {
+  const wrong = Object.values(footerLinks).find(link => link !== '' && !isLink(link))
+  return wrong === undefined ? undefined : `Invalid footer link: ${wrong}. ${LINK_RULE}`
+}
+
+function linksProblem({ selfService, homeRedirect, logout }: ZoneLinks = {}): string | undefined {
+  const named = [
+    ['self-service', selfService?.signup],
+    ['self-service', selfService?.passwd],
+    ['home', homeRedirect],
+    ['logout', logout?.redirectUrl],
+  ] as const
+  for (const [which, link] of named) {
+    if (link && !isLink(link)) return `Invalid ${which} link: ${link}. ${LINK_RULE}`
+  }
+  const target = logout?.whitelist?.find(each => !IS_LOGOUT_TARGET.test(each))
+  return target === undefined ? undefined : `Invalid logout target: ${target}. ${LINK_RULE}`
 }
 
 /** RFC 4648 §4, with or without padding. */

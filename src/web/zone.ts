@@ -32,6 +32,15 @@ export function subdomainOf(
   return roots.length === 1 && (!onlyLoopback || isLoopbackHost(name)) ? { subdomain: '' } : 'unknown'
 }
 
+/**
+ * Whether a host name can lead to this server, as any zone's: it is one of the roots or below one, or this very machine.
+ * Callers that keep URLs of their own must not take ours.
+ */
+export function isOwnHost(host: string, rootHosts: readonly string[]): boolean {
+  const name = hostName(host)
+  return isLoopbackHost(name) || rootHosts.some(root => name === root || name.endsWith(`.${root}`))
+}
+
 /** Lower case, without a port and without the dot that ends a fully qualified name. */
 function hostName(host: string): string {
   const withoutPort = host.startsWith('[') ? host.replace(/\]:\d+$/, ']') : host.replace(/:\d+$/, '')

@@ -270,6 +270,8 @@ for (const mode of MODES) {
       it('are what a property says: whatever is valid comes back as it was sent', async () => {
         const text = fc.string({ maxLength: 12 }).filter(value => value.trim() !== '')
         const texts = fc.array(text, { maxLength: 3 })
+        const link = fc.constantFrom('https://a.example/b?c#d', 'http://{zone.id}.a.example', '/path', '')
+        const target = fc.constantFrom('https://a.example/bye', 'http*://a.example/**', 'https://*.a.example/', '/bye')
         const flag = fc.boolean()
         const number = fc.integer({ min: -1, max: 2_147_483_647 })
         const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
@@ -285,9 +287,9 @@ for (const mode of MODES) {
           }),
           samlConfig: record({ requestSigned: flag, entityID: fc.option(text) }),
           links: record({
-            homeRedirect: fc.option(text),
-            logout: record({ redirectUrl: text, whitelist: fc.option(texts) }),
-            selfService: record({ signup: fc.option(text), selfServiceLinksEnabled: flag }),
+            homeRedirect: fc.option(link),
+            logout: record({ redirectUrl: link, whitelist: fc.option(fc.array(target, { maxLength: 3 })) }),
+            selfService: record({ signup: fc.option(link), selfServiceLinksEnabled: flag }),
           }),
           prompts: fc.array(fc.record({ name: text, type: text, text }, { noNullPrototype: true }), { maxLength: 3 }),
           idpDiscoveryEnabled: flag,
@@ -447,6 +449,36 @@ for (const mode of MODES) {
           name: `the logo ${logo}`,
           config: banner({ logo }),
           text: LOGO,
+        })),
+        ...[
+          'javascript:alert(1)',
+          ' https://x.example',
+          'data:text/html,x',
+          'ftp://x.example',
+          'mailto:a@x.example',
+          'x.example',
+          '//x.example',
+          '/\\x.example',
+          'https://',
+          'https:x.example',
+          'https:\\x.example',
+        ].flatMap(link =>
+          [
+            ['footer link', { branding: { footerLinks: { good: 'https://x.example', bad: link } } }] as const,
+            ['self-service link', { links: { selfService: { signup: link } } }] as const,
+            ['self-service link', { links: { selfService: { passwd: link } } }] as const,
+            ['home link', { links: { homeRedirect: link } }] as const,
+            ['logout link', { links: { logout: { redirectUrl: link } } }] as const,
+          ].map(([which, config]) => ({
+            name: `the ${which} ${link} of ${JSON.stringify(config).slice(0, 40)}`,
+            config,
+            text: `Invalid ${which}: ${link}. Must be a path or a properly formatted URI beginning with http:// or https://`,
+          })),
+        ),
+        ...['javascript:alert(1)', '**', '*://x.example', 'com.example.app://bye', '//x.example', ''].map(target => ({
+          name: `the logout target '${target}'`,
+          config: { links: { logout: { whitelist: ['https://x.example', target] } } },
+          text: `Invalid logout target: ${target}. Must be a path or a properly formatted URI beginning with http:// or https://`,
         })),
         {
           name: 'an issuer without a key',

@@ -165,16 +165,78 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(Reflect.get(Object(claims), 'iss'), 'https://issuer.example')
   })
 
-  it('may be a short secret, as clients of the reference system send it', async () => {
-    const zone = await created({ tokenPolicy: { keys: { k1: { signingKey: 's3cret' } }, activeKeyId: 'k1' } })
-    const token = await tokenIn(zone)
-    assert.equal(decodeProtectedHeader(token).alg, 'HS256')
-    const answer = await server.send('/introspect', {
-      form: { token },
-      basic: ['app', 'secret'],
-      host: `${zone.subdomain}.localhost:8080`,
-    })
-    assert.equal(answer.json()['active'], true)
+  it('allow the zone’s own address as issuer, by host and by path, and no other address of this server', async () => {
+    const id = 'own-issuer'
+    const keys = { tokenPolicy: { keys: { k1: { signingKey: ec } } } }
+    const zone = await created(keys)
+    for (const issuer of [`http://${zone.subdomain}.localhost:8080`, `http://localhost:8080/z/${zone.subdomain}`]) {
+      assert.equal((await put(zone, { issuer, ...keys })).status, 200, issuer)
+    }
+    for (const issuer of [
+      'http://localhost:8080',
+      'http://localhost:8080/',
+      'http://localhost:8080/oauth/token',
+      'https://LOCALHOST',
+      'http://localhost:9999/uaa',
+      'http://localhost./',
+      'http://127.0.0.1:8080',
+      'http://0x7f.1:8080',
+      'http://[::1]:8080/',
+      'http://one.localhost:8080',
+      'http://One.LocalHost:8080/oauth/token/',
+      'http://localhost:8080/z/one',
+      'http://localhost:8080/z/default/',
+      `http://${zone.subdomain}.localhost:8080/`,
+      `http://${zone.subdomain}.localhost:8080/z/one`,
+    ]) {
+      const want = '422 The issuer must not be a URL of this server, or of another zone.'
+      assert.equal(problemOf(await put(zone, { issuer, ...keys })), want, issuer)
+      const body = { id, subdomain: id, name: 'x', config: { issuer, ...keys } }
+      const answer = await sendJson(server, 'POST', '/identity-zones', body, { bearer })
+      assert.equal(problemOf(answer), want, issuer)
+    }
+    for (const issuer of [
+      'https://a@issuer.example',
+      'https://a:b@localhost:8080',
+      'https://@localhost:8080/',
+      'https://issuer.example?x=1',
+      'https://issuer.example#x',
+      'https://issuer.example\\@localhost',
+    ]) {
+      const { status, text } = await put(zone, { issuer, ...keys })
+      assert.ok([400, 422].includes(status), `${issuer}: ${text}`)
+    }
+  })
+
+  it('leave a zone that takes another name without its old address as issuer', async () => {
+    const zone = await created({ tokenPolicy: { keys: { k1: { signingKey: ec } } } })
+    const issuer = `http://${zone.subdomain}.localhost:8080`
+    assert.equal((await put(zone, { issuer })).status, 200)
+    assert.equal((await put({ ...zone, subdomain: `${zone.subdomain}-renamed` }, { issuer })).status, 422)
+  })
+
+  it('may be a shared secret that is long enough for its algorithm', async () => {
+    for (const [signingAlg, length] of [
+      ['HS256', 32],
+      ['HS384', 48],
+      ['HS512', 64],
+    ] as const) {
+      const keys = (bytes: number) => ({ keys: { k1: { signingKey: 'x'.repeat(bytes), signingAlg } } })
+      const zone = await created({ tokenPolicy: keys(length) })
+      const token = await tokenIn(zone)
+      assert.equal(decodeProtectedHeader(token).alg, signingAlg)
+      const host = `${zone.subdomain}.localhost:8080`
+      const answer = await server.send('/introspect', { form: { token }, basic: ['app', 'secret'], host })
+      assert.equal(answer.json()['active'], true)
+      const problem = `${signingAlg} needs a secret of at least ${length} bytes, this one has ${length - 1}.`
+      for (const refused of [
+        await put(zone, { tokenPolicy: keys(length - 1) }),
+        await post({ tokenPolicy: keys(length - 1) }),
+      ]) {
+        assert.equal(problemOf(refused), `422 signingKey of the token key 'k1': ${problem}`)
+      }
+    }
+    assert.equal((await post({ tokenPolicy: { keys: { k1: { signingKey: 's3cret' } } } })).status, 422)
   })
 
   const short = (name: string, text: string) => ({ name, text })

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
 import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
+
+/** What the administrator of the zone z1 gets for setting it so. */
+async function setOwnZone(server: TestServer, config: object): Promise<number> {
+  const bearer = await tokenOf(server, 'admin-of-z1')
+  const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config }
+  const headers = { 'x-identity-zone-id': 'z1' }
+  return (await sendJson(server, 'PUT', '/identity-zones/z1', body, { bearer, headers })).status
+}
 
 /** An administrator of one zone, or with partial rights, must not reach beyond them. */
 export const tenantAttacks: readonly Attack[] = [
@@ -45,4 +55,68 @@ export const tenantAttacks: readonly Attack[] = [
       },
     }),
   ),
+  {
+    attack: 'signs the tokens of a zone with a secret that can be guessed from any of them',
+    outcome: 'needs as many bytes as the algorithm hashes to',
+    async attempt() {
+      const server = await startZoneServer()
+      for (const [signingAlg, bytes] of [
+        [undefined, 32],
+        ['HS256', 32],
+        ['HS384', 48],
+        ['HS512', 64],
+      ] as const) {
+        const policy = (length: number) => ({
+          tokenPolicy: { keys: { k1: { signingKey: 'x'.repeat(length), ...(signingAlg && { signingAlg }) } } },
+        })
+        assert.equal(await setOwnZone(server, policy(bytes - 1)), 422)
+        assert.equal(await setOwnZone(server, policy(bytes)), 200)
+      }
+      await server.stop()
+    },
+  },
+  {
+    attack: 'gives a zone the address of the server or of another zone as issuer',
+    outcome: 'is refused, however the address is written',
+    async attempt() {
+      const server = await startZoneServer()
+      const keys = { tokenPolicy: { keys: { k1: { signingKey: 'x'.repeat(32) } } } }
+      assert.equal(await setOwnZone(server, { ...keys, issuer: 'https://issuer.example' }), 200)
+      for (const issuer of [
+        'http://localhost:8080',
+        'HTTP://LOCALHOST:8080/',
+        'http://localhost:8080/oauth/token',
+        'https://localhost',
+        'http://two.localhost:8080',
+        'http://localhost:8080/z/two/oauth/token',
+        'http://admin@localhost:8080',
+        'http://127.0.0.1:8080',
+      ]) {
+        assert.ok((await setOwnZone(server, { ...keys, issuer })) >= 400, issuer)
+      }
+      await server.stop()
+    },
+  },
+  {
+    attack: 'lets the pages of a zone lead to a script',
+    outcome: 'is refused wherever a zone names a link',
+    async attempt() {
+      const server = await startZoneServer()
+      for (const link of ['javascript:alert(1)', 'data:text/html,<script>', 'vbscript:x', '//evil.example']) {
+        for (const config of [
+          { links: { homeRedirect: link } },
+          { links: { selfService: { signup: link } } },
+          { links: { selfService: { passwd: link } } },
+          { links: { logout: { redirectUrl: link } } },
+          { links: { logout: { whitelist: [link] } } },
+          { branding: { footerLinks: { Imprint: link } } },
+          { branding: { banner: { text: 'x', link } } },
+          { branding: { consent: { text: 'x', link } } },
+        ]) {
+          assert.equal(await setOwnZone(server, config), 422, JSON.stringify(config))
+        }
+      }
+      await server.stop()
+    },
+  },
 ]

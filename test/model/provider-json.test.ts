@@ -410,6 +410,17 @@ describe('the rules', () => {
         want: ['config.authUrl unreadable', ...(type === 'oidc1.0' ? ['config.authUrl unusable'] : [])],
       })),
     ]),
+    ...['javascript:alert(1)', 'data:text/html,x', 'ftp://icons.example/a.png', 'icon.png'].map(iconUrl => ({
+      name: `refuse ${iconUrl} as an icon`,
+      type: 'saml',
+      config: { metaDataLocation: 'https://corp.example/metadata', iconUrl },
+      want: ['config.iconUrl unreadable'],
+    })),
+    ...['https://icons.example/a.png', 'data:image/png;base64,AAAA', ''].map(iconUrl => ({
+      name: `take ${iconUrl} as an icon`,
+      type: 'saml',
+      config: { metaDataLocation: 'https://corp.example/metadata', iconUrl },
+    })),
     {
       name: 'refuse an issuer that no index takes',
       type: 'oidc1.0',
