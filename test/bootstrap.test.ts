@@ -184,7 +184,8 @@ describe('a first start', () => {
       requiredUserGroups: ['cloud.read'],
       tokenSalt: 'salt',
       jwks: '{"keys":[{"kty":"RSA","n":"AA","e":"AQAB","kid":"k"}]}',
-      additional: { post_logout_redirect_uris: ['https://shop.example/'] },
+      postLogoutRedirectUris: ['https://shop.example/'],
+      additional: {},
       createdAt: new Date(5_000),
       updatedAt: new Date(5_000),
     })

@@ -1,6 +1,6 @@
 // What a client is told about itself, by its own credentials.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { clientToJson } from '../model/client-to-json.ts'
+import { clientToJson } from '../model/client-json.ts'
 import type { Client } from '../model/client.ts'
 import { sendJson } from './client-record.ts'
 

@@ -5,7 +5,7 @@ import type { Service } from '../model/service.ts'
 import { hasRight } from '../web/bearer.ts'
 import type { Access, Rights } from '../web/route.ts'
 
-export { clientToJson } from '../model/client-to-json.ts'
+export { clientToJson } from '../model/client-json.ts'
 
 /** A refusal of the client API, which has one code for everything that is wrong with a client. */
 export const invalidClient = (description: string, status = 400, cause?: unknown): OAuthError =>

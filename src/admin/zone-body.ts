@@ -1,9 +1,9 @@
 // The record of a zone as it is sent (§5.1): types, lengths, and what can be an id or a subdomain.
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
-import { isKeepable } from '../model/client-reading.ts'
-import { LONGEST_SECONDS } from '../model/zone.ts'
+import { isKeepable } from '../records/kinds.ts'
 import { invalidZone, malformed } from './zone-refusal.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
 
 /** What was sent; what the server alone says, such as dates, is ignored. */
 export interface ZoneBody {
@@ -29,8 +29,8 @@ export function readZoneBody(body: JsonRecord): ZoneBody {
     throw malformed(`${name} must be a string`)
   }
   const version = member('version') ?? 0
-  if (typeof version !== 'number' || !Number.isInteger(version) || version < 0 || version >= LONGEST_SECONDS) {
-    throw malformed(`version must be a whole number below ${LONGEST_SECONDS}`)
+  if (typeof version !== 'number' || !Number.isInteger(version) || version < 0 || version >= MAX_SECONDS) {
+    throw malformed(`version must be a whole number below ${MAX_SECONDS}`)
   }
   const active = member('active') ?? true
   if (typeof active !== 'boolean') throw malformed('active must be true or false')

@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { clientFromJson } from '../model/client-json.ts'
-import { isKeepable } from '../model/client-reading.ts'
-import { clientToJson } from '../model/client-to-json.ts'
+import { isKeepable } from '../records/kinds.ts'
+import { clientToJson } from '../model/client-json.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
@@ -102,10 +102,9 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
       const { definition, secrets } = readClient(request, zone)
       const hashed = await Promise.all(secrets.map(secret => newSecret(secret, deps)))
       const now = clock.now()
-      const additional = { ...definition.additional, createdwith: CREATED_WITH }
       const client: Client = {
         ...definition,
-        additional,
+        createdWith: CREATED_WITH,
         zoneId: zone.id,
         secrets: hashed,
         incarnation: random.urlSafe(22),
@@ -130,7 +129,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
         const stored = await store.clients.findForChange(zone.id, request.params.client_id)
         if (stored === undefined) throw new ZoneRefusal(404)
         const { client, revision } = stored
-        if (client.additional['createdwith'] !== CREATED_WITH) {
+        if (client.createdWith !== CREATED_WITH) {
           throw refuse('client must have been createdwith scope zones.write')
         }
         await apply(zone, { kind: 'delete', clientId: client.clientId, revision }, client.clientId)

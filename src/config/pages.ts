@@ -3,9 +3,9 @@
 import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { isLink } from '../model/zone-rules.ts'
-import { LONGEST_SECONDS } from '../model/zone.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
 
 /** The keys of this file as they stand in the configuration file. */
 export interface PagesFile {
@@ -38,7 +38,7 @@ export const pagesSchemas = {
     'idle-timeout': {
       type: 'integer',
       minimum: 1,
-      maximum: LONGEST_SECONDS,
+      maximum: MAX_SECONDS,
       default: USUAL_PAGE_SETTINGS.idleSeconds,
       description: 'Seconds without a request after which a session ends; after twelve hours every session does.',
     },
@@ -46,7 +46,7 @@ export const pagesSchemas = {
       'max-age': {
         type: 'integer',
         minimum: -1,
-        maximum: LONGEST_SECONDS,
+        maximum: MAX_SECONDS,
         default: -1,
         description: 'Seconds that browsers keep it, closed or not; -1: until the browser is closed.',
       },

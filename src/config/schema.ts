@@ -1,7 +1,8 @@
 // The one description of the configuration file: the loader checks against it, and docs/config.schema.json is a copy of
 // it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
-import { LONGEST_SECONDS } from '../model/zone.ts'
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import { clientFields, clientSecretFields } from '../records/client.ts'
+import { sentSchemas } from '../records/json-schema.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
@@ -12,13 +13,9 @@ import { zoneConfigSchema } from './zone-config-schema.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
-const seconds = (description: string) =>
-  ({ type: 'integer', minimum: 1, maximum: LONGEST_SECONDS, description }) as const
 const fileOf = (what: string) =>
   text(`A file, relative to this one, that holds ${what}; a final line break is dropped.`)
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
-const list = (description: string) =>
-  ({ type: ['array', 'string'], items: { type: 'string' }, description: `${description} A list, or words.` }) as const
 const listOf = (name: string, description: string) =>
   ({ type: 'array', items: { $ref: `#/definitions/${name}` }, description }) as const
 
@@ -82,35 +79,10 @@ const client = {
     'A client in the shape of POST /oauth/clients; properties that are not named here are kept as attributes.',
   required: ['client_id'],
   properties: {
-    client_id: { ...text('Unique in the zone.'), minLength: 1, maxLength: 255 },
-    client_secret: text('The secret, in the clear; stored as a hash.'),
+    ...sentSchemas(clientFields),
+    ...sentSchemas(clientSecretFields),
     client_secret_file: fileOf('the secret'),
-    secondary_client_secret: text('A second valid secret, for changing the first without a gap.'),
     secondary_client_secret_file: fileOf('the second secret'),
-    authorized_grant_types: list('The grants that the client may use.'),
-    redirect_uri: list('Where browsers may be sent back to.'),
-    scope: list('What tokens for its users may carry.'),
-    authorities: list('What its own tokens may carry.'),
-    autoapprove: {
-      type: ['boolean', 'array', 'string'],
-      items: { type: 'string' },
-      description: 'true, or the scopes that are granted without asking the person.',
-    },
-    allowpublic: {
-      type: ['boolean', 'string'],
-      description: 'Whether the client may come without a credential (PKCE).',
-    },
-    access_token_validity: seconds('Lifetime of access tokens in seconds.'),
-    refresh_token_validity: seconds('Lifetime of refresh tokens in seconds.'),
-    name: text('The name shown to people.'),
-    allowedproviders: list('Origins whose users may use the client; absent means all.'),
-    required_user_groups: list('Groups that a user must be in.'),
-    token_salt: text('Changing it makes every issued token invalid.'),
-    jwks: {
-      type: ['string', 'object'],
-      description: 'Public keys for private_key_jwt: a JWK set or JWK, or JSON text.',
-    },
-    jwks_uri: text('Where those keys are published; wins over jwks.'),
     showOnHomePage: flag(
       'Whether its tile is on the home page, if it has appLaunchUrl; false where only the other two are said.',
     ),

@@ -1,8 +1,8 @@
 // The zone's settings as the zone API has them. Members without an effect yet are
 // known here too, so that a configuration that works elsewhere starts here.
-import { ACCESS_TOKEN_TYPES } from '../model/token.ts'
+import { ACCESS_TOKEN_TYPES } from '../records/client.ts'
 import { COLOUR, LINK, LOGOUT_TARGET, WEB_LINK } from '../model/zone-rules.ts'
-import { LONGEST_SECONDS } from '../model/zone.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
 
 const text = { type: ['string', 'null'] } as const
 const link = { type: ['string', 'null'], pattern: LINK } as const
@@ -24,7 +24,7 @@ const cors = closed({
   maxAge: { type: 'integer' },
 })
 
-const lifetime = { type: 'integer', minimum: -1, maximum: LONGEST_SECONDS } as const
+const lifetime = { type: 'integer', minimum: -1, maximum: MAX_SECONDS } as const
 
 /** JSON Schema of `config` of a zone. */
 export const zoneConfigSchema = {

@@ -4,14 +4,14 @@ import type { JsonRecord } from '../base/json.ts'
 import { callerProblems } from './client-caller.ts'
 import type { LimitedCaller } from './client-caller.ts'
 import { keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
-import { isKeepable, readerOf, UNKEEPABLE, words } from './client-reading.ts'
-import type { Refuse } from './client-reading.ts'
 import type { Client } from './client.ts'
 import { GRANT_TYPES } from './client.ts'
 import { isBlank, secretProblem } from './secret-policy.ts'
 import type { SecretPolicy } from './secret-policy.ts'
 import type { Service } from './service.ts'
-import { ACCESS_TOKEN_TYPES, isAccessTokenType } from './token.ts'
+import { clientFields, clientSecretFields } from '../records/client.ts'
+import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
+import { mergeUpdate, readRecord, showRecord, wireNames } from '../records/record.ts'
 
 /** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
 export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'incarnation' | 'createdAt' | 'updatedAt'>
@@ -49,35 +49,15 @@ export interface ClientReading {
   readonly secretPolicy?: SecretPolicy | undefined
 }
 
+/** Hears what is wrong with which member. */
+type Refuse = (key: string, message: string) => void
+
 const CONFIGURED: ClientReading = { as: 'configured', withTrust: true }
 
-/** Properties with a meaning of their own; everything else is an additional attribute. */
-const OWN_PROPERTIES = new Set([
-  'client_id',
-  'client_secret',
-  'secondary_client_secret',
-  'jwks_uri',
-  'jwks',
-  'authorized_grant_types',
-  'redirect_uri',
-  'scope',
-  'authorities',
-  'autoapprove',
-  'allowpublic',
-  'access_token_validity',
-  'refresh_token_validity',
-  'name',
-  'allowedproviders',
-  'required_user_groups',
-  'token_salt',
-  // What only the server says; a value sent by somebody else is ignored.
-  'resource_ids',
-  'createdwith',
-  'approvals_deleted',
-  'action',
-  'lastModified',
-  'client_jwt_config',
-])
+/** What the server alone says beside the described fields; a value sent by somebody else is ignored. */
+const IGNORED = ['approvals_deleted', 'action', 'client_jwt_config']
+
+const OWN_PROPERTIES = new Set([...wireNames(clientFields), ...wireNames(clientSecretFields), ...IGNORED])
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -96,37 +76,28 @@ export function clientFromJson(
   const refuse = (key: string, message: string): void => {
     problems.push({ key, message })
   }
-  const read = readerOf(json, refuse)
+  const { values, problems: typeProblems } = readRecord(clientFields, json)
+  const sentSecrets = readRecord(clientSecretFields, json)
+  problems.push(...typeProblems.filter(({ key }) => !KEY_MEMBERS.has(key)), ...sentSecrets.problems)
 
-  const clientId = read.text('client_id') ?? ''
+  const { clientId = '', authorizedGrantTypes: grantTypes = [], redirectUris = [], authorities = [] } = values
   if (isNew) checkId(clientId, service, refuse)
-
-  const grantTypes = read.list('authorized_grant_types')?.flatMap(words) ?? []
-  const redirectUris = read.list('redirect_uri') ?? []
   checkRedirectUris(redirectUris, grantTypes, rules, refuse)
+  checkGrantTypes(grantTypes, refuse)
 
-  const known = `Must be one of: [${GRANT_TYPES.join(', ')}]`
-  if (grantTypes.length === 0) {
-    refuse('authorized_grant_types', `An authorized grant type must be provided. ${known}`)
-  }
-  for (const grant of grantTypes.filter(grant => !GRANT_TYPES.some(type => type === grant))) {
-    refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${known}`)
-  }
-
-  const first = read.text('client_secret')
-  const second = reading.withTrust ? read.text('secondary_client_secret') : undefined
+  const { first } = sentSecrets.values
+  const second = reading.withTrust ? sentSecrets.values.second : undefined
   const secrets = [first, second].filter(text => text !== undefined)
-  const keys = readKeys(json, reading)
+  const keys = readKeys(json, reading, { values, problems: typeProblems })
   // A configuration that gives keys means them; the API wants a secret as well (§3.2).
   const named = reading.as === 'configured' ? [...secrets, keys.jwks ?? '', keys.jwksUri ?? ''] : [first ?? '']
   const hasCredential = !isNew || named.some(text => !isBlank(text))
-  const scope = read.list('scope')?.flatMap(words) ?? []
+  const scope = values.scope ?? []
   if (grantTypes.includes(JWT_BEARER)) {
     if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
     if (!hasCredential) refuse('client_secret', `Client secret is required for grant type ${JWT_BEARER}`)
   }
 
-  const authorities = unique(read.list('authorities')?.flatMap(words) ?? [])
   if (reading.caller) {
     const wanted = { clientId, grantTypes, scope, authorities }
     for (const [key, message] of callerProblems(reading.caller, wanted, service)) refuse(key, message)
@@ -144,29 +115,20 @@ export function clientFromJson(
   }
   problems.push(...keys.problems)
 
-  const scopes = scope.length === 0 ? [service.scope('none')] : unique(scope)
+  const { allowPublic, jwks: _, jwksUri: __, ...others } = values
+  const scopes = scope.length === 0 ? [service.scope('none')] : scope
   const refreshes = grantTypes.includes('authorization_code') || grantTypes.includes('password')
-  const given = read.flag('allowpublic')
-  const allowPublic = isNew || given === true ? given : undefined // §3.1: false in an update removes it
-  const accessTokenSeconds = read.seconds('access_token_validity')
-  const refreshTokenSeconds = read.seconds('refresh_token_validity')
-  const name = read.text('name')
-  const allowedProviders = read.list('allowedproviders')
-  const tokenSalt = read.text('token_salt')
   const definition: ClientDefinition = {
+    ...others,
     clientId,
-    authorizedGrantTypes: unique(refreshes ? [...grantTypes, 'refresh_token'] : grantTypes),
-    redirectUris: unique(redirectUris),
+    authorizedGrantTypes: refreshes ? [...new Set([...grantTypes, 'refresh_token'])] : grantTypes,
+    redirectUris,
     scope: scopes,
     authorities: authorities.length === 0 ? [service.scope('none')] : authorities,
-    autoapprove: read.autoapprove(scopes),
-    ...(allowPublic === undefined ? {} : { allowPublic }),
-    ...(accessTokenSeconds === undefined ? {} : { accessTokenSeconds }),
-    ...(refreshTokenSeconds === undefined ? {} : { refreshTokenSeconds }),
-    ...(name === undefined ? {} : { name }),
-    ...(allowedProviders === undefined ? {} : { allowedProviders: unique(allowedProviders) }),
-    requiredUserGroups: unique(read.list('required_user_groups') ?? []),
-    ...(tokenSalt === undefined ? {} : { tokenSalt }),
+    autoapprove: approvedOf(values.autoapprove, scopes),
+    // §3.1: false in an update removes it.
+    ...(allowPublic !== undefined && (isNew || allowPublic) && { allowPublic }),
+    requiredUserGroups: values.requiredUserGroups ?? [],
     ...(keys.jwks === undefined || keys.jwksUri !== undefined ? {} : { jwks: keys.jwks }), // §3.1: used only when jwks_uri is absent
     ...(keys.jwksUri === undefined ? {} : { jwksUri: keys.jwksUri }),
     additional: additionalOf(json, refuse),
@@ -174,7 +136,19 @@ export function clientFromJson(
   return { definition, secrets, problems }
 }
 
-const unique = (list: readonly string[]): readonly string[] => [...new Set(list)]
+/** Everything, or those of the client's own scopes that are named. */
+const approvedOf = (sent: Client['autoapprove'] = [], scopes: readonly string[]): Client['autoapprove'] =>
+  sent === true ? true : sent.filter(scope => scopes.includes(scope))
+
+function checkGrantTypes(grantTypes: readonly string[], refuse: Refuse): void {
+  const known = `Must be one of: [${GRANT_TYPES.join(', ')}]`
+  if (grantTypes.length === 0) {
+    refuse('authorized_grant_types', `An authorized grant type must be provided. ${known}`)
+  }
+  for (const grant of grantTypes.filter(grant => !GRANT_TYPES.some(type => type === grant))) {
+    refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${known}`)
+  }
+}
 
 function checkId(clientId: string, service: Service, refuse: Refuse): void {
   if (clientId === '') refuse('client_id', 'A client_id must be provided.')
@@ -218,25 +192,25 @@ function checkSecrets(
   }
 }
 
-/** Public halves only, as JSON text, and the address of others; nothing where keys count for nothing. */
+/** Members that count for nothing where a record brings no trust with it. */
+const KEY_MEMBERS: ReadonlySet<string> = new Set(['jwks', 'jwks_uri'])
+
+/** Public members only, as JSON text, and the address of others; nothing where keys count for nothing. */
 function readKeys(
   json: JsonRecord,
   { as, withTrust }: ClientReading,
+  { values: { jwksUri }, problems: typeProblems }: ReturnType<typeof readRecord<typeof clientFields>>,
 ): { jwks?: string; jwksUri?: string; problems: readonly ClientProblem[] } {
-  const problems: ClientProblem[] = []
-  if (!withTrust) return { problems }
-  const refuse = (key: string, message: string): void => {
-    problems.push({ key, message })
-  }
+  if (!withTrust) return { problems: [] }
+  const problems: ClientProblem[] = typeProblems.filter(({ key }) => key === 'jwks_uri')
   const inApi = as !== 'configured'
   const given = json['jwks'] ?? undefined
   // §3.1: an object in the place of the text is refused by the API.
   const isReadable = !inApi || typeof given === 'string'
   const problem = given === undefined ? undefined : keySetProblem(isReadable ? given : undefined, { named: inApi })
-  if (problem !== undefined) refuse('jwks', problem)
-  const jwksUri = readerOf(json, refuse).text('jwks_uri')
+  if (problem !== undefined) problems.push({ key: 'jwks', message: problem })
   const uriProblem = jwksUri === undefined ? undefined : keyUriProblem(jwksUri)
-  if (uriProblem !== undefined) refuse('jwks_uri', uriProblem)
+  if (uriProblem !== undefined) problems.push({ key: 'jwks_uri', message: uriProblem })
   return {
     ...(given !== undefined && problem === undefined && { jwks: publicKeySet(given) }),
     ...(jwksUri !== undefined && { jwksUri }),
@@ -248,9 +222,6 @@ function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
   const entries = Object.entries(json).filter(([key, value]) => !OWN_PROPERTIES.has(key) && value !== null)
   for (const [key, value] of entries) {
     if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
-    if (key === 'accessTokenType' && !isAccessTokenType(value)) {
-      refuse(key, `accessTokenType must be one of: [${ACCESS_TOKEN_TYPES.join(', ')}]`)
-    }
   }
   return Object.fromEntries(entries)
 }
@@ -269,4 +240,36 @@ export function isRedirectPattern(uri: string): boolean {
     /^[a-z*][a-z0-9+.*-]*:\/\/(?:[^\s,@/]+@)?(\[[0-9a-f:.]+\]|[a-z0-9_.*-]+)(?::(?:\d+|\*))?(?:\/[^\s,]*)?$/i
   const host = parts.exec(uri)?.[1]
   return host !== undefined && !UNSAFE_SCHEME.test(uri) && !host.split('.').slice(-2).join('').includes('*')
+}
+
+/**
+ * A stored client as the API answers it, without anything that proves who the client is. Lists of clients do not tell the
+ * groups that each one demands.
+ */
+export const clientToJson = (client: Client, view: { readonly inList?: boolean } = {}): JsonRecord => ({
+  ...client.additional,
+  ...showRecord(clientFields, client, view),
+})
+
+/**
+ * The record that an update of the client means (§4.4): what is absent or empty keeps its value, attributes are laid over
+ * the ones that are there, and null removes one. Still to be read by `clientFromJson`.
+ */
+export const mergedJson = (existing: Client, update: JsonRecord): JsonRecord =>
+  mergeUpdate(clientFields, clientToJson(existing), update)
+
+/** The client with what an update read; its secrets, keys and everything that only the server says stay. */
+export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
+  const { zoneId, secrets, jwks, jwksUri, incarnation, createdWith, createdAt } = existing
+  return {
+    ...definition,
+    zoneId,
+    secrets,
+    ...(jwks !== undefined && { jwks }),
+    ...(jwksUri !== undefined && { jwksUri }),
+    ...(incarnation !== undefined && { incarnation }),
+    ...(createdWith !== undefined && { createdWith }),
+    createdAt,
+    updatedAt: now,
+  }
 }

@@ -1,7 +1,7 @@
 // Scopes with which somebody administers a zone or everybody's accounts: `/oauth/clients/restricted` keeps them out of the
 // clients that are made there, and every new zone has a group for each of them.
 import type { JsonRecord } from '../base/json.ts'
-import { wordsOf } from './client-reading.ts'
+import { wordsOf } from '../records/kinds.ts'
 import { scopeMatches } from './scopes.ts'
 import type { Service } from './service.ts'
 

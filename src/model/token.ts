@@ -47,16 +47,6 @@ export interface OneTimeCode {
 /** How a token is handed out: readable by resource servers, or a random value that only this server can look up. */
 export type TokenFormat = 'jwt' | 'opaque'
 
-/** What the header of a JWT access token may say of its type, the default first. */
-export const ACCESS_TOKEN_TYPES = ['JWT', 'at+jwt'] as const
-
-/** One of `ACCESS_TOKEN_TYPES`. */
-export type AccessTokenType = (typeof ACCESS_TOKEN_TYPES)[number]
-
-/** Whether the value is one of them. */
-export const isAccessTokenType = (value: unknown): value is AccessTokenType =>
-  ACCESS_TOKEN_TYPES.some(type => type === value)
-
 /** An access or refresh token at rest: the opaque and revocable ones only; a plain JWT has no row. */
 export interface StoredToken {
   readonly zoneId: string

@@ -2,7 +2,7 @@
 // and shown complete; keys never leave, so they are read apart (zone-saml.ts, and the keys of tokens in the API itself).
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
-import { ACCESS_TOKEN_TYPES } from './token.ts'
+import { ACCESS_TOKEN_TYPES } from '../records/client.ts'
 import { LEGACY_SAML_KEY, samlActiveKeyId } from './zone-saml.ts'
 import type { Field } from './zone-shape.ts'
 import {

@@ -2,7 +2,7 @@
 // out. Owns no rule between members; those are in zone-rules.ts.
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
-import { LONGEST_SECONDS } from './zone.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
 
 /** Thrown for a member of a wrong type; the message names its path. */
 export class WrongShape extends Error {
@@ -44,8 +44,8 @@ export const flag = (usual?: boolean): Field => field(usual, 'true or false', va
 export const number = (usual: number, least = -1): Field =>
   field(
     usual,
-    `a whole number from ${least} to ${LONGEST_SECONDS}`,
-    value => Number.isInteger(value) && Number(value) >= least && Number(value) <= LONGEST_SECONDS,
+    `a whole number from ${least} to ${MAX_SECONDS}`,
+    value => Number.isInteger(value) && Number(value) >= least && Number(value) <= MAX_SECONDS,
   )
 
 /** A text; `usual` undefined leaves it out of what is shown. */

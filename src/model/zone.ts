@@ -1,4 +1,5 @@
-import type { AccessTokenType } from './token.ts'
+import type { AccessTokenType } from '../records/client.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
 
 /** An isolated realm with its own clients, users, keys and issuer, found by the host name or the path of a request. */
 export interface Zone {
@@ -157,12 +158,9 @@ export function samlEntityIdOf({ config, subdomain }: Zone, serverEntityId: stri
   return subdomain === '' ? serverEntityId : `${subdomain}.${serverEntityId}`
 }
 
-/** The longest lifetime that can be set, 68 years: what is added to the present moment must stay a date. */
-export const LONGEST_SECONDS = 2 ** 31 - 1
-
 /** The zone's own lifetime when it is set, that is present and not -1 (nor anything else that is no lifetime). */
 export function setting(value: number | undefined): number | undefined {
-  return value !== undefined && value >= 1 && value <= LONGEST_SECONDS ? value : undefined
+  return value !== undefined && value >= 1 && value <= MAX_SECONDS ? value : undefined
 }
 
 /** A link of the zone with its variables filled in: `{zone.id}` and `{zone.subdomain}`. */

@@ -1,7 +1,6 @@
 // Ends a browser's session: the reference system's way with `redirect`, and OpenID Connect RP-Initiated Logout.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
-import { textList } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
@@ -192,7 +191,7 @@ const parameterName = (zone: Zone): string => zone.config.links?.logout?.redirec
 
 /** Whether the client registered the target for logouts, to the letter (RP-Initiated Logout §3). */
 const isRegistered = (client: Client, target: string): boolean =>
-  textList(client, 'post_logout_redirect_uris').includes(target) && isSafeUri(target)
+  client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
 
 /** Whether the hint was made for the person, and where it says so the session, at hand. */
 function speaksOf(hint: Hint, { session, user }: Visitor): boolean {

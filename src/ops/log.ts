@@ -1,10 +1,7 @@
-// The log: one JSON line for each event, written without waiting; on a terminal a line that people can read, at once. Owns
-// its form; refuses to know a secret.
-import { isatty } from 'node:tty'
+// The log: one JSON line for each event, written without waiting. Owns its form; refuses to know a secret.
 import { pino } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/event.ts'
-import { paintTerminal, readableLines } from './terminal.ts'
 
 /** The log as the rest of the server sees it. */
 export interface Log {
@@ -25,11 +22,9 @@ export interface Log {
 /** Lines are gathered and written in blocks of 16 KiB, at the latest after a second: a line costs no system call. */
 export function createLog(destination: { fd: number } = { fd: 1 }): Log {
   const isoNow = createIsoNow(systemClock)
-  const forPeople = isatty(destination.fd)
-  const stream = pino.destination({ dest: destination.fd, sync: forPeople, minLength: forPeople ? 0 : 16_000 })
-  const output = forPeople ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
-  const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, output)
-  const audited = createBatch(text => output.write(text), forPeople ? 0 : BATCH_LENGTH)
+  const stream = pino.destination({ dest: destination.fd, sync: false, minLength: 16_000 })
+  const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, stream)
+  const audited = createBatch(text => stream.write(text))
   const { info } = logger.levels.values
   const flush = (): void => {
     audited.flush()
@@ -56,7 +51,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
 const BATCH_LENGTH = 8000
 
 /** Hands lines on together, so that the stream is asked once for many. */
-function createBatch(write: (text: string) => void, maxLength: number): { add(line: string): void; flush(): void } {
+function createBatch(write: (text: string) => void): { add(line: string): void; flush(): void } {
   let waiting = ''
   const flush = (): void => {
     if (waiting === '') return
@@ -66,7 +61,7 @@ function createBatch(write: (text: string) => void, maxLength: number): { add(li
   return {
     add(line) {
       waiting += line
-      if (waiting.length >= maxLength) flush()
+      if (waiting.length >= BATCH_LENGTH) flush()
     },
     flush,
   }

@@ -1,9 +1,10 @@
 // The management of clients: one or many at once, all or nothing, and never over what somebody else wrote meanwhile.
-import { toClient, toClientRow, toMetadata } from './client-rows.ts'
+import type { ClientRow } from '../records/client.ts'
+import { CLIENT_COLUMNS, toClient, toClientRow, toMetadata } from './client-rows.ts'
 import type { MetadataRow } from './client-rows.ts'
 import { type Database, type Statement, statement, type Transaction } from './database.ts'
 import { flag } from './rows.ts'
-import { CLIENT_COLUMNS, type ClientRow, type Flag, insertInto, list, updateByKey } from './schema.ts'
+import { type Flag, insertInto, list, updateByKey } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from './store.ts'
 
 interface Key {
@@ -65,14 +66,17 @@ export function createClientChanges(
   async function make(within: Transaction, key: Key, change: ClientChange): Promise<void> {
     switch (change.kind) {
       case 'insert': {
-        const row = { ...toClientRow(key.zone_id, change.client), created_by: change.createdBy ?? null }
+        const row = { ...toClientRow({ ...change.client, zoneId: key.zone_id }), created_by: change.createdBy ?? null }
         await within.run(INSERT, row).catch((cause: unknown) => {
           throw cause instanceof AlreadyExists ? new AlreadyExists(`client ${key.client_id}`, { cause }) : cause
         })
         return
       }
       case 'update':
-        await writeOnce(within, UPDATE, { ...toClientRow(key.zone_id, change.client), revision: change.revision })
+        await writeOnce(within, UPDATE, {
+          ...toClientRow({ ...change.client, zoneId: key.zone_id }),
+          revision: change.revision,
+        })
         if (change.forgetApprovals) await within.run(DELETE_APPROVALS, key)
         return
       case 'describe': {

@@ -1,12 +1,13 @@
 import type { Client, ClientSecret } from '../model/client.ts'
+import type { ClientRow } from '../records/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
 import { type Caches, remembered } from './changes.ts'
 import { createClientList } from './client-list.ts'
 import { createClientChanges } from './client-changes.ts'
-import { toClient, toClientRow } from './client-rows.ts'
+import { CLIENT_COLUMNS, toClient, toClientRow } from './client-rows.ts'
 import { type Database, statement } from './database.ts'
 import { fromJson, toJson, withoutNulls } from './rows.ts'
-import { CLIENT_COLUMNS, type ClientRow, insertInto, list, updateByKey } from './schema.ts'
+import { insertInto, list, updateByKey } from './schema.ts'
 import type { ClientStore } from './store.ts'
 
 interface Key {
@@ -55,7 +56,7 @@ const LONGEST = statement<{ zone_id: string }, { access_seconds: number | null; 
 export function createClients(db: Database, caches: Caches): ClientStore {
   async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
     await db.transaction(async within => {
-      await within.run(into, toClientRow(zoneId, client))
+      await within.run(into, toClientRow({ ...client, zoneId }))
       await within.announce({ kind: 'clients', zoneId, key: client.clientId })
     })
   }

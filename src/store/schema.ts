@@ -31,55 +31,6 @@ export const ZONE_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof ZoneRow)[]
 
-/** A client; lists and `additional` are JSON. */
-export interface ClientRow {
-  zone_id: string
-  client_id: string
-  secrets: string
-  authorized_grant_types: string
-  redirect_uris: string
-  scope: string
-  authorities: string
-  autoapprove: string
-  allow_public: Flag | null
-  access_token_seconds: number | null
-  refresh_token_seconds: number | null
-  name: string | null
-  allowed_providers: string | null
-  required_user_groups: string
-  token_salt: string | null
-  incarnation: string | null
-  jwks: string | null
-  jwks_uri: string | null
-  additional: string
-  created_at: number
-  updated_at: number
-}
-/** Columns of `clients`. */
-export const CLIENT_COLUMNS = [
-  'zone_id',
-  'client_id',
-  'secrets',
-  'authorized_grant_types',
-  'redirect_uris',
-  'scope',
-  'authorities',
-  'autoapprove',
-  'allow_public',
-  'access_token_seconds',
-  'refresh_token_seconds',
-  'name',
-  'allowed_providers',
-  'required_user_groups',
-  'token_salt',
-  'incarnation',
-  'jwks',
-  'jwks_uri',
-  'additional',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof ClientRow)[]
-
 /** A user; `user_name_lower` is unique with the origin. */
 export interface UserRow {
   zone_id: string

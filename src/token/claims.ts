@@ -120,7 +120,7 @@ export function idTokenClaims(
   const tells = (scope: string): boolean => !behaviour.claimsByScope || has(scope)
   return {
     sub: user.id,
-    ...(client.additional['id_token_minimal'] === true ? undefined : identityClaims(user)),
+    ...(client.idTokenMinimal === true ? undefined : identityClaims(user)),
     email: tells('email') ? user.email : undefined,
     email_verified: tells('email') ? user.verified : undefined,
     given_name: has('profile') ? told(user.givenName) : undefined,

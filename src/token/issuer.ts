@@ -13,10 +13,10 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
-import type { AccessTokenType, TokenFormat } from '../model/token.ts'
-import { isAccessTokenType } from '../model/token.ts'
+import type { TokenFormat } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
+import type { AccessTokenType } from '../records/client.ts'
 import type { Store } from '../store/store.ts'
 import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
 import type { Claims, Facts } from './claims.ts'
@@ -56,10 +56,8 @@ export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
  * The `typ` of JWT access tokens: the client's word, then the zone's, then `JWT`. RFC 9068 §2.1 has `at+jwt`, which widely
  * used resource servers refuse unless they are told to expect it (row T7).
  */
-export function accessTokenType(zone: Zone, client: Client): AccessTokenType {
-  const own = client.additional['accessTokenType']
-  return isAccessTokenType(own) ? own : (zone.config.tokenPolicy?.accessTokenType ?? 'JWT')
-}
+export const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
+  client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
 /** Stores opaque, revocable and refresh tokens before it answers; a plain JWT costs no write. */
 export function createTokenIssuer(deps: {

@@ -555,7 +555,7 @@ for (const mode of MODES) {
       it('leaves secrets, keys, dates of making and what only the server says alone', async () => {
         const id = await make({ client_secret: 'secret', jwks: JSON.stringify(KEY) })
         const before = await kept(id)
-        await api.server.store.clients.update('svc', { ...before, additional: { createdwith: 'zones.write' } })
+        await api.server.store.clients.update('svc', { ...before, createdWith: 'zones.write' })
         api.server.clock.advance(5)
         const answer = await put(id, {
           client_secret: 'other',

@@ -53,7 +53,7 @@ for (const mode of MODES) {
       assert.deepEqual(record['allowedproviders'], ['svc'])
       assert.ok(!answer.text.includes('web-secret') && !answer.text.includes('argon2'))
       const stored = await server.store.clients.find('z2', client_id)
-      assert.deepEqual([stored?.autoapprove, stored?.additional], [[], { createdwith: 'zones.write' }])
+      assert.deepEqual([stored?.autoapprove, stored?.createdWith, stored?.additional], [[], 'zones.write', {}])
       assert.equal(await server.store.clients.find('svc', client_id), undefined)
       const event = server.events.findLast(({ type }) => type === 'ClientCreateSuccess')
       assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['z2', client_id, 'writer'])

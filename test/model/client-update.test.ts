@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { clientFromJson } from '../../src/model/client-json.ts'
-import { clientToJson } from '../../src/model/client-to-json.ts'
-import { mergedJson, updatedClient } from '../../src/model/client-update.ts'
+import { clientToJson } from '../../src/model/client-json.ts'
+import { mergedJson, updatedClient } from '../../src/model/client-json.ts'
 import type { Client } from '../../src/model/client.ts'
 import { serviceNamed } from '../../src/model/service.ts'
 import { client, fullClient } from '../store/records.ts'
@@ -75,7 +75,8 @@ describe('an update', () => {
     scope: ['a', 'b'],
     autoapprove: ['a', 'b'],
     authorizedGrantTypes: ['client_credentials'],
-    additional: { createdwith: 'zones.write', note: 1 },
+    createdWith: 'zones.write',
+    additional: { note: 1 },
     jwks: '{"keys":[]}',
     secrets: [{ hash: 'h', revision: 'r' }],
   })
@@ -93,9 +94,8 @@ describe('an update', () => {
   })
 
   it('keeps what only the server says, and takes it from nobody', () => {
-    assert.deepEqual(updated({ createdwith: 'me', note: null, resource_ids: ['x'] }).additional, {
-      createdwith: 'zones.write',
-    })
+    const { createdWith, additional } = updated({ createdwith: 'me', note: null, resource_ids: ['x'] })
+    assert.deepEqual([createdWith, additional], ['zones.write', {}])
   })
 
   it('keeps secrets and keys', () => {

@@ -1,14 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  allowsProvider,
-  type Client,
-  displayName,
-  GRANT_TYPES,
-  isPublic,
-  mayUseGrant,
-  textList,
-} from '../../src/model/client.ts'
+import { allowsProvider, type Client, displayName, GRANT_TYPES, isPublic, mayUseGrant } from '../../src/model/client.ts'
 
 const client = (members: Partial<Client>): Client => ({
   zoneId: 'svc',
@@ -58,22 +50,4 @@ describe('a client', () => {
     assert.equal(displayName(client({ name: 'The App' })), 'The App')
     assert.equal(displayName(client({})), 'app')
   })
-
-  const lists: readonly { name: string; value: unknown; want: readonly string[] }[] = [
-    { name: 'a list of texts', value: ['a', 'b'], want: ['a', 'b'] },
-    { name: 'a single text', value: 'a', want: ['a'] },
-    { name: 'the texts of a mixed list', value: ['a', 1, null, ['b']], want: ['a'] },
-    { name: 'nothing of a number', value: 7, want: [] },
-    { name: 'nothing of an object', value: { 0: 'a', length: 1 }, want: [] },
-    { name: 'nothing of null', value: null, want: [] },
-    { name: 'nothing of an absent attribute', value: undefined, want: [] },
-  ]
-  for (const { name, value, want } of lists) {
-    it(`has ${name} as an attribute of texts`, () => {
-      assert.deepEqual(
-        textList(client({ additional: { post_logout_redirect_uris: value } }), 'post_logout_redirect_uris'),
-        want,
-      )
-    })
-  }
 })

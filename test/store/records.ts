@@ -70,7 +70,8 @@ export const fullClient: Partial<Client> = {
   tokenSalt: 'salt',
   jwks: '{"keys":[]}',
   jwksUri: 'https://example.org/jwks',
-  additional: { post_logout_redirect_uris: ['x'], nested: { a: null } },
+  postLogoutRedirectUris: ['x'],
+  additional: { nested: { a: null } },
   updatedAt: at(5),
 }
 

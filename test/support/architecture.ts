@@ -12,19 +12,20 @@ export const LONGEST_FILE_LINES = 500
 /** See `LONGEST_FILE_LINES`. */
 export const LONG_FILE_LINES = 300
 
-const BELOW_AREAS = ['base', 'model', 'store', 'token', 'mail', 'identity', 'pages', 'web', 'ops']
+const BELOW_AREAS = ['base', 'records', 'model', 'store', 'token', 'mail', 'identity', 'pages', 'web', 'ops']
 
 /** Which folders each folder of src/ may import beside itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
-  model: ['base'],
-  store: ['base', 'model'],
-  token: ['base', 'model', 'store'],
-  mail: ['base', 'model'],
-  identity: ['base', 'model', 'store', 'mail'],
-  pages: ['base', 'model'],
-  web: ['base', 'model', 'store', 'token', 'pages'],
-  ops: ['base', 'model', 'store', 'web'],
+  records: ['base'],
+  model: ['base', 'records'],
+  store: ['base', 'records', 'model'],
+  token: ['base', 'records', 'model', 'store'],
+  mail: ['base', 'records', 'model', 'store'],
+  identity: ['base', 'records', 'model', 'store', 'mail'],
+  pages: ['base', 'records', 'model'],
+  web: ['base', 'records', 'model', 'store', 'token', 'pages'],
+  ops: ['base', 'records', 'model', 'store', 'web'],
   oauth: BELOW_AREAS,
   login: BELOW_AREAS,
   scim: BELOW_AREAS,
@@ -243,7 +244,7 @@ function mayImport(from: string, to: string): boolean {
   if (!isSource(to)) return WIRING.test(from) && to === 'package.json'
   if (WIRING.test(from)) return true
   const target = folderOf(to)
-  if (CONFIG.test(from)) return CONFIG.test(to) || target === 'base' || target === 'model'
+  if (CONFIG.test(from)) return CONFIG.test(to) || ['base', 'records', 'model'].includes(target ?? '')
   const own = folderOf(from)
   if (target === undefined || own === undefined) return false
   return own === target || (MAY_IMPORT[own] ?? []).includes(target)

@@ -1,0 +1,83 @@
+// JSON Schemas from descriptions: what may be sent, and what is shown. For the configuration file, OpenAPI and SCIM.
+import { toJsonSchema } from '@valibot/to-json-schema'
+import type { JsonRecord } from '../base/json.ts'
+import type { Kind } from './kinds.ts'
+import type { Field, Fields } from './record.ts'
+
+/** A JSON Schema, of the keywords that drafts 7 and 2020-12 share. */
+export type JsonSchema = JsonRecord
+
+/** The schema of a kind: of what is accepted (`input`), or of what is kept (`output`). */
+export function schemaOf(kind: Kind, typeMode: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...schema } = toJsonSchema(kind, {
+    typeMode,
+    errorMode: 'ignore', // checks in code have no keyword
+    overrideSchema: ({ jsonSchema }) => withoutEnumType(jsonSchema) ?? withTypeList(jsonSchema),
+  })
+  return schema
+}
+
+/** The values of an `enum` say their types; with both, one wrong value would be reported twice. */
+function withoutEnumType<S extends object>(schema: S): S | undefined {
+  if (!Object.hasOwn(schema, 'enum')) return undefined
+  const rest = { ...schema }
+  Reflect.deleteProperty(rest, 'type')
+  return rest
+}
+
+/** `{"type": ["array", "string"], …}` in the place of alternatives that differ in their type only; one `enum` of several. */
+function withTypeList<S extends object>(schema: S): S | undefined {
+  const alternatives: unknown = Reflect.get(schema, 'anyOf')
+  if (!Array.isArray(alternatives)) return undefined
+  const parts: JsonRecord[] = alternatives.map((part: object) => ({ ...part }))
+  const values = parts.map(({ type, enum: words }) => (type === 'boolean' ? [true, false] : words))
+  if (values.every(Array.isArray)) return { enum: values.flat() } as unknown as S // still a JSON Schema
+  const keywords = parts.flatMap(part => Object.keys(part).filter(keyword => keyword !== 'type'))
+  const isFlat = parts.every(({ type }) => typeof type === 'string') && new Set(keywords).size === keywords.length
+  if (!isFlat) return undefined
+  return Object.assign({}, ...parts, { type: parts.map(({ type }) => type) }) as S
+}
+
+const described = (schema: JsonSchema, { about, schema: more }: Field): JsonSchema => ({
+  ...schema,
+  ...more,
+  ...(about !== undefined && { description: about }),
+})
+
+/** What may be sent, by name on the wire; `nullable` where null says the same as nothing. */
+export const sentSchemas = (
+  fields: Fields,
+  { nullable = false }: { readonly nullable?: boolean } = {},
+): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(
+    Object.values(fields).flatMap(field => {
+      const { wire, sent, kind, required } = field
+      if (wire === undefined || sent === 'never') return []
+      const schema = described(schemaOf(kind, 'input'), field)
+      return [[wire, nullable && !required ? orNull(schema) : schema] as const]
+    }),
+  )
+
+const orNull = (schema: JsonSchema): JsonSchema => ({
+  ...schema,
+  ...(schema['type'] !== undefined && { type: [schema['type'], 'null'].flat() }),
+  ...(Array.isArray(schema['enum']) && { enum: [...schema['enum'], null] }),
+})
+
+/** What answers show, by name on the wire, and which of it is always there. */
+export function shownSchemas(fields: Fields): {
+  readonly properties: Readonly<Record<string, JsonSchema>>
+  readonly required: readonly string[]
+} {
+  const shown = Object.values(fields).flatMap(field =>
+    field.wire === undefined || field.shown === 'never' ? [] : [{ ...field, wire: field.wire }],
+  )
+  return {
+    properties: Object.fromEntries(
+      shown.map(field => [field.wire, described(schemaOf(field.shownAs ?? field.kind, 'output'), field)]),
+    ),
+    required: shown
+      .filter(({ optional, shown, always }) => always !== undefined || (optional === undefined && shown === undefined))
+      .map(({ wire }) => wire),
+  }
+}

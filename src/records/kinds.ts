@@ -1,0 +1,110 @@
+// The kinds of values that fields of records have. Each is a valibot schema whose messages complete a sentence that begins
+// with the name of the field: "scope must be a list of strings".
+import * as v from 'valibot'
+
+/** A kind of value: accepts what a request may send, and gives what is kept. */
+export type Kind = v.GenericSchema<unknown, unknown>
+
+/** The longest lifetime that can be set, 68 years: a date with that much added is still a date. */
+export const MAX_SECONDS = 2 ** 31 - 1
+
+/** The predicate for a value that `isKeepable` is false for. */
+export const UNKEEPABLE = 'holds characters that cannot be kept'
+
+/** Whether a database keeps every string in the value as it is: none has NUL or half a surrogate pair. */
+export function isKeepable(value: unknown): boolean {
+  if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).every(([key, item]) => isKeepable(key) && isKeepable(item))
+}
+
+/** The words of a string, separated by white space and commas. */
+export const words = (string: string): readonly string[] => string.split(/[\s,]+/).filter(word => word !== '')
+
+/** The words of a value of any type; parts that are no strings are left out. */
+export const wordsOf = (value: unknown): readonly string[] =>
+  [value].flat().flatMap(item => (typeof item === 'string' ? words(item) : []))
+
+/** Refuses what the database cannot keep. */
+const keepable = <T>() => v.check<T, string>(isKeepable, UNKEEPABLE)
+
+/** Any string. */
+export const string = v.pipe(v.string('must be a string'), keepable())
+
+/** A boolean, or the word for one. */
+export const flag = v.pipe(
+  v.union([v.boolean(), v.picklist(['true', 'false'])], 'must be a boolean'),
+  v.transform(value => value === true || value === 'true'),
+  v.boolean(),
+)
+
+const SECONDS = 'must be a positive number of seconds'
+
+/** A duration in whole seconds. */
+export const seconds = v.pipe(
+  v.number(SECONDS),
+  v.integer(SECONDS),
+  v.minValue(1, SECONDS),
+  v.maxValue(MAX_SECONDS, SECONDS),
+)
+
+/** Each is compared with others at every request. */
+const MAX_ITEMS = 1000
+
+/** Also of entries that will be split into words. */
+const fits = (items: string[]): boolean =>
+  items.length <= MAX_ITEMS && items.reduce((sum, item) => sum + (item.match(/,/g)?.length ?? 0) + 1, 0) <= MAX_ITEMS
+
+const itemsOf = (value: string | string[]): string[] =>
+  typeof value === 'string' ? [...words(value)] : value.filter(item => item.trim() !== '')
+
+const unique = (items: string[]): string[] => [...new Set(items)]
+
+const items = v.pipe(
+  v.union([v.array(v.string()), v.string()], 'must be a list of strings'),
+  keepable(),
+  v.transform(itemsOf),
+  v.check(fits, `must have at most ${MAX_ITEMS} entries`),
+)
+
+/** An array of strings, or one string of words; each entry once. */
+export const list = v.pipe(items, v.transform(unique), v.array(v.string()), v.readonly())
+
+/** The same, where the entries of an array are split into words as well. */
+export const wordList = v.pipe(
+  items,
+  v.transform(entries => unique(entries.flatMap(words))),
+  v.array(v.string()),
+  v.readonly(),
+)
+
+/** Everything (`true`, or a list with the word `true`), or the entries of a list. */
+export const everythingOrList = v.pipe(
+  v.union([v.boolean(), v.array(v.string()), v.string()], 'must be a list of strings'),
+  keepable(),
+  v.transform((value): true | readonly string[] => {
+    if (typeof value === 'boolean') return value ? true : []
+    const entries = unique(itemsOf(value).flatMap(words))
+    return entries.includes('true') ? true : entries
+  }),
+  v.check(value => value === true || value.length <= MAX_ITEMS, `must have at most ${MAX_ITEMS} entries`),
+)
+
+/** A moment in milliseconds since 1970. */
+export const milliseconds = v.pipe(v.number(), v.integer())
+
+/** A value that only this server writes; nothing is checked. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of what is written
+export const own = <T>() => v.custom<T>(() => true)
+
+/** One of a few words. */
+export const oneOf = <const W extends readonly string[]>(choices: W) =>
+  v.picklist(choices, `must be one of: [${choices.join(', ')}]`)
+
+/** An object, or JSON text; kept as text. What it must be is checked beside the record. */
+export const jsonText = v.pipe(
+  v.union([v.string(), v.looseObject({})], 'must be an object or JSON text'),
+  keepable(),
+  v.transform(value => (typeof value === 'string' ? value : JSON.stringify(value))),
+  v.string(),
+)

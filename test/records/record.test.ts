@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { clientFields } from '../../src/records/client.ts'
+import { sentSchemas, shownSchemas } from '../../src/records/json-schema.ts'
+import { flag, list, milliseconds, own, seconds, string } from '../../src/records/kinds.ts'
+import {
+  columnsOf,
+  describeRecord,
+  filterAttributes,
+  mergeUpdate,
+  readRecord,
+  rowMapping,
+  showRecord,
+  sortOrders,
+  wireNames,
+} from '../../src/records/record.ts'
+import type { RecordOf } from '../../src/records/record.ts'
+
+/** A client with two fields that the real one lacks: one in a column, one among the attributes. */
+const fields = describeRecord({
+  ...clientFields,
+  tagline: {
+    wire: 'tag_line',
+    kind: string,
+    column: 'tag_line',
+    storage: 'text',
+    optional: true,
+    keptBy: 'null',
+    filter: 'text',
+    sort: true,
+    about: 'A few words for people.',
+  },
+  isBeta: { wire: 'is_beta', kind: flag, storage: 'attribute', optional: true, about: 'Whether it is new.' },
+})
+
+const record: RecordOf<typeof fields> = {
+  zoneId: 'z1',
+  clientId: 'shop',
+  scope: ['openid'],
+  authorizedGrantTypes: ['password'],
+  redirectUris: [],
+  autoapprove: [],
+  authorities: [],
+  requiredUserGroups: [],
+  secrets: [],
+  additional: { note: 1 },
+  createdAt: new Date(1000),
+  updatedAt: new Date(2000),
+  tagline: 'Sells things',
+  isBeta: true,
+}
+
+describe('a field that is added to a description', () => {
+  it('is read from a request, and reported when it is wrong', () => {
+    const { values, problems } = readRecord(fields, { tag_line: 'x', is_beta: 'false', client_id: 'a' })
+    assert.deepEqual([values, problems], [{ clientId: 'a', tagline: 'x', isBeta: false }, []])
+    assert.deepEqual(readRecord(fields, { tag_line: 5, is_beta: 'maybe' }).problems, [
+      { key: 'tag_line', message: 'tag_line must be a string' },
+      { key: 'is_beta', message: 'is_beta must be a boolean' },
+    ])
+    assert.ok(wireNames(fields).has('tag_line'))
+  })
+
+  it('is shown in answers', () => {
+    const shown = showRecord(fields, record)
+    assert.deepEqual([shown['tag_line'], shown['is_beta']], ['Sells things', true])
+  })
+
+  it('survives an update that does not name it, and one that sends null where the description says so', () => {
+    const stored = showRecord(fields, record)
+    const merged = mergeUpdate(fields, stored, { client_id: 'shop', tag_line: null })
+    assert.deepEqual([merged['tag_line'], merged['is_beta']], ['Sells things', true])
+  })
+
+  it('is kept in its column, or among the attributes, and comes back', () => {
+    const { toRow, toRecord } = rowMapping(fields)
+    const row = toRow(record)
+    assert.ok(columnsOf(fields).includes('tag_line'))
+    assert.equal(row.tag_line, 'Sells things')
+    assert.deepEqual(JSON.parse(row.additional), { note: 1, is_beta: true })
+    assert.deepEqual(toRecord(row), record)
+    const { tagline: _, isBeta: __, ...without } = record
+    assert.equal(toRow(without).tag_line, null)
+    assert.deepEqual(toRecord(toRow(without)), without)
+  })
+
+  it('is an attribute of filters and a sort order', () => {
+    assert.deepEqual(filterAttributes(fields).get('tag_line'), { column: 'tag_line', type: 'text' })
+    assert.equal(sortOrders(fields).get('tag_line'), 'tag_line')
+  })
+
+  it('is in the JSON Schemas of the configuration file and of OpenAPI', () => {
+    const about = { description: 'A few words for people.' }
+    assert.deepEqual(sentSchemas(fields)['tag_line'], { type: 'string', ...about })
+    assert.deepEqual(sentSchemas(fields, { nullable: true })['tag_line'], { type: ['string', 'null'], ...about })
+    assert.deepEqual(shownSchemas(fields).properties['is_beta'], { type: 'boolean', description: 'Whether it is new.' })
+  })
+})
+
+describe('a description', () => {
+  const small = describeRecord({
+    id: { wire: 'id', kind: string, column: 'id', storage: 'text', required: true },
+    secret: { wire: 'secret', kind: string, column: 'secret', storage: 'text', optional: true, shown: 'never' },
+    tags: { wire: 'tags', kind: list, column: 'tags', storage: 'json', shown: 'unless empty', keptBy: 'empty' },
+    groups: { wire: 'groups', kind: list, column: 'groups', storage: 'json', shown: 'alone' },
+    life: { wire: 'life', kind: seconds, column: 'life', storage: 'integer', optional: true },
+    madeAt: {
+      wire: 'made',
+      sent: 'never',
+      kind: own<Date>(),
+      column: 'made_at',
+      storage: 'time',
+      show: (value: Date) => value.getTime(),
+      shownAs: milliseconds,
+    },
+  })
+  const kept = { id: 'a', secret: 's', tags: [], groups: ['g'], madeAt: new Date(5) }
+
+  it('shows no secret, no empty list that may be left out, and in lists what lists tell', () => {
+    assert.deepEqual(showRecord(small, kept), { id: 'a', groups: ['g'], made: 5 })
+    assert.deepEqual(showRecord(small, kept, { inList: true }), { id: 'a', made: 5 })
+    assert.equal(Object.hasOwn(shownSchemas(small).properties, 'secret'), false)
+  })
+
+  it('ignores what a request must not send, and members of prototypes', () => {
+    const json = JSON.parse('{"id":"a","made":1,"__proto__":{"life":5}}')
+    assert.deepEqual(readRecord(small, json).values, { id: 'a' })
+  })
+
+  const problems: readonly { name: string; json: Record<string, unknown>; want: string }[] = [
+    { name: 'a string with NUL', json: { id: 'a\0b' }, want: 'id holds characters that cannot be kept' },
+    {
+      name: 'half a surrogate pair in a list',
+      json: { tags: ['\ud800'] },
+      want: 'tags holds characters that cannot be kept',
+    },
+    { name: 'a list of 1,001 words', json: { tags: 'a '.repeat(1001) }, want: 'tags must have at most 1000 entries' },
+    { name: 'a list with a number', json: { tags: ['a', 1] }, want: 'tags must be a list of strings' },
+    { name: 'no seconds', json: { life: 0 }, want: 'life must be a positive number of seconds' },
+    {
+      name: 'more seconds than a date can take',
+      json: { life: 2 ** 31 },
+      want: 'life must be a positive number of seconds',
+    },
+    { name: 'an object', json: { life: {} }, want: 'life must be a positive number of seconds' },
+  ]
+  for (const { name, json, want } of problems) {
+    it(`refuses ${name}`, () =>
+      assert.deepEqual(
+        readRecord(small, json).problems.map(({ message }) => message),
+        [want],
+      ))
+  }
+
+  it('reports every problem at once', () => {
+    assert.deepEqual(
+      readRecord(small, { id: 5, tags: 5, life: 'x' }).problems.map(({ key }) => key),
+      ['id', 'tags', 'life'],
+    )
+  })
+})
