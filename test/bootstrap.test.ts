@@ -263,6 +263,28 @@ describe('a first start', () => {
     assert.deepEqual([shadow.externalId, shadow.salt], ['uid=jo', 'of-old'])
   })
 
+  it('leaves an account of another provider to whoever signed in to it, unless it says whose it is', async () => {
+    const store = await open()
+    const shadow = (more: object) => ({
+      bootstrap: { users: [{ userName: 'jo', origin: 'corp', emails: [{ value: 'jo@example.org' }], ...more }] },
+    })
+    await start(store, shadow({}))
+    const made = await userOf(store, 'jo', 'corp')
+    await store.users.bind('svc', { ...made, externalId: 'sub-1', userName: 'jo' })
+    const bound = await userOf(store, 'jo', 'corp')
+    await start(store, shadow({ name: { givenName: 'Jo' } }))
+    const kept = await userOf(store, 'jo', 'corp')
+    assert.deepEqual([kept.externalId, kept.givenName], ['sub-1', 'Jo'])
+    assert.equal(kept.passwordRevision, bound.passwordRevision)
+    await start(store, shadow({ externalId: 'sub-2' }))
+    const other = await userOf(store, 'jo', 'corp')
+    assert.deepEqual([other.id, other.externalId], [made.id, 'sub-2'])
+    assert.notEqual(other.passwordRevision, kept.passwordRevision)
+    await store.users.updateProfile('svc', { ...other, userName: 'renamed upstream' })
+    await start(store, shadow({ externalId: 'sub-2', name: { givenName: 'J' } }))
+    assert.equal((await userOf(store, 'jo', 'corp')).id, made.id)
+  })
+
   it('keeps the secrets of providers encrypted', async () => {
     const store = await open()
     const config = {

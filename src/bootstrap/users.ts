@@ -84,7 +84,13 @@ export async function applyUser(
   const { store, passwords, clock, random, config, defaultGroups } = deps
   const origin = record.origin ?? config.service
   const password = origin === config.service ? record.password : undefined
-  const find = (): Promise<User | undefined> => store.users.findByName(zoneId, origin, record.userName)
+  const { externalId = '' } = record
+  // People of other providers may be called otherwise since they signed in.
+  const find = async (): Promise<User | undefined> =>
+    (await store.users.findByName(zoneId, origin, record.userName)) ??
+    (origin === config.service || externalId === ''
+      ? undefined
+      : store.users.findByExternalId(zoneId, origin, externalId))
 
   async function credentials(existing?: User): Promise<Credentials> {
     if (existing !== undefined) {
@@ -92,7 +98,9 @@ export async function applyUser(
       const kept = passwordHash === undefined ? {} : { passwordHash }
       const isSame =
         password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
-      if (isSame) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
+      // Somebody else's account from now on: the new revision ends what was begun before.
+      const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
+      if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     }
     return {
       ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
@@ -112,6 +120,8 @@ export async function applyUser(
     async update(existing) {
       const { id, createdAt, lastLogonAt, previousLogonAt } = existing
       await store.users.update(zoneId, {
+        // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
+        ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
         ...definitionOf(record, origin),
         zoneId,
         id,

@@ -1,7 +1,10 @@
 // The accounts that stand here for people of other providers: found, made and kept up to date at every sign-in. Owns
-// which account a person of a provider gets; refuses to know how the provider proved who it is.
+// which account a person of a provider gets; refuses to know how the provider proved who it is. See
+// docs/decisions/0018-who-an-upstream-person-is.md.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -21,99 +24,173 @@ export interface Accounts {
 const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
 
 const NOT_PRECREATED = refuse('The user account must be pre-created. Please contact your system administrator.')
-const NAME_TAKEN = refuse('Unable to register user in internal UAA store.')
+const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
 
-/** An account belongs to its provider: one of another origin is never found, whatever its name and address. */
-export function createAccounts(deps: { store: Store; clock: Clock; random: Random }): Accounts {
-  const { store, clock, random } = deps
+/**
+ * Provider and external id decide, to the letter: an account that has an external id is found by nothing else, and one of
+ * another origin never.
+ */
+export function createAccounts(deps: { store: Store; clock: Clock; random: Random; behaviour: Behaviour }): Accounts {
+  const { store, clock, random, behaviour } = deps
 
-  /** Somebody whose account was made before the first sign-in may be known here by the address alone. */
-  async function findByEmail(zone: Zone, origin: string, person: ExternalPerson): Promise<readonly User[]> {
-    const { email = nameAsEmail(person.userName), emailVerified } = person
-    // An address that the provider itself does not vouch for would open the account of whoever really has it.
-    if (email === undefined || emailVerified === false) return []
-    return (await store.users.findByEmail(zone.id, origin, email)).filter(user => user.active)
+  const findOwn = (zone: Zone, origin: string, { externalId }: ExternalPerson): Promise<User | undefined> =>
+    store.users.findByExternalId(zone.id, origin, externalId)
+
+  /** An account that was made before anybody signed in to it, and that is meant for this person. */
+  async function findUnbound(
+    zone: Zone,
+    { originKey, config }: IdentityProvider,
+    person: ExternalPerson,
+  ): Promise<User | ExternalRefusal | undefined> {
+    const { userName, externalId, email, emailVerified } = person
+    // A name that is not the external id may be one that the person chose.
+    const namesake = userName === externalId ? await store.users.findByName(zone.id, originKey, userName) : undefined
+    if (namesake?.userName === userName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
+    const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
+    if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
+    const found = await store.users.findByEmail(zone.id, originKey, email)
+    const [known, second] = found.filter(
+      user => user.active && isUnbound(user) && asciiLower(user.email) === asciiLower(email),
+    )
+    return second ? AMBIGUOUS : known
+  }
+
+  /** Writes the account with the person's name, or with the name that it has where somebody else has that one. */
+  async function withName<T>(user: User, before: User, write: (user: User) => Promise<T>): Promise<T> {
+    try {
+      return await write(user)
+    } catch (error) {
+      if (!(error instanceof AlreadyExists) || user.userName === before.userName) throw error
+      return write({ ...user, userName: before.userName })
+    }
   }
 
   async function update(zone: Zone, user: User, person: ExternalPerson): Promise<Entry> {
     const current = upToDate(user, person)
-    return current === user ? { outcome: 'entered', user } : write(zone, user, current)
+    if (current === user) return { outcome: 'entered', user }
+    const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
+    return withName(changed, user, async written => {
+      await store.users.updateProfile(zone.id, written)
+      return { outcome: 'entered', user: written }
+    })
   }
 
-  async function write(zone: Zone, before: User, current: User): Promise<Entry> {
-    const written = { ...current, version: before.version + 1, updatedAt: clock.now() }
+  /** From now on the account is the person's; whoever was signed in to it before is not any more. */
+  async function bind(zone: Zone, user: User, person: ExternalPerson): Promise<Entry | undefined> {
+    const now = clock.now()
+    const { externalId, userName } = person
+    const bound: User = {
+      ...upToDate(user, person),
+      externalId,
+      userName,
+      passwordRevision: random.urlSafe(22), // no token that was issued before is good any more
+      passwordChangedAt: now,
+      version: user.version + 1,
+      updatedAt: now,
+    }
     try {
-      await store.users.updateProfile(zone.id, written)
+      return await withName(bound, user, async written =>
+        (await store.users.bind(zone.id, written)) ? { outcome: 'entered', user: written } : undefined,
+      )
     } catch (error) {
-      if (error instanceof AlreadyExists) return NAME_TAKEN // a renaming that met another
+      if (error instanceof AlreadyExists) return undefined // the same person came twice at once
       throw error
     }
-    return { outcome: 'entered', user: written }
   }
 
   async function create(zone: Zone, origin: string, person: ExternalPerson): Promise<Entry> {
+    const user = newAccount(zone, origin, person)
+    for (const userName of [person.userName, `${person.userName}-${digest(person.externalId).slice(0, 8)}`]) {
+      try {
+        await store.users.insert(zone.id, { ...user, userName })
+        return { outcome: 'entered', user: { ...user, userName } }
+      } catch (error) {
+        if (!(error instanceof AlreadyExists)) throw error
+      }
+      const own = await findOwn(zone, origin, person) // the same person came twice at once
+      if (own) return enterOwn(zone, own, person)
+      // An account that waits for somebody is not to be gone round: whose it is, an administrator has to say.
+      const holder = await store.users.findByName(zone.id, origin, userName)
+      if (holder && isUnbound(holder)) return NOT_USABLE
+    }
+    return NOT_USABLE
+  }
+
+  function newAccount(zone: Zone, origin: string, person: ExternalPerson): User {
     const now = clock.now()
-    const { userName, givenName, familyName, phoneNumber, externalId } = person
-    const user: User = {
+    const { userName, givenName, familyName, phoneNumber, externalId, email } = person
+    return {
       zoneId: zone.id,
       id: random.uuid(),
       userName,
       origin,
       passwordRevision: random.urlSafe(22), // no password: nobody signs in to it here
-      email: person.email ?? nameAsEmail(userName) ?? madeUpEmail(userName, origin),
+      email: email ?? nameAsEmail(userName) ?? madeUpEmail(userName, origin),
       ...(givenName !== undefined && { givenName }),
       ...(familyName !== undefined && { familyName }),
       ...(phoneNumber !== undefined && { phoneNumber }),
-      ...(externalId !== undefined && { externalId }),
+      externalId,
       active: true,
-      verified: person.emailVerified === true,
+      verified: email !== undefined && person.emailVerified === true,
       passwordChangedAt: now,
       passwordChangeRequired: false,
       version: 0,
       createdAt: now,
       updatedAt: now,
     }
-    try {
-      await store.users.insert(zone.id, user)
-      return { outcome: 'entered', user }
-    } catch (error) {
-      if (!(error instanceof AlreadyExists)) throw error
-      // The same person came twice at once, and the other was faster.
-      const other = await store.users.findByName(zone.id, origin, userName)
-      return other?.active ? update(zone, other, person) : NAME_TAKEN
-    }
+  }
+
+  const enterOwn = async (zone: Zone, own: User, person: ExternalPerson): Promise<Entry> =>
+    own.active ? update(zone, own, person) : NOT_USABLE
+
+  async function find(zone: Zone, provider: IdentityProvider, person: ExternalPerson): Promise<Entry | undefined> {
+    const own = await findOwn(zone, provider.originKey, person)
+    if (own) return enterOwn(zone, own, person)
+    const unbound = await findUnbound(zone, provider, person)
+    if (!unbound || 'outcome' in unbound) return unbound
+    const bound = await bind(zone, unbound, person)
+    if (bound) return bound
+    const other = await findOwn(zone, provider.originKey, person)
+    return other && enterOwn(zone, other, person)
   }
 
   return {
-    async enter(zone, { originKey, config }, person) {
-      const namesake = await store.users.findByName(zone.id, originKey, person.userName)
-      if (namesake?.active) return update(zone, namesake, person)
-      if (!namesake) {
-        const [known, second] = await findByEmail(zone, originKey, person)
-        if (second) return AMBIGUOUS
-        if (known) return write(zone, known, { ...upToDate(known, person), userName: person.userName })
-      }
-      if (config['addShadowUserOnLogin'] === false) return NOT_PRECREATED
-      return namesake ? NAME_TAKEN : create(zone, originKey, person)
+    async enter(zone, provider, person) {
+      const entry = await find(zone, provider, person)
+      const isClosed = provider.config['addShadowUserOnLogin'] === false
+      if (isClosed && (entry ?? NOT_USABLE) === NOT_USABLE) return NOT_PRECREATED
+      return entry ?? create(zone, provider.originKey, person)
     },
   }
 }
 
+/** Nobody signed in to it by a provider's word yet, and nobody can by a password. */
+const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
+
 /** The same object when nothing changed. What the provider does not say stays: an access token says less than an ID token. */
 function upToDate(user: User, person: ExternalPerson): User {
-  const { email, givenName, familyName, phoneNumber, externalId } = person
+  const { email, givenName, familyName, phoneNumber } = person
   const told = {
     ...(email !== undefined && { email }),
     ...(givenName !== undefined && { givenName }),
     ...(familyName !== undefined && { familyName }),
     ...(phoneNumber !== undefined && { phoneNumber }),
-    ...(externalId !== undefined && { externalId }),
-    ...(person.emailVerified === true && { verified: true }), // sticky: a later doubt takes nothing away
+    verified: isVerified(user, person),
   }
   const differs = Object.entries(told).some(([member, value]) => Reflect.get(user, member) !== value)
   return differs ? { ...user, ...told, userName: person.userName } : user
 }
+
+/** The provider's word decides; without one, a verified address stays verified as long as it is the same. */
+function isVerified(user: User, { email, emailVerified }: ExternalPerson): boolean {
+  if (emailVerified === false) return false
+  if (email === undefined) return user.verified
+  return emailVerified === true || (user.verified && user.email === email)
+}
+
+/** No other letter than A to Z has a second form here: a provider may have different people for what folding makes equal. */
+const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 
 /** A name that looks like an address is one. */
 function nameAsEmail(userName: string): string | undefined {

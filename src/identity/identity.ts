@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
@@ -109,6 +110,7 @@ export interface Identity {
 export interface IdentityDeps extends SourceDeps, OidcDeps {
   readonly random: Random
   readonly audit: Audit
+  readonly behaviour: Behaviour
   readonly serviceName: string
 }
 

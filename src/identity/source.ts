@@ -32,10 +32,10 @@ export interface PasswordAttempt {
 /** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */
 export interface ExternalPerson {
   readonly userName: string
-  /** The person's id at the provider. */
-  readonly externalId?: string
+  /** What the provider will never give to anybody else: with its origin it alone decides whose account this is. */
+  readonly externalId: string
   readonly email?: string
-  /** Absent when the provider does not say. */
+  /** Whether the provider vouches for this very address; absent when it does not say. */
   readonly emailVerified?: boolean
   readonly givenName?: string
   readonly familyName?: string

@@ -185,6 +185,8 @@ const rows = {
   rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
   /** P5: how many characters a password needs where the policy is silent. */
   shortestPassword: { id: 'P5', standard: 8, uaa: 0 },
+  /** P6: whether an address finds an account that nobody signed in to yet only where the provider's record asks for it. */
+  linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether pages speak the language that the application or the browser asks for; otherwise English. */
   translatedPages: { id: 'P4', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>

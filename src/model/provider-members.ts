@@ -111,4 +111,6 @@ export const EXTERNAL_MEMBERS: readonly Member[] = [
   member('attributeMappings', MAPPINGS, {}),
   member('addShadowUserOnLogin', FLAG, true),
   member('storeCustomAttributes', FLAG, true),
+  // Whether a verified address finds an account that nobody signed in to yet; no member of the reference system's answers.
+  member('linkByEmail', FLAG, ABSENT),
 ]

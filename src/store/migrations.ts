@@ -181,6 +181,23 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table identity_providers add column alias_zone_id ${text}`,
     ],
   },
+  {
+    id: '0005-one-account-for-each-external-id',
+    statements: () => [
+      // Earlier versions found people by name: whoever was renamed may have several accounts. The one used last is theirs;
+      // the others stay for an administrator to look at, and nobody can enter them.
+      `update users set external_id = external_id || ' replaced ' || id
+        where external_id <> '' and password_hash is null and exists (
+        select 1 from users later where later.zone_id = users.zone_id and later.origin = users.origin
+        and later.external_id = users.external_id and later.password_hash is null and later.id <> users.id
+        and (coalesce(later.last_logon_at, later.created_at) > coalesce(users.last_logon_at, users.created_at)
+          or (coalesce(later.last_logon_at, later.created_at) = coalesce(users.last_logon_at, users.created_at)
+            and later.id > users.id)))`,
+      // Accounts with a password are kept here; what their external ids mean is the business of whoever sets them.
+      `create unique index users_by_external_id on users (zone_id, origin, external_id)
+        where external_id <> '' and password_hash is null`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

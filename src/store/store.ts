@@ -216,12 +216,20 @@ export interface UserStore {
     origin: string,
     of: { readonly userName: string; readonly failuresSince: Date },
   ): Promise<{ readonly user: User; readonly failures: readonly Date[] } | undefined>
+  /** Compared to the letter; an account with a password is never found so. */
+  findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
   /** Those of the origin with this address, without case, in no order; three at most, since two are too many already. */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   insert(zoneId: string, user: User): Promise<void>
   update(zoneId: string, user: User): Promise<void>
   /** Writes names, addresses and `verified` only: what else changed meanwhile, such as a salt, is not undone. */
   updateProfile(zoneId: string, user: User): Promise<void>
+  /**
+   * Gives an account its first external id, with its profile and a new `passwordRevision`, and deletes its sessions,
+   * stored tokens and codes, in one transaction. False when it has an external id already; throws `AlreadyExists` when
+   * another account of the origin has this one, or the name.
+   */
+  bind(zoneId: string, user: User): Promise<boolean>
   /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
   renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
   /**

@@ -1,5 +1,5 @@
 import type { User } from '../model/user.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, statement, type Transaction } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
 import { PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
 import { flag, lowerCase, timeOrNull } from './rows.ts'
@@ -12,6 +12,12 @@ const FIND = statement<{ zone_id: string; id: string }, UserRow>(
 const FIND_BY_NAME = statement<{ zone_id: string; origin: string; user_name_lower: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and user_name_lower = :user_name_lower`,
+)
+// To the letter in both databases. Accounts with a password are those kept here: an external id finds none of them.
+const FIND_BY_EXTERNAL_ID = statement<{ zone_id: string; origin: string; external_id: string }, UserRow>(
+  `select ${list(USER_COLUMNS)} from users
+   where zone_id = :zone_id and origin = :origin and external_id = :external_id
+   and external_id <> '' and password_hash is null`,
 )
 // The databases lower ASCII alike; for other letters an address is found only as it was written, or not at all.
 const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
@@ -64,6 +70,16 @@ const PROFILE = [
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 const UPDATE_PROFILE = statement<UserRow>(updateByKey('users', ['zone_id', 'id', ...PROFILE], ['zone_id', 'id']))
+const BOUND = [...PROFILE, 'password_revision', 'password_changed_at'] as const satisfies readonly (keyof UserRow)[]
+const BIND = statement<UserRow>(
+  `${updateByKey('users', ['zone_id', 'id', ...BOUND], ['zone_id', 'id'])} and coalesce(external_id, '') = '' and password_hash is null`,
+)
+/** What lets somebody go on as the user without signing in again. */
+const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_codes'].map(table =>
+  statement<{ zone_id: string; user_id: string }>(
+    `delete from ${table} where zone_id = :zone_id and user_id = :user_id`,
+  ),
+)
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
@@ -81,6 +97,10 @@ export function createUsers(db: Database): UserStore {
     },
     async findByName(zoneId, origin, userName) {
       const [row] = await db.read(FIND_BY_NAME, { zone_id: zoneId, origin, user_name_lower: lowerCase(userName) })
+      return row && toUser(row)
+    },
+    async findByExternalId(zoneId, origin, externalId) {
+      const [row] = await db.read(FIND_BY_EXTERNAL_ID, { zone_id: zoneId, origin, external_id: externalId })
       return row && toUser(row)
     },
     async findByEmail(zoneId, origin, email) {
@@ -129,6 +149,13 @@ export function createUsers(db: Database): UserStore {
     async updateProfile(zoneId, user) {
       await db.write(UPDATE_PROFILE, toRow(zoneId, user))
     },
+    async bind(zoneId, user) {
+      return db.transaction(async within => {
+        const { changes } = await within.run(BIND, toRow(zoneId, user))
+        if (changes > 0) await endAccess(within, zoneId, user.id)
+        return changes > 0
+      })
+    },
     async setSalt(zoneId, id, salt) {
       await db.write(SET_SALT, { zone_id: zoneId, id, salt })
     },
@@ -139,6 +166,10 @@ export function createUsers(db: Database): UserStore {
       })
     },
   }
+}
+
+async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
+  for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
 }
 
 const toRow = (zoneId: string, user: User): UserRow => ({

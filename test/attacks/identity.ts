@@ -1,4 +1,226 @@
+import assert from 'node:assert/strict'
+import { decodeJwt } from 'jose'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
 
+type Claims = Readonly<Record<string, unknown>>
+
+/** A server whose people come from `corp`, and what an attacker has: accounts there, and browsers. */
+interface Scene {
+  readonly mode: CompatibilityMode
+  readonly server: TestServer
+  /** Signs in at `corp` as the person of the claims. */
+  readonly signIn: (claims: Claims) => Promise<{ readonly browser: Browser; readonly answer: TestAnswer }>
+  /** Whose session the browser has; undefined when it has none. */
+  readonly userOf: (browser: Browser) => Promise<string | undefined>
+  /** The tokens of the person signed in with the browser. */
+  readonly tokensOf: (browser: Browser) => Promise<{ readonly access_token: string; readonly refresh_token: string }>
+}
+
+const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
+const VICTIM = { sub: 'victim', email: 'victim@corp.example', email_verified: true }
+const REQUEST = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
+
+/** Plays the scene in both modes. */
+const inBothModes =
+  (play: (scene: Scene) => Promise<void>, config: Claims = {}, users: readonly object[] = []) =>
+  async (): Promise<void> => {
+    for (const mode of MODES) {
+      const clock = createTestClock()
+      const upstream = await startUpstream(clock)
+      const bootstrap = {
+        ...usualBootstrap,
+        users: [...usualBootstrap.users, ...users],
+        identity_providers: [providerAt(upstream, config)],
+      }
+      const server = await startServer({ mode, clock, config: { bootstrap } })
+      try {
+        await play(sceneOf(mode, server, upstream))
+        assert.deepEqual(server.faults, [])
+      } finally {
+        await server.stop()
+        await upstream.stop()
+      }
+    }
+  }
+
+const providerAt = ({ url }: Upstream, config: Claims) => ({
+  originKey: 'corp',
+  type: 'oidc1.0',
+  name: 'Corp',
+  config: {
+    authUrl: `${url}/authorize`,
+    tokenUrl: `${url}/token`,
+    tokenKeyUrl: `${url}/keys`,
+    issuer: url,
+    relyingPartyId: RELYING_PARTY,
+    relyingPartySecret: 'secret',
+    linkByEmail: true,
+    ...config,
+  },
+})
+
+function sceneOf(mode: CompatibilityMode, server: TestServer, upstream: Upstream): Scene {
+  return {
+    mode,
+    server,
+    async signIn(claims) {
+      const browser = server.browser()
+      const { searchParams } = (await browser.send('/login/external/corp')).location()
+      upstream.nonce = searchParams.get('nonce') ?? ''
+      upstream.answer = () => upstream.usual(claims)
+      const query = { code: 'c', state: searchParams.get('state') ?? '' }
+      return { browser, answer: await browser.send('/login/callback/corp', { query }) }
+    },
+    async userOf(browser) {
+      const { headers } = await browser.send('/oauth/authorize', { query: { ...REQUEST, prompt: 'none' } })
+      const code = new URL(String(headers['location'])).searchParams.get('code')
+      return code === null ? undefined : subjectOf(await redeem(server, code))
+    },
+    async tokensOf(browser) {
+      const answer = await browser.send('/oauth/authorize', { query: REQUEST })
+      return (await redeem(server, answer.location().searchParams.get('code') ?? '')).json()
+    },
+  }
+}
+
+const redeem = (server: TestServer, code: string): Promise<TestAnswer> =>
+  server.token(
+    { grant_type: 'authorization_code', code, redirect_uri: REQUEST.redirect_uri },
+    { basic: ['auto', 'auto-secret'] },
+  )
+
+const subjectOf = (answer: TestAnswer): string =>
+  String(decodeJwt(answer.json<{ access_token: string }>().access_token).sub)
+
+const shadow = (given: object) => ({ origin: 'corp', ...given })
+
+/** The victim signs in, then the attacker as somebody else who is like the victim: two people, two accounts. */
+const likeTheVictim = (victim: Claims, attacker: Claims, config: Claims = {}): (() => Promise<void>) =>
+  inBothModes(async ({ signIn, userOf }) => {
+    const theirs = await signIn(victim)
+    const mine = await signIn(attacker)
+    const [victimId, attackerId] = [await userOf(theirs.browser), await userOf(mine.browser)]
+    assert.ok(victimId !== undefined && attackerId !== undefined)
+    assert.notEqual(attackerId, victimId)
+  }, config)
+
 /** An upstream person must never enter somebody else's account (federation: who a person is). */
-export const identityAttacks: readonly Attack[] = []
+export const identityAttacks: readonly Attack[] = [
+  {
+    attack: 'signs in upstream under another sub with the verified address of the victim',
+    outcome: 'gets an account of their own',
+    attempt: likeTheVictim(VICTIM, { ...MALLORY, email: VICTIM.email }),
+  },
+  {
+    attack: 'signs in under a sub that differs from the victim’s by case alone',
+    outcome: 'gets an account of their own',
+    attempt: likeTheVictim(VICTIM, { ...VICTIM, sub: 'VICTIM' }),
+  },
+  {
+    attack: 'signs in under a sub that Unicode folds to the victim’s',
+    outcome: 'gets an account of their own',
+    attempt: likeTheVictim({ ...VICTIM, sub: 'kim' }, { ...VICTIM, sub: '\u212aim' }),
+  },
+  {
+    attack: 'chooses the victim’s preferred_username upstream, which is mapped to the user name',
+    outcome: 'gets an account of their own under another name',
+    attempt: likeTheVictim(
+      { ...VICTIM, preferred_username: 'boss' },
+      { ...MALLORY, preferred_username: 'Boss' },
+      { attributeMappings: { user_name: 'preferred_username' } },
+    ),
+  },
+  {
+    attack: 'signs in with the victim’s address before the victim does, unverified, and keeps the session',
+    outcome: 'the victim gets an account of their own',
+    attempt: likeTheVictim({ ...MALLORY, email: VICTIM.email, email_verified: false }, VICTIM),
+  },
+  {
+    attack: 'chooses the name of an account that an administrator made for somebody else',
+    outcome: 'is refused, and the account waits for its owner',
+    attempt: inBothModes(
+      async ({ server, signIn, userOf }) => {
+        const { browser, answer } = await signIn({ ...MALLORY, preferred_username: 'boss' })
+        assert.notEqual(answer.headers['location'], 'http://localhost:8080/')
+        assert.equal(await userOf(browser), undefined)
+        assert.equal((await server.store.users.findByName('svc', 'corp', 'boss'))?.externalId, undefined)
+      },
+      { attributeMappings: { user_name: 'preferred_username' } },
+      [shadow({ userName: 'boss', emails: [{ value: 'boss@corp.example' }] })],
+    ),
+  },
+  {
+    attack: 'signs in with the address of an account that waits for its owner, which the provider does not vouch for',
+    outcome: 'gets an account of their own',
+    attempt: inBothModes(
+      async ({ server, signIn, userOf }) => {
+        for (const email_verified of [false, undefined, 'true', 1]) {
+          const { browser } = await signIn({
+            ...MALLORY,
+            sub: `m-${email_verified}`,
+            email: VICTIM.email,
+            email_verified,
+          })
+          const waiting = await server.store.users.findByName('svc', 'corp', 'waiting')
+          assert.equal(waiting?.externalId, undefined)
+          assert.notEqual(await userOf(browser), waiting?.id)
+        }
+      },
+      {},
+      [shadow({ userName: 'waiting', emails: [{ value: VICTIM.email }] })],
+    ),
+  },
+  {
+    attack: 'has a verified address of an account here upstream, at a provider that is not trusted with addresses',
+    outcome: 'gets an account of their own in standard',
+    attempt: inBothModes(
+      async ({ mode, server, signIn, userOf }) => {
+        const { id } = (await server.store.users.findByName('svc', 'corp', 'waiting')) ?? {}
+        const { browser } = await signIn({ ...MALLORY, email: VICTIM.email })
+        // UAA: every provider is trusted so far. See docs/compatibility.md, P6.
+        assert.equal((await userOf(browser)) === id, mode === 'uaa')
+      },
+      { linkByEmail: undefined },
+      [shadow({ userName: 'waiting', emails: [{ value: VICTIM.email }] })],
+    ),
+  },
+  {
+    attack: 'keeps a session and tokens of an account from before it was linked to its owner',
+    outcome: 'both end with the link',
+    attempt: inBothModes(async ({ server, signIn, userOf, tokensOf }) => {
+      const early = await signIn(MALLORY)
+      const tokens = await tokensOf(early.browser)
+      const id = await userOf(early.browser)
+      const user = await server.store.users.find('svc', id ?? '')
+      assert.ok(user)
+      const { externalId: _, ...unbound } = user // as in a database of an earlier version
+      await server.store.users.update('svc', { ...unbound, userName: 'waiting' })
+      server.clock.advance(5)
+      const owner = await signIn({ ...VICTIM, email: MALLORY.email })
+      assert.equal(await userOf(owner.browser), id)
+      assert.equal(await userOf(early.browser), undefined)
+      assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 401)
+      const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
+      assert.notEqual((await server.token(refresh, { basic: ['auto', 'auto-secret'] })).status, 200)
+    }),
+  },
+  {
+    attack: 'changes the address upstream after it was verified',
+    outcome: 'the new one is not held for verified',
+    attempt: inBothModes(async ({ server, signIn }) => {
+      await signIn(MALLORY)
+      const { email_verified: _, ...silent } = { ...MALLORY, email: VICTIM.email }
+      await signIn(silent)
+      const user = await server.store.users.findByExternalId('svc', 'corp', 'mallory')
+      assert.deepEqual([user?.email, user?.verified], [VICTIM.email, false])
+    }),
+  },
+]

@@ -4,6 +4,8 @@ import { createRandom } from '../../src/base/random.ts'
 import { createAccounts } from '../../src/identity/accounts.ts'
 import type { Accounts } from '../../src/identity/accounts.ts'
 import type { ExternalPerson } from '../../src/identity/source.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import type { User } from '../../src/model/user.ts'
 import type { Zone } from '../../src/model/zone.ts'
@@ -19,11 +21,13 @@ const NAME_TAKEN = 'Unable to register user in internal UAA store.'
 describe('createAccounts', () => {
   let store: Store
   let accounts: Accounts
+  const accountsIn = (mode: CompatibilityMode): Accounts =>
+    createAccounts({ store, clock, random: createRandom(), behaviour: behaviourOf(mode) })
   let zone: Zone
   let count = 0
   before(async () => {
     store = await openStore('sqlite::memory:', { clock, onError: assert.ifError })
-    accounts = createAccounts({ store, clock, random: createRandom() })
+    accounts = accountsIn('standard')
   })
   after(() => store.close())
   beforeEach(async () => {
@@ -60,29 +64,40 @@ describe('createAccounts', () => {
   const precreated = (more: Partial<User> = {}): Promise<void> =>
     store.users.insert(zone.id, records.user({ zoneId: zone.id, origin: 'corp', userName: 'pat', ...more }))
 
-  it('makes an account without a password on the first visit, and finds it on the second, in any case', async () => {
+  it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
     assert.deepEqual(await store.users.find(zone.id, made.id), made)
-    const { givenName, familyName, phoneNumber, origin, verified, active } = made
+    const { givenName, familyName, phoneNumber, origin, externalId, verified, active } = made
     assert.deepEqual(
-      { givenName, familyName, phoneNumber, origin, verified, active },
-      { givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2', origin: 'corp', verified: false, active: true },
+      { givenName, familyName, phoneNumber, origin, externalId, verified, active },
+      {
+        givenName: 'Pat',
+        familyName: 'Doe',
+        phoneNumber: '+1 2',
+        origin: 'corp',
+        externalId: 'sub-1',
+        verified: false,
+        active: true,
+      },
     )
     assert.equal(made.passwordHash, undefined)
     assert.equal(made.passwordRevision.length, 22)
     assert.deepEqual(await enter({ userName: 'PAT' }), made)
+    assert.deepEqual(await enter({ userName: 'another name' }), made)
   })
 
-  it('makes one account for two visits at once', async () => {
-    const [one, two] = await Promise.all([enter(), enter()])
-    assert.equal(one.id, two.id)
+  it('makes one account for many visits at once, whatever they call themselves', async () => {
+    const names = ['pat', 'PAT', 'p', 'pat', 'q']
+    const ids = (await Promise.all(names.map(userName => enter({ userName })))).map(({ id }) => id)
+    assert.equal(new Set(ids).size, 1)
   })
 
-  it('never enters an account of another origin, whatever its name and address', async () => {
+  it('never enters an account of another origin, whatever its name, id and address', async () => {
     await precreated({ id: 'internal', origin: 'svc', email: 'pat@corp.example' })
     await precreated({ id: 'other', origin: 'rival', email: 'pat@corp.example' })
-    const made = await enter()
-    assert.ok(!['internal', 'other'].includes(made.id))
+    await precreated({ id: 'same', origin: 'third', externalId: 'sub-1' })
+    const made = await enter({ emailVerified: true }, provider({ linkByEmail: true }))
+    assert.ok(!['internal', 'other', 'same'].includes(made.id))
   })
 
   it('never enters an account of another zone', async () => {
@@ -94,12 +109,48 @@ describe('createAccounts', () => {
     assert.notEqual(entry.user.id, here.id)
   })
 
+  const strangers: readonly { name: string; person: Partial<ExternalPerson> }[] = [
+    { name: 'the same name', person: { externalId: 'sub-2' } },
+    { name: 'the same address', person: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
+    { name: 'the external id in capitals', person: { externalId: 'SUB-1' } },
+    { name: 'an external id that only Unicode folds to it', person: { externalId: '\u017fub-1', userName: 'SUB-1' } },
+    { name: 'the external id with a blank', person: { externalId: 'sub-1 ', userName: 'sub-1 ' } },
+    { name: 'the external id as a name', person: { externalId: 'x', userName: 'sub-1' } },
+  ]
+  for (const mode of ['standard', 'uaa'] as const) {
+    for (const { name, person } of strangers) {
+      it(`gives somebody with ${name} another account, in ${mode}`, async () => {
+        const entered = async (who: Partial<ExternalPerson>): Promise<User> => {
+          const at = provider({ linkByEmail: true })
+          const entry = await accountsIn(mode).enter(zone, at, { ...pat, ...who })
+          assert.equal(entry.outcome, 'entered', JSON.stringify(entry))
+          return entry.user
+        }
+        const mine = await entered({ emailVerified: true })
+        const theirs = await entered(person)
+        assert.notEqual(theirs.id, mine.id)
+        assert.deepEqual(await store.users.find(zone.id, mine.id), mine)
+        assert.equal((await entered(person)).id, theirs.id)
+      })
+    }
+  }
+
+  it('tells apart by name whom the provider calls alike, and lets nobody take a name over', async () => {
+    const first = await enter()
+    const second = await enter({ externalId: 'sub-2' })
+    assert.match(second.userName, /^pat-[\w-]{8}$/)
+    assert.equal((await enter({ externalId: 'sub-2', givenName: 'P' })).userName, second.userName)
+    assert.equal((await enter({ externalId: 'sub-3', userName: 'q' })).userName, 'q')
+    const renamed = await enter({ externalId: 'sub-3', userName: 'PAT', givenName: 'Q' })
+    assert.deepEqual([renamed.userName, renamed.givenName], ['q', 'Q'])
+    assert.equal((await enter()).id, first.id)
+  })
+
   const updates: readonly { name: string; change: Partial<ExternalPerson>; want: Partial<User> }[] = [
     { name: 'a given name', change: { givenName: 'Patricia' }, want: { givenName: 'Patricia' } },
     { name: 'a family name', change: { familyName: 'Roe' }, want: { familyName: 'Roe' } },
     { name: 'a phone number', change: { phoneNumber: '+9' }, want: { phoneNumber: '+9' } },
     { name: 'an address', change: { email: 'p@corp.example' }, want: { email: 'p@corp.example' } },
-    { name: 'an external id', change: { externalId: 'sub-2' }, want: { externalId: 'sub-2' } },
     { name: 'a verified address', change: { emailVerified: true }, want: { verified: true } },
     {
       name: 'the spelling of the user name along with the rest',
@@ -120,8 +171,9 @@ describe('createAccounts', () => {
   const unchanged: readonly { name: string; change: Partial<ExternalPerson> }[] = [
     { name: 'nothing changed', change: {} },
     { name: 'only the spelling of the user name did', change: { userName: 'Pat' } },
-    { name: 'the provider says less than before', change: { email: undefined, externalId: undefined } as never },
-    { name: 'the address is doubted that was verified before', change: { emailVerified: false } },
+    { name: 'the provider says less than before', change: { email: undefined } as never },
+    { name: 'the provider says nothing of an address that was verified before', change: {} },
+    { name: 'it vouches for no address in particular', change: { email: undefined, emailVerified: true } as never },
   ]
   for (const { name, change } of unchanged) {
     it(`writes nothing when ${name}`, async () => {
@@ -129,6 +181,37 @@ describe('createAccounts', () => {
       clock.advance(10)
       assert.deepEqual(await enter(change), before)
       assert.deepEqual(await store.users.find(zone.id, before.id), before)
+    })
+  }
+
+  const words: readonly { name: string; before?: boolean; change: Partial<ExternalPerson>; want: boolean }[] = [
+    { name: 'the provider vouches for it', change: { emailVerified: true }, want: true },
+    { name: 'the provider says no', before: true, change: { emailVerified: false }, want: false },
+    {
+      name: 'the provider says no and no address',
+      before: true,
+      change: { email: undefined, emailVerified: false } as never,
+      want: false,
+    },
+    { name: 'the address changes without a word', before: true, change: { email: 'x@corp.example' }, want: false },
+    { name: 'the address changes its spelling', before: true, change: { email: 'Pat@corp.example' }, want: false },
+    {
+      name: 'it is a new one that the provider vouches for',
+      change: { email: 'x@y.example', emailVerified: true },
+      want: true,
+    },
+    {
+      name: 'the provider vouches for no address in particular',
+      change: { email: undefined, emailVerified: true } as never,
+      want: false,
+    },
+  ]
+  for (const { name, before = false, change, want } of words) {
+    it(`holds the address for ${want ? '' : 'un'}verified when ${name}`, async () => {
+      assert.equal((await enter({ emailVerified: before })).verified, before)
+      const { verified, id } = await enter(change)
+      assert.equal(verified, want)
+      assert.equal((await store.users.find(zone.id, id))?.verified, want)
     })
   }
 
@@ -142,68 +225,161 @@ describe('createAccounts', () => {
   ]
   for (const { name, userName, email, want } of addresses) {
     it(`gives an account the address: ${name}`, async () => {
-      const person: ExternalPerson = { userName, amr: [], ...(email !== undefined && { email }) }
+      const person: ExternalPerson = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
       const entry = await accounts.enter(zone, provider(), person)
       assert.equal(entry.outcome, 'entered')
       assert.equal(entry.user.email, want)
     })
   }
 
-  it('finds an account that was made before by its address, without case, and renames it', async () => {
-    await precreated({ id: 'before', userName: 'Pat.Doe', email: 'Pat@Corp.example' })
-    const user = await enter({}, provider({ addShadowUserOnLogin: false }))
-    assert.deepEqual([user.id, user.userName, user.email], ['before', 'pat', 'pat@corp.example'])
-    assert.equal((await enter()).id, 'before')
-  })
+  describe('an account that nobody signed in to yet', () => {
+    const linking = (more: Readonly<Record<string, unknown>> = {}): IdentityProvider =>
+      provider({ linkByEmail: true, ...more })
+    const verified = { emailVerified: true }
 
-  it('finds it by a user name that is its address', async () => {
-    await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
-    const { email: _, ...withoutEmail } = pat
-    const entry = await accounts.enter(zone, provider(), { ...withoutEmail, userName: 'pat@corp.example' })
-    assert.equal(entry.outcome, 'entered')
-    assert.equal(entry.user.id, 'before')
-  })
+    it('is found by an address that the provider vouches for, in any case of A to Z, and renamed', async () => {
+      await precreated({ id: 'before', userName: 'Pat.Doe', email: 'Pat@Corp.example', verified: false })
+      const user = await enter(verified, linking({ addShadowUserOnLogin: false }))
+      assert.deepEqual(
+        [user.id, user.userName, user.email, user.externalId, user.verified],
+        ['before', 'pat', 'pat@corp.example', 'sub-1', true],
+      )
+      assert.deepEqual(await store.users.find(zone.id, 'before'), user)
+      assert.equal((await enter()).id, 'before')
+    })
 
-  it('does not open an account for an address that the provider does not vouch for', async () => {
-    await precreated({ id: 'victim', userName: 'victim', email: 'pat@corp.example' })
-    assert.notEqual((await enter({ emailVerified: false })).id, 'victim')
-  })
+    it('keeps its name where somebody else has the new one', async () => {
+      await enter({ externalId: 'sub-2', email: 'x@corp.example' })
+      await precreated({ id: 'before', userName: 'Pat.Doe', email: 'pat@corp.example' })
+      const user = await enter(verified, linking())
+      assert.deepEqual([user.id, user.userName, user.externalId], ['before', 'Pat.Doe', 'sub-1'])
+    })
 
-  it('does not look for an address that it made up', async () => {
-    await precreated({ id: 'victim', userName: 'abc', email: 'abc@user.from.corp.cf' })
-    const entry = await accounts.enter(zone, provider(), { userName: 'a@b@c', amr: [] })
-    assert.equal(entry.outcome, 'entered')
-    assert.notEqual(entry.user.id, 'victim')
-  })
+    it('is bound once by two visits at once', async () => {
+      await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
+      const users = await Promise.all([enter(verified, linking()), enter(verified, linking())])
+      assert.deepEqual(
+        users.map(({ id }) => id),
+        ['before', 'before'],
+      )
+    })
 
-  it('refuses an address of two accounts, and passes over those that are inactive', async () => {
-    await precreated({ id: 'one', userName: 'one', email: 'pat@corp.example' })
-    await precreated({ id: 'two', userName: 'two', email: 'PAT@corp.example' })
-    assert.match(await refusedTo({}), /^Several accounts/)
-    const two = await store.users.find(zone.id, 'two')
-    assert.ok(two)
-    await store.users.update(zone.id, { ...two, active: false })
-    assert.equal((await enter()).id, 'one')
+    it('is bound to one of two people with its address', async () => {
+      await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
+      const both = await Promise.all(
+        ['sub-1', 'sub-2'].map(externalId => enter({ ...verified, externalId, userName: externalId }, linking())),
+      )
+      assert.equal(both.filter(({ id }) => id === 'before').length, 1)
+      assert.notEqual(both[0]?.id, both[1]?.id)
+    })
+
+    it('is found by its address only where the provider’s record asks for it in standard, and unless it objects in uaa', async () => {
+      await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
+      for (const linkByEmail of [undefined, false, 'true', 1]) {
+        const closed = provider({ addShadowUserOnLogin: false, linkByEmail })
+        assert.equal(await refusedTo(verified, closed), NOT_PRECREATED)
+      }
+      const uaa = accountsIn('uaa')
+      const no = provider({ addShadowUserOnLogin: false, linkByEmail: false })
+      assert.equal((await uaa.enter(zone, no, { ...pat, ...verified })).outcome, 'refused')
+      const entry = await uaa.enter(zone, provider(), { ...pat, ...verified })
+      assert.equal(entry.outcome === 'entered' && entry.user.id, 'before')
+    })
+
+    const notFound: readonly { name: string; account: Partial<User>; person?: Partial<ExternalPerson> }[] = [
+      { name: 'an address that the provider does not vouch for', account: {}, person: { emailVerified: false } },
+      {
+        name: 'an address that the provider is silent about',
+        account: {},
+        person: { emailVerified: undefined } as never,
+      },
+      {
+        name: 'a user name that is its address',
+        account: {},
+        person: { userName: 'pat@corp.example', email: undefined } as never,
+      },
+      {
+        name: 'an address that only Unicode folds to its own',
+        account: { email: 'kim@corp.example' },
+        person: { email: '\u212aim@corp.example' },
+      },
+      {
+        name: 'an address that was made up',
+        account: { email: 'pat@user.from.corp.cf' },
+        person: { email: undefined } as never,
+      },
+      { name: 'the address of somebody who signed in before', account: { externalId: 'sub-0' } },
+      { name: 'the address of an account with a password', account: { passwordHash: 'x' } },
+      { name: 'the address of an account that is inactive', account: { active: false } },
+    ]
+    for (const mode of ['standard', 'uaa'] as const) {
+      for (const { name, account, person } of notFound) {
+        it(`is not found by ${name}, in ${mode}`, async () => {
+          await precreated({ id: 'victim', userName: 'victim', email: 'pat@corp.example', ...account })
+          const entry = await accountsIn(mode).enter(zone, linking(), { ...pat, ...verified, ...person })
+          assert.equal(entry.outcome, 'entered')
+          assert.notEqual(entry.user.id, 'victim')
+        })
+      }
+    }
+
+    it('is found by its name when that is the external id, to the letter', async () => {
+      await precreated({ id: 'before', userName: 'sub-1', email: 'x@corp.example' })
+      const closed = provider({ addShadowUserOnLogin: false })
+      assert.equal(await refusedTo({ userName: 'SUB-1', externalId: 'SUB-1' }, closed), NOT_PRECREATED)
+      const user = await enter({ userName: 'sub-1' }, closed)
+      assert.deepEqual([user.id, user.externalId], ['before', 'sub-1'])
+      assert.equal((await enter({ userName: 'sub-1' }, closed)).id, 'before')
+    })
+
+    it('is not found by a name that the person may have chosen, and not gone round either', async () => {
+      await precreated({ id: 'victim' })
+      assert.equal(await refusedTo({}), NAME_TAKEN)
+      assert.equal(await refusedTo({}, provider({ addShadowUserOnLogin: false })), NOT_PRECREATED)
+      assert.equal((await store.users.find(zone.id, 'victim'))?.externalId, undefined)
+    })
+
+    it('is found by its name no more once somebody signed in to it', async () => {
+      await precreated({ id: 'before', userName: 'sub-1', externalId: 'sub-0' })
+      assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
+    })
+
+    it('refuses an address of two accounts, and passes over those that are inactive', async () => {
+      await precreated({ id: 'one', userName: 'one', email: 'pat@corp.example' })
+      await precreated({ id: 'two', userName: 'two', email: 'PAT@corp.example' })
+      assert.match(await refusedTo(verified, linking()), /^Several accounts/)
+      const two = await store.users.find(zone.id, 'two')
+      assert.ok(two)
+      await store.users.update(zone.id, { ...two, active: false })
+      assert.equal((await enter(verified, linking())).id, 'one')
+    })
   })
 
   it('makes no account where the provider has people added by hand', async () => {
     const closed = provider({ addShadowUserOnLogin: false })
     assert.equal(await refusedTo({}, closed), NOT_PRECREATED)
     assert.equal(await store.users.findByName(zone.id, 'corp', 'pat'), undefined)
-    await precreated()
+    await precreated({ externalId: 'sub-1' })
     assert.equal((await enter({}, closed)).userName, 'pat')
   })
 
   it('takes only `false` for an answer, so that a setting of another type changes nothing', async () => {
     for (const [index, value] of [undefined, null, 'false', 0, true].entries()) {
-      await enter({ userName: `u${index}`, email: `u${index}@x.example` }, provider({ addShadowUserOnLogin: value }))
+      const person = { userName: `u${index}`, externalId: `s${index}`, email: `u${index}@x.example` }
+      await enter(person, provider({ addShadowUserOnLogin: value }))
     }
   })
 
   it('refuses somebody whose account was deactivated, and does not let the address in by the back door', async () => {
-    await precreated({ id: 'gone', active: false, email: 'pat@corp.example' })
+    await precreated({ id: 'gone', active: false, externalId: 'sub-1', email: 'pat@corp.example' })
     await precreated({ id: 'other', userName: 'other', email: 'pat@corp.example' })
-    assert.equal(await refusedTo({}), NAME_TAKEN)
-    assert.equal(await refusedTo({}, provider({ addShadowUserOnLogin: false })), NOT_PRECREATED)
+    const vouched = { emailVerified: true }
+    assert.equal(await refusedTo(vouched, provider({ linkByEmail: true })), NAME_TAKEN)
+    assert.equal(await refusedTo(vouched, provider({ linkByEmail: true, addShadowUserOnLogin: false })), NOT_PRECREATED)
+  })
+
+  it('refuses the external id of an account that was deactivated before anybody signed in', async () => {
+    await precreated({ id: 'gone', active: false, userName: 'sub-1' })
+    assert.equal(await refusedTo({ userName: 'sub-1' }), NAME_TAKEN)
   })
 })

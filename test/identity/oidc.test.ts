@@ -68,10 +68,15 @@ describe('personOf', () => {
     { name: 'signed in now at the latest', claims: { auth_time: 9e9 }, want: { authenticatedAt: NOW } },
     { name: 'signed in at no time that is a text or negative', claims: { auth_time: '1700000000' }, want: {} },
     {
-      name: 'has no id of a number',
-      claims: { sub: 7, login: 'l' },
-      mappings: { user_name: 'login' },
-      want: { userName: 'l', externalId: undefined as never },
+      name: 'is no less than its id in another case',
+      claims: { sub: 'S', email: 'E' },
+      want: { userName: 'S', externalId: 'S', email: 'E' },
+    },
+    {
+      name: 'has no verified address by a word about another claim than the mapped one',
+      claims: { upn: 'm', email: 'e', email_verified: true },
+      mappings: { email: 'upn' },
+      want: { email: 'm' },
     },
     {
       name: 'is not found in what objects inherit',
@@ -89,9 +94,20 @@ describe('personOf', () => {
     })
   }
 
-  const refusals = [
+  const refusals: readonly {
+    name: string
+    claims: Readonly<Record<string, unknown>>
+    mappings?: unknown
+    message: string
+  }[] = [
     { name: 'a name that is no text', claims: { sub: 7 }, message: 'Unable to map claim to a username' },
     { name: 'an empty name', claims: { sub: '' }, message: 'Unable to map claim to a username' },
+    {
+      name: 'an id that is no text, whatever the name',
+      claims: { sub: 7, email: 'e' },
+      mappings: { user_name: 'email' },
+      message: 'The token does not say whom it speaks of (sub)',
+    },
     { name: 'half a surrogate pair', claims: { sub: '\ud800' }, message: 'Unable to map claim to a username' },
     { name: 'several texts', claims: { email: ['a', 'b'] }, message: 'Claim mapping for email attribute is ambiguous' },
     {
@@ -105,8 +121,8 @@ describe('personOf', () => {
       message: 'External token attribute given_name cannot be mapped to user attribute given_name',
     },
   ]
-  for (const { name, claims, message } of refusals) {
-    it(`refuses ${name}`, () => assert.throws(() => read(claims), new UnmappableClaims(message)))
+  for (const { name, claims, mappings, message } of refusals) {
+    it(`refuses ${name}`, () => assert.throws(() => read(claims, mappings), new UnmappableClaims(message)))
   }
 })
 

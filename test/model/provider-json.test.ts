@@ -55,6 +55,17 @@ const oauth = {
   cacheJwks: true,
 }
 
+describe('linkByEmail', () => {
+  for (const type of ['ldap', 'saml', 'oauth2.0', 'oidc1.0']) {
+    it(`is a setting of ${type}, which is shown where it is set`, () => {
+      for (const linkByEmail of [true, false])
+        assert.equal(shown(read(type, { linkByEmail }))['linkByEmail'], linkByEmail)
+      assert.equal(Object.hasOwn(shown(read(type, {})), 'linkByEmail'), false)
+      assert.ok(kinds(read(type, { linkByEmail: 1 })).some(kind => kind.includes('linkByEmail')))
+    })
+  }
+})
+
 describe('the config of an answer', () => {
   const complete: Readonly<Record<string, Members>> = {
     svc: { ...common, passwordPolicy: null, lockoutPolicy: null, disableInternalUserManagement: false },

@@ -61,7 +61,7 @@ const bootstrapAt = (publisher: string) => ({
     { userName: 'twin-2', origin: 'corp', emails: [{ value: 'TWIN@corp.example' }] },
   ],
   identity_providers: [
-    provider('corp', { tokenKey: corp.jwks }),
+    provider('corp', { tokenKey: corp.jwks, linkByEmail: true }),
     provider('pem', { tokenKey: curve.pem }),
     provider('closed', { tokenKey: corp.jwks, addShadowUserOnLogin: false }),
     provider('twice', { tokenKey: corp.jwks }),
@@ -305,7 +305,7 @@ const REFUSED: readonly Case[] = [
   },
   {
     name: 'an address of two accounts',
-    assertion: said({ sub: 'new', email: 'twin@corp.example' }),
+    assertion: said({ sub: 'new', email: 'twin@corp.example', email_verified: true }),
     ...unauthorized,
   },
   {
@@ -435,7 +435,7 @@ for (const mode of MODES) {
       },
       {
         name: 'somebody whose account was made before',
-        assertion: said({ iss: 'https://closed.example', sub: 'KNOWN', email: undefined }),
+        assertion: said({ iss: 'https://closed.example', sub: 'known', email: undefined }),
         user: ['known', 'closed'],
       },
     ]

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { stopwatch, systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import { AlreadyExists, type Store, StoreUnavailable } from '../../src/store/store.ts'
+import type { User } from '../../src/model/user.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
@@ -274,6 +275,67 @@ export function storeCases(kind: DatabaseKind): void {
     assert.deepEqual(await found('pat@example.org\0'), [])
     for (const id of ['d', 'e', 'f']) await insert(id, 'PAT@example.org')
     assert.equal((await found('pat@example.org')).length, 3)
+  })
+
+  describe('an external id', () => {
+    const shadow = (z: string, given: Partial<User>): User => user({ zoneId: z, origin: 'corp', ...given })
+
+    it('finds the account of its origin to the letter, and none with a password', async () => {
+      const z = newZone()
+      const insert = (given: Partial<User>): Promise<void> =>
+        store.users.insert(z, shadow(z, { userName: String(given.id), ...given }))
+      await insert({ id: 'lower', externalId: 'straße' })
+      await insert({ id: 'upper', externalId: 'Straße' })
+      await insert({ id: 'long', externalId: 'strasse' })
+      await insert({ id: 'rival', externalId: 'straße', origin: 'rival' })
+      await insert({ id: 'local', externalId: 'of-a-directory', passwordHash: 'x' })
+      await insert({ id: 'nameless', externalId: '' })
+      const rows = [
+        ['straße', 'lower'],
+        ['Straße', 'upper'],
+        ['strasse', 'long'],
+        ['STRASSE', undefined],
+        ['straße ', undefined],
+        ['stra_e', undefined],
+        ['of-a-directory', undefined],
+        ['', undefined],
+        ['straße\0', undefined],
+      ] as const
+      for (const [asked, want] of rows) {
+        assert.equal((await store.users.findByExternalId(z, 'corp', asked))?.id, want, asked)
+      }
+      assert.equal(await store.users.findByExternalId('z1', 'corp', 'straße'), undefined)
+    })
+
+    it('belongs to one account of its origin, also of two made at once', async () => {
+      const z = newZone()
+      const made = await Promise.allSettled(
+        ['a', 'b', 'c'].map(id => store.users.insert(z, shadow(z, { id, userName: id, externalId: 's' }))),
+      )
+      assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1)
+      for (const each of made) assert.ok(each.status === 'fulfilled' || each.reason instanceof AlreadyExists)
+      await store.users.insert(z, shadow(z, { id: 'd', userName: 'd' }))
+      await assert.rejects(store.users.bind(z, shadow(z, { id: 'd', userName: 'd', externalId: 's' })), AlreadyExists)
+      for (const id of ['x', 'y']) await store.users.insert(z, shadow(z, { ...fullUser, id, userName: id }))
+    })
+
+    it('is bound once, and ends what was begun before', async () => {
+      const z = newZone()
+      const before = shadow(z, { id: 'u', userName: 'u', salt: 'kept' })
+      await store.users.insert(z, before)
+      const theirs = signedIn({ zoneId: z })
+      await store.sessions.insert(z, { ...theirs, signIn: { ...theirs.signIn, userId: 'u' } })
+      await store.tokens.insert(z, token({ zoneId: z, userId: 'u' }))
+      await store.codes.insert(z, code({ zoneId: z, userId: 'u' }))
+      const bound = { ...before, externalId: 's', passwordRevision: 'p2', passwordChangedAt: at(7), updatedAt: at(7) }
+      assert.equal(await store.users.bind(z, bound), true)
+      assert.deepEqual(await store.users.find(z, 'u'), bound)
+      assert.equal(await store.sessions.find(z, theirs.idDigest), undefined)
+      assert.equal(await store.tokens.find(z, token().idDigest), undefined)
+      assert.equal((await store.codes.redeem(z, code().codeDigest, at(1))).outcome, 'unknown')
+      assert.equal(await store.users.bind(z, { ...bound, externalId: 't' }), false)
+      assert.equal((await store.users.find(z, 'u'))?.externalId, 's')
+    })
   })
 
   describe('compares names without case', () => {

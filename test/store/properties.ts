@@ -139,7 +139,7 @@ export function propertyCases(store: () => Store): void {
   })
   holds<User>('a user', users, async given => {
     const id = next()
-    const want = user({ ...given, zoneId, id, userName: id })
+    const want = user({ ...given, zoneId, id, userName: id, origin: id })
     await store().users.insert(zoneId, want)
     return { want, found: await store().users.find(zoneId, id) }
   })
@@ -151,7 +151,7 @@ export function propertyCases(store: () => Store): void {
   })
   holds<User>('an account that comes with its code', users, async given => {
     const id = next()
-    const want = user({ ...given, zoneId, id, userName: id })
+    const want = user({ ...given, zoneId, id, userName: id, origin: id })
     await store().users.insert(zoneId, want)
     await store().codes.insert(zoneId, code({ zoneId, codeDigest: id, userId: id }))
     const redemption = await store().codes.redeem(zoneId, id, new Date(0))

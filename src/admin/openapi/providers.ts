@@ -177,7 +177,8 @@ export function providersArea({ service }: Facts): Area {
           version: { type: ['integer', 'null'], minimum: 0 },
           config: {
             type: ['object', 'string', 'null'],
-            description: 'The settings of the type, or JSON text of them.',
+            description:
+              'The settings of the type, or JSON text of them. With `linkByEmail: true` an address that the provider calls verified leads to an account of its origin that nobody signed in to yet.',
           },
           aliasId: textOrNull,
           aliasZid: textOrNull,

@@ -25,15 +25,18 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
   if (!isStorable(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleText(claims, name, claimFor(name))
   const sub = claims['sub']
+  if (!isStorable(sub)) throw new UnmappableClaims('The token does not say whom it speaks of (sub)')
   const email = attribute('email')
   const givenName = attribute('given_name')
   const familyName = attribute('family_name')
   const phoneNumber = attribute('phone_number')
-  const emailVerified = memberOf(claims, claimFor('email_verified'))
+  const emailVerified = speaksOfEmail(claimFor('email'), claimFor('email_verified'))
+    ? memberOf(claims, claimFor('email_verified'))
+    : undefined
   const authenticatedAt = pastMoment(claims['auth_time'], now)
   return {
     userName,
-    ...(isStorable(sub) && { externalId: sub }),
+    externalId: sub,
     ...(email !== undefined && { email }),
     ...(givenName !== undefined && { givenName }),
     ...(familyName !== undefined && { familyName }),
@@ -43,6 +46,9 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
     ...(authenticatedAt && { authenticatedAt }),
   }
 }
+
+/** OpenID Connect Core §5.1: `email_verified` vouches for `email`, and for no other claim that is mapped to the address. */
+const speaksOfEmail = (email: string, verified: string): boolean => email === 'email' || verified !== 'email_verified'
 
 /** A text, or a list that has only one; a blank one says nothing. */
 function singleText(claims: ForeignClaims, attribute: string, claim: string): string | undefined {

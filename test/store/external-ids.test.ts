@@ -1,0 +1,65 @@
+// A database from before external ids were unique: what becomes of its accounts.
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { openStore } from '../../src/store/open.ts'
+import type { User } from '../../src/model/user.ts'
+import { createTestClock } from '../support/clock.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import { administer } from '../support/postgres.ts'
+import { at, user } from './records.ts'
+
+/** Takes the migration back. */
+async function makeOld({ url }: TestDatabase): Promise<void> {
+  const statements = [
+    `drop index users_by_external_id`,
+    `delete from migrations where id = '0005-one-account-for-each-external-id'`,
+  ]
+  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
+  const raw = new DatabaseSync(url.slice('sqlite:'.length))
+  for (const statement of statements) raw.exec(statement)
+  raw.close()
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`external ids of an earlier database, on ${kind}`, () => {
+    it('stay, and where several accounts have one it finds the account that was used last', async () => {
+      const database = await freshDatabase(kind)
+      const options = { clock: createTestClock(), onError: assert.ifError }
+      const first = await openStore(database.url, options)
+      await makeOld(database)
+      const insert = (id: string, given: Partial<User>): Promise<void> =>
+        first.users.insert('z1', user({ id, userName: id, origin: 'corp', ...given }))
+      await insert('alone', { externalId: 'Sub' })
+      await insert('folded', { externalId: 'sub' })
+      await insert('old', { externalId: 'twice', lastLogonAt: at(1), createdAt: at(0) })
+      await insert('new', { externalId: 'twice', lastLogonAt: at(3), createdAt: at(0) })
+      await insert('unused', { externalId: 'twice', createdAt: at(2) })
+      await insert('even-a', { externalId: 'even' })
+      await insert('even-b', { externalId: 'even' })
+      await insert('blank-a', { externalId: '' })
+      await insert('blank-b', { externalId: '' })
+      await insert('nobody', {})
+      await insert('local-a', { externalId: 'twice', passwordHash: 'x' })
+      await insert('local-b', { externalId: 'twice', passwordHash: 'x' })
+      await first.close()
+
+      const store = await openStore(database.url, options)
+      const rows = [
+        ['Sub', 'alone'],
+        ['sub', 'folded'],
+        ['twice', 'new'],
+        ['even', 'even-b'],
+        ['twice replaced old', 'old'],
+      ] as const
+      for (const [externalId, want] of rows) {
+        assert.equal((await store.users.findByExternalId('z1', 'corp', externalId))?.id, want)
+      }
+      for (const id of ['local-a', 'local-b']) assert.equal((await store.users.find('z1', id))?.externalId, 'twice')
+      assert.equal((await store.users.find('z1', 'nobody'))?.externalId, undefined)
+      await store.close()
+      await database.drop()
+    })
+  })
+}
