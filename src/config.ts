@@ -201,6 +201,10 @@ export async function loadConfig({
   }
 }
 
+/** The `npm run` script of this project that started the process, if one did. */
+export const npmScript = (env: Environment = process.env): string | undefined =>
+  env['npm_package_name'] === 'latchkey' ? env['npm_lifecycle_event'] : undefined
+
 interface Sources {
   readonly env: Environment
   readonly problems: Problems

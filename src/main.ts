@@ -9,6 +9,7 @@ import { buildApp } from './app.ts'
 import { stopwatch, systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
 import { applyBootstrap } from './bootstrap.ts'
+import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
 import { openStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
@@ -17,6 +18,7 @@ import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
 import { measure } from './ops/measuring.ts'
 import type { Measuring } from './ops/measuring.ts'
+import { paintTerminal } from './ops/terminal.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
@@ -259,19 +261,9 @@ function explained(error: unknown, { host, port }: Config['listen']): unknown {
   }
 }
 
-function announce({ baseUrl, playground, warnings }: Config, log: Log): void {
-  for (const warning of warnings) log.warn(warning)
+function announce(config: Config, log: Log): void {
+  for (const warning of config.warnings) log.warn(warning)
   log.flush()
-  const lines = [`Latchkey is ready at ${baseUrl}`]
-  if (playground) {
-    lines.push(
-      '',
-      'This is the playground: its accounts and secrets are public. Never let others reach it.',
-      'Get a token:',
-      `curl -s -u app:appclientsecret -d grant_type=password -d username=marissa -d password=koala ${baseUrl}/oauth/token`,
-      'Sign in with a browser, as marissa with the password koala:',
-      `${baseUrl}/login`,
-    )
-  }
-  process.stdout.write(`${lines.join('\n')}\n`)
+  const { stdout } = process
+  stdout.write(stdout.isTTY ? terminalAnnouncement(config, paintTerminal) : plainAnnouncement(config))
 }

@@ -7,14 +7,15 @@ import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
 import { CommandFailure, StartFailure, UsageError } from './command.ts'
 import { keys } from './keys.ts'
+import { programName } from './program-name.ts'
 import { serve } from './serve.ts'
 
 /** Every command; the first one is meant when none is named. */
 const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig, keys]
 
-const HELP = `Latchkey, an identity and authorization server.
+const help = (): string => `Latchkey, an identity and authorization server.
 
-Usage: latchkey [command] [options]
+Usage: ${programName()} [command] [options]
 
 ${COMMANDS.map(({ name, summary, options }) => `  ${name.padEnd(14)}${summary}\n${options}`).join('\n')}
   --help, -h    Show this text.
@@ -26,7 +27,7 @@ docs/operate.md describes the configuration file.
 /** Runs the command that the arguments name, and answers the exit status; undefined while the server runs. */
 async function run(args: readonly string[]): Promise<number | undefined> {
   if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(HELP)
+    process.stdout.write(help())
     return 0
   }
   const [first] = args
@@ -44,7 +45,7 @@ async function run(args: readonly string[]): Promise<number | undefined> {
 function linesOf(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)]
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`)
-  if (error instanceof UsageError) return [`${error.message} (see latchkey --help)`]
+  if (error instanceof UsageError) return [`${error.message} (see ${programName()} --help)`]
   // Such an error has nothing to say beyond its message; any other is a fault of the program, and its place matters.
   const isExpected = EXPECTED.some(kind => error instanceof kind) || isSystemError(error)
   return [isExpected ? error.message : (error.stack ?? error.message)]

@@ -1,7 +1,10 @@
-// The log: one JSON line for each event, written without waiting. Owns its form; refuses to know a secret.
+// The log: one JSON line for each event, written without waiting; on a terminal a line that people can read, at once. Owns
+// its form; refuses to know a secret.
+import { isatty } from 'node:tty'
 import { pino } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/event.ts'
+import { paintTerminal, readableLines } from './terminal.ts'
 
 /** The log as the rest of the server sees it. */
 export interface Log {
@@ -22,9 +25,11 @@ export interface Log {
 /** Lines are gathered and written in blocks of 16 KiB, at the latest after a second: a line costs no system call. */
 export function createLog(destination: { fd: number } = { fd: 1 }): Log {
   const isoNow = createIsoNow(systemClock)
-  const stream = pino.destination({ dest: destination.fd, sync: false, minLength: 16_000 })
-  const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, stream)
-  const audited = createBatch(text => stream.write(text))
+  const forPeople = isatty(destination.fd)
+  const stream = pino.destination({ dest: destination.fd, sync: forPeople, minLength: forPeople ? 0 : 16_000 })
+  const output = forPeople ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
+  const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, output)
+  const audited = createBatch(text => output.write(text), forPeople ? 0 : BATCH_LENGTH)
   const { info } = logger.levels.values
   const flush = (): void => {
     audited.flush()
@@ -51,7 +56,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
 const BATCH_LENGTH = 8000
 
 /** Hands lines on together, so that the stream is asked once for many. */
-function createBatch(write: (text: string) => void): { add(line: string): void; flush(): void } {
+function createBatch(write: (text: string) => void, maxLength: number): { add(line: string): void; flush(): void } {
   let waiting = ''
   const flush = (): void => {
     if (waiting === '') return
@@ -61,7 +66,7 @@ function createBatch(write: (text: string) => void): { add(line: string): void; 
   return {
     add(line) {
       waiting += line
-      if (waiting.length >= BATCH_LENGTH) flush()
+      if (waiting.length >= maxLength) flush()
     },
     flush,
   }

@@ -1,0 +1,55 @@
+import type { Config } from '../config.ts'
+import type { Paint } from '../ops/terminal.ts'
+
+type Announced = Pick<Config, 'baseUrl' | 'listen' | 'playground'>
+
+/** The line that gets a token; on a line of its own, without colour, so that it can be copied. */
+const curlLine = (baseUrl: string): string =>
+  `curl -s -u app:appclientsecret -d grant_type=password -d username=marissa -d password=koala ${baseUrl}/oauth/token`
+
+const PUBLIC = 'This is the playground: its accounts and secrets are public. Never let others reach it.'
+
+function addressOf({ host, port }: Announced['listen']): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** What a start says on its standard output when that is a file or a pipe. */
+export function plainAnnouncement({ baseUrl, listen, playground }: Announced): string {
+  const lines = [`Latchkey is ready at ${baseUrl}`, `Listening on ${addressOf(listen)}`]
+  if (playground) {
+    lines.push(
+      '',
+      PUBLIC,
+      'Get a token:',
+      curlLine(baseUrl),
+      'Sign in with a browser, as marissa with the password koala:',
+      `${baseUrl}/login`,
+      `Every endpoint: ${baseUrl}/docs`,
+    )
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** What a start says on a terminal. */
+export function terminalAnnouncement({ baseUrl, listen, playground }: Announced, paint: Paint): string {
+  const rows: readonly (readonly [label: string, value: string, note?: string])[] = [
+    ['Sign in', `${baseUrl}/login`, playground ? 'as marissa, password koala' : ''],
+    ['Endpoints', `${baseUrl}/docs`],
+    ['Discovery', `${baseUrl}/.well-known/openid-configuration`],
+    ['Listening on', addressOf(listen)],
+    ['Stop', 'Ctrl+C'],
+  ]
+  const lines = [
+    '',
+    `${paint('green', '●')} ${paint('bold', 'Latchkey')} is ready at ${paint('cyan', baseUrl)}`,
+    '',
+    ...rows.map(([label, value, note = '']) => {
+      const shown = value.startsWith('http') ? paint('cyan', value) : value
+      return `  ${paint('dim', label.padEnd(14))}${shown}${note === '' ? '' : `  ${paint('dim', note)}`}`
+    }),
+    '',
+  ]
+  if (playground)
+    lines.push(`  ${paint('dim', 'Get a token:')}`, '', curlLine(baseUrl), '', `  ${paint('yellow', PUBLIC)}`, '')
+  return `${lines.join('\n')}\n`
+}

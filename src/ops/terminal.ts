@@ -1,0 +1,63 @@
+// The log as a person at a terminal reads it: aligned, coloured, one line for each event. Refuses to let what others chose,
+// such as user names, move the cursor or look like another line.
+import { styleText } from 'node:util'
+
+/** Colours a text; leaves it as it is where NO_COLOR is set. */
+export type Paint = (style: Style, text: string) => string
+
+/** How a text looks. */
+export type Style = 'bold' | 'dim' | 'cyan' | 'green' | 'yellow' | 'red' | 'magenta'
+
+/** Colours as the process's standard output and the variables NO_COLOR and FORCE_COLOR allow them. */
+export const paintTerminal: Paint = (style, text) => styleText(style, text, { stream: process.stdout })
+
+/** Lines of JSON, as the log has them, for a terminal. What is not JSON stays as it is. */
+export function readableLines(lines: string, paint: Paint): string {
+  return lines
+    .split('\n')
+    .map(line => (line === '' ? '' : readableLine(line, paint)))
+    .join('\n')
+}
+
+const LEVELS: Readonly<Record<number, readonly [style: Style, name: string]>> = {
+  30: ['green', 'info '],
+  40: ['yellow', 'warn '],
+  50: ['red', 'error'],
+}
+const AUDIT = ['magenta', 'audit'] as const
+
+function readableLine(line: string, paint: Paint): string {
+  const event = parsed(line)
+  if (event === undefined) return visible(line)
+  const { level, time, msg, log, err, type: _type, ...facts } = event
+  const [style, name] = (log === 'audit' ? AUDIT : LEVELS[Number(level)]) ?? LEVELS[30] ?? AUDIT
+  const clock = String(time).slice(11, 19)
+  const details = Object.entries(facts).map(([key, value]) => ` ${paint('dim', `${key}=`)}${visible(textOf(value))}`)
+  const first = `${paint('dim', `${clock}Z`)} ${paint(style, name)} ${visible(String(msg))}${details.join('')}`
+  return [first, ...stackOf(err).map(part => paint('dim', `                ${visible(part.trim())}`))].join('\n')
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' && /^\S+$/.test(value) ? value : JSON.stringify(value)
+
+function stackOf(error: unknown): readonly string[] {
+  if (typeof error !== 'object' || error === null) return []
+  const text = 'stack' in error ? error.stack : 'message' in error ? error.message : undefined
+  return typeof text === 'string' ? text.split('\n') : [JSON.stringify(error)]
+}
+
+/** Control characters, which a terminal would obey, and those that turn the direction of a text, as escapes. */
+const visible = (text: string): string =>
+  text.replaceAll(
+    /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

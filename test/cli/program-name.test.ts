@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { programName } from '../../src/cli/program-name.ts'
+import { npmScript } from '../../src/config.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+describe('the name of the program in its messages', { skip: process.platform === 'win32' && 'paths differ' }, () => {
+  const cases = [
+    { name: 'is the npm command after npm start', cwd: root, script: 'start', want: 'npm run latchkey --' },
+    { name: 'is the npm command after npm run latchkey', cwd: root, script: 'latchkey', want: 'npm run latchkey --' },
+    { name: 'is a path in the checkout', cwd: root, script: undefined, want: 'bin/latchkey' },
+    { name: 'is a path below the checkout', cwd: join(root, 'docs'), script: 'test', want: '../bin/latchkey' },
+    { name: 'is a path beside the launcher', cwd: join(root, 'bin'), script: undefined, want: './latchkey' },
+    { name: 'is a full path far away', cwd: '/a/b/c', script: undefined, want: join(root, 'bin', 'latchkey') },
+  ]
+  for (const { name, cwd, script, want } of cases) {
+    it(name, () => assert.equal(programName(cwd, script), want))
+  }
+
+  it('comes from this project only, not from another whose script starts the server', () => {
+    assert.equal(npmScript({ npm_package_name: 'latchkey', npm_lifecycle_event: 'start' }), 'start')
+    assert.equal(npmScript({ npm_package_name: 'shop', npm_lifecycle_event: 'start' }), undefined)
+  })
+})
