@@ -1,0 +1,178 @@
+// What README.md tells people to paste, pasted. Only ports are changed, so that the tests can run beside other servers.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { temporaryFolder } from './support/config.ts'
+import { freePort } from './support/free-port.ts'
+import { serve } from './support/process.ts'
+import type { ServerProcess } from './support/process.ts'
+import { send, visit } from './support/visitor.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+
+/** The code blocks of a language below a heading. */
+function blocksOf(heading: string, language: string): readonly string[] {
+  const section = README.split(/^## /m).find(text => text.startsWith(`${heading}\n`)) ?? ''
+  return Array.from(section.matchAll(/^```(\w*)\n([^]*?)^```$/gm))
+    .filter(match => match[1] === language)
+    .map(match => match[2] ?? '')
+}
+
+const PATIENCE_MILLISECONDS = 30_000
+
+const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0
+
+/** A process of a group of its own; `stop` ends all of it. */
+function run(program: string, args: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }) {
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { text: '' }
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => (output.text += part))
+  }
+  const ended = once(child, 'close')
+  return {
+    output,
+    async shows(pattern: RegExp): Promise<void> {
+      const signal = AbortSignal.timeout(PATIENCE_MILLISECONDS)
+      const next = () => Promise.race([once(child.stdout, 'data', { signal }), once(child.stderr, 'data', { signal })])
+      while (!pattern.test(output.text)) {
+        await Promise.race([next(), ended]).catch((cause: unknown) => {
+          throw new Error(`it does not show ${String(pattern)}:\n${output.text}`, { cause })
+        })
+        if (child.exitCode !== null && !pattern.test(output.text)) throw new Error(`it ended instead:\n${output.text}`)
+      }
+    },
+    async stop(): Promise<void> {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+      await ended
+    },
+  }
+}
+
+function environment(added: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|NODE_|npm_)/i.test(name))
+  return { ...Object.fromEntries(inherited), ...added }
+}
+
+describe('README.md: the playground', { skip: !has('curl') && 'curl is not installed' }, () => {
+  let server: ServerProcess
+  before(async () => {
+    server = await serve({ args: ['--database', 'sqlite::memory:'] })
+  })
+  after(() => server.stop('SIGKILL'))
+
+  const paste = (commands: string) => {
+    const script = commands.replaceAll('localhost:8080', `localhost:${server.port}`)
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+    return stdout
+  }
+
+  it('gives a program a token', () => {
+    const command = blocksOf('Try it', 'sh').find(block => block.includes('client_credentials')) ?? ''
+    assert.match(paste(command), /"access_token":"/)
+  })
+
+  it('signs a person in, and exchanges the code', async () => {
+    const address = new URL(blocksOf('Try it', '')[0]?.trim() ?? '')
+    const browser = visit(server.baseUrl)
+    await browser.signIn('marissa', 'koala')
+    const query = Object.fromEntries(address.searchParams)
+    const location = (await browser.authorize(query)) ?? (await browser.approve())
+    const exchange = blocksOf('Try it', 'sh').find(block => block.includes('authorization_code')) ?? ''
+    const code = location.searchParams.get('code') ?? ''
+    assert.match(paste(exchange.replace('paste-the-code-here', code)), /"id_token":"/)
+  })
+
+  it('can be administered', () => {
+    const [commands = ''] = blocksOf('Administer it', 'sh')
+    const answers = paste(commands)
+    assert.equal(answers.match(/"client_id":"report"/g)?.length, 2, answers)
+    assert.match(answers, /"subdomain":"acme"/)
+    assert.match(answers, /"access_token":"/)
+  })
+})
+
+describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) && 'npm or curl is missing' }, () => {
+  it('starts as it stands, with the commands below it', async () => {
+    const folder = temporaryFolder()
+    for (const name of ['package.json', 'bin', 'src', 'scripts', 'assets', 'node_modules']) {
+      symlinkSync(join(ROOT, name), join(folder, name))
+    }
+    const port = await freePort()
+    const [yaml = ''] = blocksOf('Run it for real', 'yaml')
+    const [start = '', check = ''] = blocksOf('Run it for real', 'sh')
+    writeFileSync(join(folder, 'latchkey.yml'), yaml)
+    const env = environment({ LATCHKEY_PORT: String(port) })
+    const server = run('sh', ['-c', start], { cwd: folder, env })
+    try {
+      await server.shows(/^Latchkey is ready at https:\/\/id\.example\.org$/m)
+      await server.shows(new RegExp(`^Listening on 127\\.0\\.0\\.1:${port}$`, 'm'))
+      const { stdout } = spawnSync('sh', ['-c', check.replaceAll(':8080', `:${port}`)], { encoding: 'utf8' })
+      assert.equal(stdout, 'ok')
+      const form = { grant_type: 'refresh_token', refresh_token: 'none' }
+      const host = { host: 'id.example.org' }
+      const token = (secret: string) =>
+        send(`http://127.0.0.1:${port}/oauth/token`, { form, basic: ['shop', secret], headers: host })
+      assert.equal((await token('a-long-random-secret')).json()['error'], 'invalid_grant')
+      assert.equal((await token('koala')).status, 401)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('README.md: the application', () => {
+  it('signs a person in, and survives a reload of the callback and a refusal', async () => {
+    const provider = await serve({ args: ['--database', 'sqlite::memory:'] })
+    const folder = temporaryFolder()
+    const port = await freePort()
+    const origin = `http://localhost:${port}`
+    const [program = ''] = blocksOf('Use it from an application', 'js')
+    const changed = program
+      .replaceAll('http://localhost:8080', provider.baseUrl)
+      .replaceAll('http://localhost:9000', origin)
+      .replace('listen(9000', `listen(${port}`)
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'app.mjs'), `${changed}\nconsole.log('listening')\n`)
+    const application = run(process.execPath, ['app.mjs'], { cwd: folder, env: environment({}) })
+    try {
+      await application.shows(/listening/)
+      const visitor = visit(origin)
+      const browser = visit(provider.baseUrl)
+      await browser.signIn('marissa', 'koala')
+      assert.match((await visitor.send('/')).text, /href="\/login"/)
+
+      const begin = async (): Promise<URL> => {
+        const location = (await visitor.send('/login')).headers.location ?? ''
+        assert.ok(location.startsWith(`${provider.baseUrl}/oauth/authorize?`), location)
+        return (await browser.authorize(Object.fromEntries(new URL(location).searchParams))) ?? browser.approve()
+      }
+      const back = await begin()
+      const callback = back.pathname + back.search
+      const first = await visitor.send(callback)
+      assert.deepEqual([first.status, first.headers.location], [302, '/'])
+      assert.equal((await visitor.send('/')).json()['user_name'], 'marissa')
+
+      const reloaded = await visitor.send(callback)
+      assert.deepEqual([reloaded.status, reloaded.headers.location], [302, '/'])
+      assert.equal((await visitor.send('/')).json()['user_name'], 'marissa')
+
+      const stranger = visit(origin)
+      assert.equal((await stranger.send(callback)).headers.location, '/')
+      assert.match((await stranger.send('/')).text, /href="\/login"/)
+
+      const again = await begin()
+      again.searchParams.set('state', 'forged')
+      assert.equal((await visitor.send(again.pathname + again.search)).status, 400)
+      assert.equal((await visitor.send('/')).status, 200)
+    } finally {
+      await application.stop()
+      await provider.stop('SIGKILL')
+    }
+  })
+})
