@@ -3,7 +3,7 @@
 import type { Outbound } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { isMetadataText, MOST_METADATA_BYTES, readSamlMetadata } from '../model/saml-metadata.ts'
+import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../model/saml-metadata.ts'
 import { refuseWith } from './provider-refusal.ts'
 
 /** Reads the entity id; refuses with 400 what is no metadata, cannot be fetched, or says nothing usable. */
@@ -19,7 +19,7 @@ export function createEntityIdReader(deps: {
   async function fetchText(originKey: string, address: string): Promise<string> {
     try {
       const accept = 'application/samlmetadata+xml, application/xml, text/xml'
-      const response = await outbound.fetch(address, { headers: { accept }, mostBytes: MOST_METADATA_BYTES })
+      const response = await outbound.fetch(address, { headers: { accept }, mostBytes: MAX_METADATA_BYTES })
       if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)
       // Without a byte order mark, which is no part of the document.
       return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())

@@ -4,7 +4,7 @@ import type { JsonRecord } from '../base/json.ts'
 import type { Audit, AuditEventType } from '../model/event.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../model/provider-json.ts'
-import { MOST_METADATA_BYTES } from '../model/saml-metadata.ts'
+import { MAX_METADATA_BYTES } from '../model/saml-metadata.ts'
 import type { Service } from '../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import { hasRight } from '../web/bearer.ts'
@@ -46,7 +46,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
   const reading = { config: route('idps.read') }
   // Metadata is part of a record.
-  const writing = { config: route('idps.write', 'json'), bodyLimit: MOST_METADATA_BYTES }
+  const writing = { config: route('idps.write', 'json'), bodyLimit: MAX_METADATA_BYTES }
 
   const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord =>
     providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') })

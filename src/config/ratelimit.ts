@@ -1,6 +1,6 @@
 // The key `ratelimit`: how many requests are let through, under the names that the reference system gives it.
-import { PatternError } from '../base/linear-pattern.ts'
-import { compileSearch } from '../base/linear-search.ts'
+import { compileSearch, PatternError } from '../base/pattern.ts'
+
 import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../model/rate-limit.ts'
 import type {
   CredentialPart,

@@ -1,6 +1,6 @@
 // The policy of cross-origin requests (Fetch §3.3), read once into what a request is compared with.
-import { PatternError, compilePattern } from '../base/linear-pattern.ts'
-import type { Matcher } from '../base/linear-pattern.ts'
+import { PatternError, compilePattern } from '../base/pattern.ts'
+import type { Matcher } from '../base/pattern.ts'
 import type { CorsConfiguration, CorsPolicy } from './zone.ts'
 
 /** One part of a policy, ready to be asked. */

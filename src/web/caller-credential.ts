@@ -1,7 +1,7 @@
 // What of a bearer token tells one caller from another for the rate limiter. The token is not verified here: it is only
 // asked whose it says to be, before anything that costs more.
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
-import { compileSearch } from '../base/linear-search.ts'
+import { compileSearch } from '../base/pattern.ts'
 import { digest } from '../base/secrets.ts'
 import type { CredentialPart, TokenSection } from '../model/rate-limit.ts'
 

@@ -124,7 +124,7 @@ for (const mode of MODES) {
       it(`is refused ${name}, and not repeated`, async () => {
         const answer = await post(text)
         assert.equal(answer.status, 400)
-        assert.match(answer.text, /^Invalid metadata for alias\[federation\]: [\w ,-]{5,80}$/)
+        assert.match(answer.text, /^Invalid metadata for alias\[federation\]: [\w ,:()-]{5,80}$/)
       })
     }
 

@@ -43,14 +43,14 @@ describe('the key cors', () => {
       name: 'an expression that is none',
       text: 'cors: { default: { allowed: { origins: ["https://a", "https://(b"] } } }',
       want: [
-        'cors.default.allowed.origins[1]: "https://(b" is no usable regular expression: it has a group that is not closed',
+        'cors.default.allowed.origins[1]: "https://(b" is no usable regular expression: it is not valid: missing closing ): `https://(b`',
       ],
     },
     {
       name: 'an expression of another kind',
       text: 'cors: { xhr: { allowed: { uris: ["(?!/x).*"] } } }',
       want: [
-        'cors.xhr.allowed.uris[0]: "(?!/x).*" is no usable regular expression: it has a group other than (…) and (?:…)',
+        'cors.xhr.allowed.uris[0]: "(?!/x).*" is no usable regular expression: it is not valid: invalid or unsupported Perl syntax: `(?!`',
       ],
     },
     {
@@ -75,7 +75,7 @@ describe('the key cors', () => {
       name: 'an expression in the settings of the default zone',
       text: 'zone_config: { corsPolicy: { defaultConfiguration: { allowedUris: ["["] } } }',
       want: [
-        'zone_config.corsPolicy.defaultConfiguration.allowedUris[0]: "[" is no usable regular expression: it has a malformed character class',
+        'zone_config.corsPolicy.defaultConfiguration.allowedUris[0]: "[" is no usable regular expression: it is not valid: missing closing ]: `[`',
       ],
     },
     {
@@ -83,7 +83,7 @@ describe('the key cors', () => {
       text: `bootstrap: { identity_zones: [{ id: z, subdomain: z, name: z, config:
         { corsPolicy: { xhrConfiguration: { allowedOriginPatterns: ["*"] } } } }] }`,
       want: [
-        'bootstrap.identity_zones[0].config.corsPolicy.xhrConfiguration.allowedOriginPatterns[0]: "*" is no usable regular expression: it has a * with nothing to repeat',
+        'bootstrap.identity_zones[0].config.corsPolicy.xhrConfiguration.allowedOriginPatterns[0]: "*" is no usable regular expression: it is not valid: missing argument to repetition operator: `*`',
       ],
     },
   ]

@@ -155,12 +155,12 @@ describe('ratelimit', () => {
     {
       name: 'a regular expression that is none',
       section: { credentialID: 'JWT:1+(', limiterMappings: [other] },
-      want: [`${credential}: the regular expression has a group that is not closed`],
+      want: [`${credential}: the regular expression is not valid: missing closing ): \`(\``],
     },
     {
       name: 'a regular expression that could take for ever',
       section: { credentialID: 'JWT:1+(a)\\1', limiterMappings: [other] },
-      want: [`${credential}: the regular expression has an unknown \\1`],
+      want: [`${credential}: the regular expression is not valid: invalid escape sequence: \`\\1\``],
     },
     {
       name: 'a regular expression that takes nothing out',

@@ -426,7 +426,7 @@ describe('the policy of a zone', () => {
       assert.equal((await token(server, 'z3', ORIGIN)).status, 403)
       // What another system stored and this one cannot use allows nothing, and stops nothing.
       const broken = {
-        defaultConfiguration: { allowedOrigins: ['(?i)https://.*', '(('], allowedMethods: ['GE\nT', 'GET'] },
+        defaultConfiguration: { allowedOrigins: ['(?=https)https://.*', '(('], allowedMethods: ['GE\nT', 'GET'] },
       }
       await server.store.zones.update({ ...before, config: { ...before.config, corsPolicy: broken } })
       assert.equal((await token(server, 'z3', 'https://three.example')).status, 403)

@@ -1,0 +1,63 @@
+// Regular expressions that others write, matched in time linear in the text: RE2 has no backtracking, and therefore no
+// look-around and no back-references. JavaScript's own engine takes years for `(a+)+$` and a text of fifty letters.
+import { RE2JS, RE2JSException } from 're2js'
+
+/** Whether a whole string fits. */
+export type Matcher = (text: string) => boolean
+
+/** A compiled pattern that is looked for anywhere in a string. */
+export interface Search {
+  /** How many groups it has. */
+  readonly groups: number
+  /** What each group captured in the first match, empty where it took no part; undefined without a match. */
+  find(text: string): readonly string[] | undefined
+}
+
+/** Thrown for a pattern that is malformed, too large, or more than a regular language. */
+export class PatternError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'PatternError'
+  }
+}
+
+const MAX_LENGTH = 500
+/** The time of a match is the length of the text times this, at most. */
+const MAX_PROGRAM_SIZE = 1000
+
+function compile(pattern: string): RE2JS {
+  if (pattern.length > MAX_LENGTH) throw new PatternError(`is longer than ${MAX_LENGTH} characters`)
+  const compiled = parse(pattern)
+  if (compiled.programSize() > MAX_PROGRAM_SIZE)
+    throw new PatternError('is too large once its repetitions are written out')
+  return compiled
+}
+
+function parse(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern)
+  } catch (cause) {
+    if (!(cause instanceof RE2JSException)) throw cause
+    throw new PatternError(`is not valid: ${cause.message.replace(/^error parsing regexp: /, '')}`, { cause })
+  }
+}
+
+/** Compiles a pattern of RE2's syntax that a whole string must fit. Throws `PatternError`. */
+export function compilePattern(pattern: string): Matcher {
+  const compiled = compile(pattern)
+  return text => compiled.matches(text)
+}
+
+/** Compiles a pattern of RE2's syntax that may stand anywhere in a string. Throws `PatternError`. */
+export function compileSearch(pattern: string): Search {
+  const compiled = compile(pattern)
+  const groups = compiled.groupCount()
+  return {
+    groups,
+    find(text) {
+      const matcher = compiled.matcher(text)
+      if (!matcher.find()) return undefined
+      return Array.from({ length: groups }, (_, group) => matcher.group(group + 1) ?? '')
+    },
+  }
+}

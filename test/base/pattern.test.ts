@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { compilePattern, compileSearch, PatternError } from '../../src/base/pattern.ts'
+
+/** A pattern made of everything that is taken, small enough to be written out. */
+const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(tie => ({
+  choice: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map(parts => parts.join('|')),
+  sequence: fc
+    .array(fc.tuple(tie('item'), fc.constantFrom('', '', '*', '+', '?', '{2}', '{1,}', '{0,2}', '*?')), {
+      maxLength: 4,
+    })
+    .map(parts => parts.map(([item, times]) => item + (/^[$^]$/.test(item) ? '' : times)).join('')),
+  item: fc.oneof(
+    { maxDepth: 2 },
+    fc.constantFrom('a', 'b', '.', '\\.', '-', '[ab]', '[^a]', '[a-c.]', '\\d', '\\W', '^', '$'),
+    tie('choice').map(inside => `(${inside})`),
+    tie('choice').map(inside => `(?:${inside})`),
+  ),
+})).choice
+
+describe('a pattern', () => {
+  it('says of every text what the engine of JavaScript says of the whole of it', () => {
+    const small = patterns.filter(pattern => pattern.length <= 40)
+    const texts = fc.array(fc.constantFrom('a', 'b', 'c', '.', '-', '1'), { maxLength: 8 }).map(all => all.join(''))
+    fc.assert(
+      // Longer ones are too slow for the engine of JavaScript.
+      fc.property(small, fc.array(texts, { minLength: 5, maxLength: 5 }), (pattern, all) => {
+        const fits = compilePattern(pattern)
+        const engine = new RegExp(`^(?:${pattern})$`)
+        for (const text of all) assert.equal(fits(text), engine.test(text), `${pattern} on ${JSON.stringify(text)}`)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  const origins = [
+    { pattern: '.*', fits: ['', 'x', 'https://a.example'], fitsNot: [] },
+    { pattern: '^.*$', fits: ['', 'https://a.example'], fitsNot: [] },
+    {
+      pattern: 'https://app\\.example',
+      fits: ['https://app.example'],
+      fitsNot: ['https://app.example.evil', 'xhttps://app.example', 'https://appxexample', ''],
+    },
+    {
+      pattern: '^https://(?:[a-z0-9-]+\\.)*example\\.org(:\\d{1,5})?$',
+      fits: ['https://example.org', 'https://a.b-2.example.org:8443'],
+      fitsNot: ['https://evilexample.org', 'http://example.org', 'https://example.org:', 'https://example.org:123456'],
+    },
+    { pattern: '^/uaa/userinfo$|/logout\\.do', fits: ['/uaa/userinfo', '/logout.do'], fitsNot: ['/uaa/userinfo/x'] },
+    { pattern: '', fits: [''], fitsNot: ['a'] },
+  ]
+  for (const { pattern, fits, fitsNot } of origins) {
+    it(`${pattern === '' ? 'without anything' : pattern} fits the whole or not at all`, () => {
+      const matches = compilePattern(pattern)
+      for (const text of fits) assert.equal(matches(text), true, text)
+      for (const text of fitsNot) assert.equal(matches(text), false, text)
+    })
+  }
+
+  it('costs little whatever it says and whatever it is given', () => {
+    // Each of these keeps the engine of JavaScript busy for years; in the test's own process, that would show.
+    const text = `${'a'.repeat(2000)}!`
+    for (const pattern of ['(a+)+$', '(a*)*b', '(a|a)*b', '(?:a?){100}a{100}', '.*.*.*.*.*.*.*.*=', '((a*)+)*b']) {
+      assert.equal(compilePattern(pattern)(text), false, pattern)
+    }
+  })
+
+  const refused = [
+    { name: 'a group that is not closed', pattern: '(a', want: /missing closing \)/ },
+    { name: 'a bracket too many', pattern: 'a)', want: /unexpected \)/ },
+    { name: 'a class that is not closed', pattern: '[a', want: /missing closing \]/ },
+    { name: 'an empty class', pattern: '[]', want: /missing closing \]/ },
+    { name: 'a class in the wrong order', pattern: '[z-a]', want: /invalid character class range/ },
+    { name: 'nothing to repeat', pattern: '*', want: /missing argument to repetition/ },
+    { name: 'a repetition of a repetition', pattern: 'a**', want: /nested repetition/ },
+    { name: 'a possessive repetition', pattern: 'a*+', want: /nested repetition/ },
+    { name: 'counts in the wrong order', pattern: 'a{3,2}', want: /repeat count/ },
+    { name: 'many repetitions', pattern: 'a{1001}', want: /repeat count/ },
+    { name: 'many repetitions of many', pattern: '(a{100}){100}', want: /repeat count/ },
+    { name: 'repetitions that are too large together', pattern: '(a{40}){25}', want: /too large/ },
+    { name: 'a backslash at the end', pattern: 'a\\', want: /trailing backslash/ },
+    { name: 'a back-reference', pattern: '(a)\\1', want: /invalid escape/ },
+    { name: 'a look-ahead', pattern: '(?=a)', want: /unsupported Perl syntax/ },
+    { name: 'a look-behind', pattern: '(?<!a)b', want: /is not valid/ },
+    { name: 'a pattern of more than 500 characters', pattern: 'a'.repeat(501), want: /longer than 500/ },
+  ]
+  for (const { name, pattern, want } of refused) {
+    it(`is refused for ${name}`, () => {
+      for (const compile of [compilePattern, compileSearch]) {
+        assert.throws(
+          () => compile(pattern),
+          (error: unknown) => error instanceof PatternError && want.test(error.message),
+        )
+      }
+    })
+  }
+})
+
+describe('a search', () => {
+  it('finds in every text what the engine of JavaScript finds first, group by group', () => {
+    // Patterns in which nothing that may be empty is repeated: there engines differ about what the last round was.
+    const searches = fc
+      .letrec<{ choice: string; sequence: string; item: string; one: string }>(tie => ({
+        choice: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map(parts => parts.join('|')),
+        sequence: fc
+          .array(
+            fc.oneof(
+              fc
+                .tuple(tie('one'), fc.constantFrom('', '*', '+', '?', '{2}', '{0,2}', '*?', '+?', '??'))
+                .map(all => all.join('')),
+              tie('item'),
+            ),
+            { maxLength: 4 },
+          )
+          .map(parts => parts.join('')),
+        item: fc.oneof(
+          { maxDepth: 2 },
+          fc.constantFrom('^', '$'),
+          tie('choice').map(inside => `(${inside})`),
+          tie('choice').map(inside => `(?:${inside})`),
+        ),
+        one: fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '\\d'),
+      }))
+      .choice.filter(pattern => pattern.length <= 200)
+    const texts = fc.array(fc.constantFrom('a', 'b', 'c', '1'), { maxLength: 8 }).map(all => all.join(''))
+    fc.assert(
+      fc.property(searches, fc.array(texts, { minLength: 5, maxLength: 5 }), (pattern, all) => {
+        const search = compileSearch(pattern)
+        const engine = new RegExp(pattern)
+        for (const text of all) {
+          const want = engine.exec(text)?.slice(1)
+          assert.deepEqual(
+            search.find(text),
+            want?.map((group: string | undefined) => group ?? ''),
+            JSON.stringify({ pattern, text }),
+          )
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  const cases = [
+    { pattern: '"email"\\s*:\\s*"(.*?)"', text: '{"email" : "a@b.c","x":"y"}', want: ['a@b.c'] },
+    { pattern: '"email"\\s*:\\s*"(.*)"', text: '{"email":"a","x":"y"}', want: ['a","x":"y'] },
+    { pattern: '"(cid|sub)":"([^"]+)"', text: '{"a":1,"sub":"u-1"}', want: ['sub', 'u-1'] },
+    { pattern: '(a)|(b)', text: 'xb', want: ['', 'b'] },
+    { pattern: '(?:a)(b)', text: 'ab', want: ['b'] },
+    { pattern: '([0-9]{2,3})', text: 'x12345', want: ['123'] },
+    { pattern: '(x)', text: '', want: undefined },
+    { pattern: '()', text: '', want: [''] },
+    { pattern: 'a', text: 'bab', want: [] },
+  ]
+  for (const { pattern, text, want } of cases) {
+    it(`of ${pattern} in ${JSON.stringify(text)} finds ${JSON.stringify(want)}`, () => {
+      const search = compileSearch(pattern)
+      assert.deepEqual(search.find(text), want)
+      if (want) assert.equal(search.groups, want.length)
+    })
+  }
+
+  it('takes no longer for a text that keeps other engines busy for years', () => {
+    const text = `${'a'.repeat(5000)}!`
+    for (const pattern of ['(a+)+$', '(a|a)*b', '((a*)*)*b', '(.*)(.*)(.*)(.*)x']) {
+      assert.equal(compileSearch(pattern).find(text), undefined)
+    }
+  })
+})
