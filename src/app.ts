@@ -62,7 +62,7 @@ import { createTokenIssuer } from './token/issuer.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
-import { PageError, createErrorHandler, refusalHeaders } from './web/answers.ts'
+import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { pictureIn, serveAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
 import { acceptBodies } from './web/bodies.ts'
@@ -71,8 +71,10 @@ import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
+import { sendPlainJson } from './web/headers.ts'
 import { createLimitedModeHook } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
+import { createNoRouteHook } from './web/no-route.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
 import { createPasswordDemand } from './web/password-change.ts'
@@ -83,7 +85,7 @@ import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
-import { createPrefixRemover, createZoneResolver } from './web/zone.ts'
+import { createPrefixRemover, createZoneResolver, withoutTrailingSlash } from './web/zone.ts'
 import { createZoneSwitch } from './web/zone-switch.ts'
 
 /** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
@@ -157,6 +159,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     foreignKeys,
   })
 
+  const withoutPrefix = createPrefixRemover(urls)
   const http = fastify({
     bodyLimit: BODY_LIMIT,
     requestTimeout: 30_000,
@@ -164,7 +167,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    rewriteUrl: createPrefixRemover(urls),
+    rewriteUrl: behaviour.trailingSlashIsIgnored
+      ? raw => withoutTrailingSlash(withoutPrefix(raw), urls)
+      : withoutPrefix,
     // Nobody else's word counts for where a request comes from: see docs/decisions/0015-caller-addresses.md.
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
@@ -179,7 +184,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     .decorateRequest('person')
     .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
-  acceptBodies(http)
+  acceptBodies(http, behaviour)
+  http.addHook('onSend', sendPlainJson)
 
   const csrf = createCsrf(shared)
   const savedAccounts = createSavedAccounts({ urls })
@@ -202,7 +208,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
-  const denial = createDenial({ sessions, urls })
+  const denial = createDenial({ sessions, urls, behaviour })
   const passwordDemand = createPasswordDemand({ ...shared, sessions })
   const gates = createGates({ resolveZone, bearerGate, sessions, denial, passwordDemand, urls })
   const routes = watchRoutes(http, gates)
@@ -235,7 +241,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   /** For a URL that is none; nobody awaits this, so nothing may escape from it. */
   async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
-      setSecurityHeaders(request, reply, () => {})
+      reply.headers(refusalHeaders(request, urls.isHttps))
       await cors.letRead(request, reply)
       await handleError(error, request, reply)
     } catch (cause) {
@@ -243,19 +249,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       reply.raw.destroy()
     }
   }
-  /** For what no route answers: the route's own headers are set by its gates. */
-  function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    reply.headers(refusalHeaders(request, urls.isHttps))
-    done()
-  }
-  http.setNotFoundHandler({ preHandler: [setSecurityHeaders, resolveZone] }, async (request, reply) => {
-    // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
-    const visitor = await sessions.visitor(request)
-    if (!behaviour.unknownPathIsNotFound && !visitor) {
-      return denial.askToSignIn(request, reply)
-    }
-    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
-  })
+  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, sessions, denial, behaviour, urls }))
 
   const serverInfo = createServerInfo({
     ...shared,
@@ -274,7 +268,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const register = (app: FastifyInstance): void => {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
     healthEndpoint(app, { health })
-    infoEndpoint(app, { serverInfo })
+    infoEndpoint(app, { serverInfo, behaviour })
     rateLimitingStatusEndpoint(app, {
       settings: rateLimit,
       file: config.file,

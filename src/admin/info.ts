@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { Form } from '../web/form.ts'
 import { queryForm } from '../web/query.ts'
 
-/** What `/info` tells: nothing that is not on the sign-in page already. */
+/** What `/info` tells: nothing that is not on the sign-in page already (row M9). */
 export interface ServerInfo {
   readonly app: Readonly<Record<string, string>> & { readonly version: string }
   /** The commit that was built, and when it was made; absent where nobody packaged them. */
@@ -51,16 +51,21 @@ export function createServerInfo(deps: {
   loginProviders: (zone: Zone) => Promise<readonly LoginProvider[]>
 }): DescribeServer {
   const { store, urls, behaviour, build, serviceName, samlEntityId } = deps
-  const { version, name, description, commitId, timestamp } = build
+  const { version, name, description } = build
+  // UAA: always says something.
+  const unknown = behaviour.knownBuildFacts ? undefined : 'UNKNOWN'
+  const { commitId = unknown, timestamp = unknown } = build
   const app = {
     version,
-    ...(name !== undefined && { name, artifact: name }),
-    ...(description !== undefined && { description }),
+    ...(behaviour.knownBuildFacts && name !== undefined && { name, artifact: name }),
+    ...(behaviour.knownBuildFacts && description !== undefined && { description }),
   }
 
   async function linksOf(zone: Zone): Promise<Readonly<Record<string, string>>> {
     const base = urls.ofZone(zone)
-    const { signup, passwd } = await selfServiceLinksIn(zone, deps)
+    const shared = behaviour.configuredLinksOnly ? {} : { signup: '/create_account', passwd: '/forgot_password' }
+    const pageSettings = { links: { ...shared, ...deps.pageSettings.links } }
+    const { signup, passwd } = await selfServiceLinksIn(zone, { store, serviceName, pageSettings })
     return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
   }
 
@@ -149,12 +154,18 @@ function addressIn(zone: Zone, url: string, urls: Urls): string {
   return url.replace('://', `://${zone.subdomain}.`)
 }
 
-/** `GET /info`. */
-export function infoEndpoint(app: FastifyInstance, { serverInfo }: { serverInfo: DescribeServer }): void {
-  app.get(
-    '/info',
-    { config: { access: { by: 'anyone', because: 'it tells what the sign-in page shows' }, audience: 'open' } },
-    async (request, reply) =>
-      reply.type('application/json').send(JSON.stringify(await serverInfo(request.zone, queryForm(request)))),
-  )
+/** `/info`. UAA: whatever the method. See docs/compatibility.md, M9. */
+export function infoEndpoint(
+  app: FastifyInstance,
+  { serverInfo, behaviour }: { serverInfo: DescribeServer; behaviour: Behaviour },
+): void {
+  app.route({
+    method: behaviour.getInfoOnly ? ['GET'] : ['GET', 'POST', 'PUT', 'DELETE'],
+    url: '/info',
+    config: { access: { by: 'anyone', because: 'it tells what the sign-in page shows' }, audience: 'open' },
+    handler: async (request, reply) =>
+      reply
+        .type('application/json;charset=UTF-8')
+        .send(JSON.stringify(await serverInfo(request.zone, queryForm(request)))),
+  })
 }

@@ -25,6 +25,16 @@ const rows = {
   allPublicKeys: { id: 'M6', standard: true, uaa: false },
   /** M7: what an unknown path gives to a person who is not signed in. */
   unknownPathIsNotFound: { id: 'M7', standard: true, uaa: false },
+  /** M7: whether a program that is not signed in is refused where people are; otherwise it is sent to sign in, too. */
+  refusePrograms: { id: 'M7', standard: true, uaa: false },
+  /** M8: whether a path with a slash behind it is the path without. */
+  trailingSlashIsIgnored: { id: 'M8', standard: false, uaa: true },
+  /** M9: whether /info is read by GET alone. */
+  getInfoOnly: { id: 'M9', standard: true, uaa: false },
+  /** M9: whether /info tells every fact of the build that is known, and none that is not. */
+  knownBuildFacts: { id: 'M9', standard: true, uaa: false },
+  /** M9: whether /info links self-service only where it is configured; otherwise to the addresses that UAA has for it. */
+  configuredLinksOnly: { id: 'M9', standard: true, uaa: false },
   /** A1: whether client, redirect URI and parameters are checked before the person signs in. */
   validateBeforeLogin: { id: 'A1', standard: true, uaa: false },
   /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no anti-forgery value. */
@@ -107,6 +117,8 @@ const rows = {
   assertionOnce: { id: 'C4', standard: true, uaa: false },
   /** C5: whether a nonce is no matter of the token endpoint; otherwise it takes one, and repeats it in its answer. */
   ignoreTokenNonce: { id: 'C5', standard: true, uaa: false },
+  /** C5: whether a body that is no form is refused where a form belongs; otherwise it counts as none. */
+  refuseOtherBodies: { id: 'C5', standard: true, uaa: false },
   /** C5: whether the presence of a passcode is enough; otherwise it counts only where JSON or a form is accepted first. */
   passcodeForAnyAccept: { id: 'C5', standard: true, uaa: false },
   /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */

@@ -18,7 +18,6 @@ import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
 import { parseParams } from './params.ts'
-import { NO_POST, refuseMethods } from './refuse-methods.ts'
 import { approvalProblem } from './standing-approvals.ts'
 import { formOf } from './transport.ts'
 
@@ -127,14 +126,6 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     return reply
       .type('application/json')
       .send(JSON.stringify({ ...shown(found), scope: found.scopes, revocable: isRevocable(found) }))
-  }
-
-  refuseMethods(app, '/introspect', { allow: 'POST', refuse: NO_POST })
-  if (settings.queryString) {
-    refuseMethods(app, '/check_token', { allow: 'GET, POST, PUT, DELETE, PATCH', refuse: ['HEAD'] })
-  } else refuseMethods(app, '/check_token', { allow: 'POST', refuse: NO_POST })
-  if (behaviour.getOrPostUserinfo) {
-    refuseMethods(app, '/userinfo', { allow: 'GET, POST', refuse: ['PUT', 'DELETE', 'PATCH'] })
   }
 
   /** A client with the resource authority, by its credentials, or for introspection by a token of its own. */

@@ -18,7 +18,6 @@ import { inRealm, insufficientScope } from '../web/bearer.ts'
 import { bodyForm } from '../web/route.ts'
 import type { AuthenticatingEndpoint, ClientAuthenticator } from './client-auth/client-auth.ts'
 import { parseParams } from './params.ts'
-import { NO_POST, refuseMethods } from './refuse-methods.ts'
 import type { RevocationFacts } from './revocation-event.ts'
 import { revocationEvent } from './revocation-event.ts'
 
@@ -64,7 +63,6 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     }
     return reply.send()
   })
-  refuseMethods(app, '/oauth/revoke', { allow: 'POST', refuse: NO_POST })
 
   /** The client's token; undefined for what is worth nothing, of which RFC 7009 §2.2 wants to hear no complaint. */
   async function findIssued(zone: Zone, client: Client, value: string): Promise<IssuedToken | undefined> {

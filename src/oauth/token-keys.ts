@@ -13,7 +13,6 @@ import { namesTag } from '../web/entity-tag.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import { basicChallenge } from './client-auth/client-auth.ts'
 import { readParams } from './params.ts'
-import { refuseMethods } from './refuse-methods.ts'
 
 /** What these endpoints need. */
 export interface TokenKeysDeps {
@@ -118,10 +117,6 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     if (!maySee(caller, key, request)) throw refusal(caller, reply)
     return sendPlain(reply, tag, anyDocument(key))
   })
-
-  for (const url of ['/token_key', '/token_keys']) {
-    refuseMethods(app, url, { allow: 'GET', refuse: ['POST', 'PUT', 'DELETE', 'PATCH'] })
-  }
 }
 
 const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))

@@ -17,7 +17,6 @@ import { saml2Bearer } from './grants/saml2-bearer.ts'
 import { userToken } from './grants/user-token.ts'
 import { azAttrOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
-import { NO_POST, refuseMethods } from './refuse-methods.ts'
 import { createCallerFinder } from './token-caller.ts'
 import { formOf } from './transport.ts'
 
@@ -87,9 +86,6 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     // UAA: takes no signed assertion of the client here. See docs/compatibility.md, C1.
     return answer(request, reply, { path, allowsNone: false, allowsAssertion: deps.behaviour.assertionsEverywhere })
   }
-
-  const refuse = NO_POST.filter(name => !method.includes(name))
-  for (const url of ['/oauth/token', `${ALIAS}/:entity`]) refuseMethods(app, url, { allow: method.join(', '), refuse })
 }
 
 /** What any request may give along for its tokens; a refresh goes on with what the first one gave. */

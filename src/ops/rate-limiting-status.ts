@@ -26,7 +26,9 @@ export function rateLimitingStatusEndpoint(
     ...(settings?.credential && { credentialIdExtractor: describeCredential(settings.credential) }),
     ...(settings && { loggingLevel: settings.logging, limiterMappings: settings.mappings.length }),
   }
-  const body = JSON.stringify({ current, ...(file !== undefined && { fromSource: `file(${file})` }) })
+  const body = JSON.stringify({ current, ...(file !== undefined && { fromSource: `file(${file})` }) }, undefined, 2)
+    // UAA: a space before the colon, too. A line begins with a name: a line break inside a value is escaped.
+    .replace(/^( *"\w+"):/gm, '$1 :')
 
   app.get(STATUS_PATH, { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
     await deps.requireAdministrator(request, STATUS_PATH)

@@ -16,6 +16,16 @@ export function pictureIn(folder: string, name: string): string {
   return `data:${type};base64,${readFileSync(join(folder, name)).toString('base64')}`
 }
 
+const CONFIG = {
+  access: { by: 'anyone', because: 'it is what pages are made of' },
+  audience: 'open',
+  zone: false,
+} as const
+
+const STYLESHEET = 'latchkey.css'
+/** UAA: what pages and probes of old ask for, in zones that do not exist, too. */
+const UAA_STYLESHEET = '/resources/oss/stylesheets/application.css'
+
 /** Serves the few files of a folder from memory, below `/resources/`; answers their URLs, which change with the content. */
 export function serveAssets(app: FastifyInstance, folder: string, basePath: string): ReadonlyMap<string, string> {
   const urls = new Map<string, string>()
@@ -25,14 +35,14 @@ export function serveAssets(app: FastifyInstance, folder: string, basePath: stri
     const content = readFileSync(join(folder, name))
     const tag = digest(content.toString('base64')).slice(0, 16)
     urls.set(name, `${basePath}/resources/${name}?v=${tag}`)
-    app.get(
-      `/resources/${name}`,
-      { config: { access: { by: 'anyone', because: 'it is what pages are made of' }, audience: 'open', zone: false } },
-      (request, reply) => {
-        reply.header('etag', `"${tag}"`).header('cache-control', 'public, max-age=31536000, immutable').type(type)
+    const serve = (url: string, cached: string): void => {
+      app.get(url, { config: CONFIG }, (request, reply) => {
+        reply.header('etag', `"${tag}"`).header('cache-control', cached).type(type)
         return request.headers['if-none-match'] === `"${tag}"` ? reply.status(304).send() : reply.send(content)
-      },
-    )
+      })
+    }
+    serve(`/resources/${name}`, 'public, max-age=31536000, immutable')
+    if (name === STYLESHEET) serve(UAA_STYLESHEET, 'public, max-age=300') // nobody's link changes with the content
   }
   return urls
 }

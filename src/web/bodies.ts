@@ -1,6 +1,7 @@
 // What a body may be: the content types that are read at all, and by which parser.
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
 import { BadEncoding, MalformedInput, parseForm } from './form.ts'
 import { parseJsonList, parseJsonObject } from './json.ts'
 
@@ -18,16 +19,28 @@ const BODIES = [
   { kind: 'json list', type: JSON_TYPE, parse: parseJsonList },
 ] as const
 
-/** A body is what its route says, a form or JSON: strict UTF-8, no other content type. */
-export function acceptBodies(http: FastifyInstance): void {
+/** A few routes take every method and mean the same by each. */
+const isDeletion = (request: FastifyRequest): boolean => String(request.routeOptions.method) === 'DELETE'
+
+/**
+ * A body is what its route says, a form or JSON: strict UTF-8, no other content type. That of a DELETE means nothing (RFC
+ * 9110 §9.3.5) and is read up to the limit only. UAA: what is no form counts as none. See docs/compatibility.md, C5.
+ */
+export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behaviour): void {
+  const isIgnored = (request: FastifyRequest): boolean =>
+    isDeletion(request) || (!refuseOtherBodies && wantedBody(request).kind === 'form')
+
   http.removeAllContentTypeParsers()
-  http.addContentTypeParser('*', (request, _, done) => done(wrongContentType(request)))
+  http.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _, done) =>
+    isIgnored(request) ? done(null, undefined) : done(wrongContentType(request)),
+  )
   for (const type of [FORM, JSON_TYPE]) {
     http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
       try {
         const { type: wanted, parse } = wantedBody(request)
         const fits = type === wanted
-        // Many clients name a type with a DELETE that has no body: nothing is of no type, and no JSON.
+        if (isDeletion(request) || (!fits && isIgnored(request))) return done(null, undefined)
+        // Nothing is of no type, and no JSON.
         if ((!fits || type === JSON_TYPE) && body.length === 0) return done(null, undefined)
         if (!fits) throw wrongContentType(request)
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]

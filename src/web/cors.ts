@@ -106,7 +106,10 @@ export function createCors(deps: {
     const method = headers['access-control-request-method']
     const names = headers['access-control-request-headers']
     if (!method) return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Method is missing')
-    if (!names) return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Headers is missing')
+    if (!names) {
+      reply.header('access-control-allow-methods', rules.methodList)
+      return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Headers is missing')
+    }
     if (!rules.allowsMethod(method)) {
       reply.header('allow', rules.methodList)
       return refuse(reply, 405, 'method_not_allowed', `Request method '${printable(method)}' not supported`)

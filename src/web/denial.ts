@@ -1,22 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SavedRequest } from '../model/session.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import { FORGED, PageError, wantsJson } from './answers.ts'
 import type { Sessions } from './session.ts'
 
 /** How pages turn away whom they do not know and forms that are not theirs. */
 export interface Denial {
-  /** Sends a person to sign in, and remembers what they were on the way to; a program gets 403. */
+  /** Sends a person to sign in, and remembers what they were on the way to; a program gets 403 (row M7). */
   askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>
   /** Refuses a form without a genuine anti-forgery value: a page for who is signed in, the sign-in page for the others. */
   refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
 }
 
 /** One instance serves every zone. */
-export function createDenial({ sessions, urls }: { sessions: Sessions; urls: Urls }): Denial {
+export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: Behaviour }): Denial {
+  const { sessions, urls, behaviour } = deps
   return {
     async askToSignIn(request, reply, saved) {
-      if (wantsJson(request)) return refuseProgram(reply, 'Full authentication is required to access this resource')
+      if (wantsJson(request) && behaviour.refusePrograms) {
+        return refuseProgram(reply, 'Full authentication is required to access this resource')
+      }
       if (saved) await sessions.saveRequest(request, reply, saved)
       return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
     },

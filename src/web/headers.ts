@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audience } from './route.ts'
 
@@ -41,3 +42,12 @@ export function pageHeaders(behaviour: Behaviour): Readonly<Record<string, strin
     'referrer-policy': 'no-referrer',
   }
 }
+
+/** A hook: takes off the charset that Fastify adds, which application/json does not have (RFC 8259 §11). */
+export function sendPlainJson(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: HookDone): void {
+  if (reply.getHeader('content-type') === 'application/json; charset=utf-8')
+    reply.header('content-type', 'application/json')
+  done(null, payload)
+}
+
+type HookDone = (error: Error | null, payload: unknown) => void

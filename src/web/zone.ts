@@ -91,6 +91,18 @@ export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: 
   }
 }
 
+/**
+ * UAA: a path means the same with one slash behind it. Taken off before anything else sees the URL, so that routes, checks,
+ * limits and logs judge one path. The base path and what has an empty segment stay as they are. See row M8.
+ */
+export function withoutTrailingSlash(url: string, { basePath }: Urls): string {
+  const mark = url.indexOf('?')
+  const end = mark < 0 ? url.length : mark
+  if (url[end - 1] !== '/' || end <= basePath.length + 1) return url // nearly all
+  const path = url.slice(0, end)
+  return path.includes('//') ? url : path.slice(0, -1) + url.slice(end)
+}
+
 /** Where a request for `/z/{subdomain}` belongs: behind the slash, with which the zone's cookies come. */
 export function startOfZone(request: FastifyRequest, urls: Urls): string | undefined {
   if (byPath.get(request.raw)?.isBare !== true || (request.method !== 'GET' && request.method !== 'HEAD'))

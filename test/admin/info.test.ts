@@ -34,7 +34,12 @@ describe('GET /info', () => {
             app: { version: 'test' },
             zone_name: 'svc',
             entityID: 'latchkey',
-            links: { login: 'http://localhost:8080', uaa: 'http://localhost:8080' },
+            links: {
+              login: 'http://localhost:8080',
+              uaa: 'http://localhost:8080',
+              ...(mode === 'uaa' && { passwd: '/forgot_password', register: '/create_account' }),
+            },
+            ...(mode === 'uaa' && { commit_id: 'UNKNOWN', timestamp: 'UNKNOWN' }),
             prompts: { username: ['text', 'Email'], password: ['password', 'Password'] },
             idpDefinitions: {},
           })

@@ -230,7 +230,8 @@ for (const mode of MODES) {
 
     it('tells other faults of the body as every endpoint does', async () => {
       const request = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, basic: RESOURCE }
-      const { want, description } = { want: '400 invalid_request', description: /^The content type must be/ }
+      const want = { standard: '400 invalid_request', uaa: '400 invalid_token' }
+      const description = mode === 'standard' ? /^The content type must be/ : 'Token parameter must be set'
       await refused(server, mode, () => server.send('/check_token', request), { want, description })
     })
 

@@ -111,7 +111,7 @@ for (const mode of MODES) {
           const answer = await refused(server, mode, () => server.send(path, { method }), {
             want: '405 method_not_allowed',
           })
-          assert.equal(answer.headers['allow'], 'GET')
+          assert.equal(answer.headers['allow'], 'GET, HEAD')
         })
       }
     }

@@ -128,7 +128,7 @@ for (const mode of MODES) {
         const token = await tokenFor('openid')
         const answer = await send(token, { method })
         assert.equal(answer.status, mode === 'uaa' ? 200 : 405)
-        if (mode === 'standard') assert.equal(answer.headers['allow'], 'GET, POST')
+        if (mode === 'standard') assert.equal(answer.headers['allow'], 'GET, POST, HEAD')
       })
     }
 

@@ -132,7 +132,7 @@ for (const mode of MODES) {
 
     it('take OPTIONS without an origin for what it was before', async () => {
       const answer = await server.send('/oauth/token', { method: 'OPTIONS', headers: ASKING })
-      assert.equal(answer.status, mode === 'uaa' ? 302 : 404)
+      assert.equal(answer.status, 405)
       assert.deepEqual(corsHeaders(answer), {})
     })
 
@@ -186,7 +186,8 @@ for (const mode of MODES) {
         assert.equal(`${answer.status}${error}`, want)
         const origin = 'origin' in rest ? rest.origin : '*'
         assert.equal(answer.headers['access-control-allow-origin'], origin)
-        if (want !== '200') assert.equal(answer.headers['access-control-allow-methods'], undefined)
+        const names = want === '200' || name === 'no headers'
+        assert.equal(answer.headers['access-control-allow-methods'] !== undefined, names)
         if (answer.status === 405) assert.equal(answer.headers['allow'], 'GET, POST, PUT, OPTIONS, DELETE, PATCH')
         assert.doesNotMatch(answer.text, /</)
       })

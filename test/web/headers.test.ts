@@ -101,11 +101,6 @@ for (const mode of MODES) {
         send: () => server.send('/%zz', { headers: { accept: 'application/json' } }),
       },
       {
-        name: 'a body of another type',
-        status: 400,
-        send: () => server.send('/login.do', { body: '{}', headers: { ...HTML, 'content-type': 'application/json' } }),
-      },
-      {
         name: 'a body that is too large',
         status: 413,
         send: () => server.send('/login.do', { form: `a=${'x'.repeat(70_000)}`, headers: HTML }),
@@ -146,10 +141,16 @@ for (const mode of MODES) {
               status: 404,
               send: () => server.send('/nowhere', { form: {}, headers: HTML }),
             },
+            {
+              name: 'a body of another type',
+              status: 400,
+              send: () =>
+                server.send('/login.do', { body: '{}', headers: { ...HTML, 'content-type': 'application/json' } }),
+            },
             { name: 'TRACE', status: 405, json: true, send: () => server.send('/login', { method: 'TRACE' }) },
             {
               name: 'an unknown method',
-              status: 404,
+              status: 405,
               send: () => server.send('/home', { method: 'DELETE', headers: HTML }),
             },
           ]

@@ -187,8 +187,8 @@ for (const mode of MODES) {
       ]) {
         it(`are not reached by ${url}`, async () => {
           const answer = await sendRaw(port, url, { accept: 'application/json' })
-          // UAA: what is unknown belongs to the pages, and asks programs to sign in.
-          assert.equal(answer.status, mode === 'uaa' ? 403 : 404, answer.text)
+          // UAA: what is unknown belongs to the pages, and leads programs to sign in, too.
+          assert.equal(answer.status, mode === 'uaa' ? 302 : 404, answer.text)
           assert.doesNotMatch(answer.text, /zone_name/)
         })
       }

@@ -27,19 +27,35 @@ const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): 
   },
 })
 
+const asset: Operation = {
+  summary: 'A file that pages are made of',
+  headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+  answers: {
+    200: {
+      about: 'The file.',
+      content: { 'text/css': text, 'text/javascript': text, 'image/svg+xml': text, 'image/png': text },
+      headers: { etag: 'Changes with the file.' },
+    },
+    304: empty('Nothing changed.'),
+  },
+}
+
+const info: Operation = {
+  summary: 'What a program needs to ask a person for a sign-in',
+  query: {
+    origin: may('Origin of the provider whose fields are wanted.'),
+    login_hint: may('A provider or a name, as the sign-in page takes it.'),
+  },
+  answers: { 200: json('Facts about the server and the zone.', ref('ServerInfo')) },
+}
+
 /** Information, keys, health and what this document itself is served by. */
 export const serverArea = (facts: Facts): Area => ({
   name: 'Server',
   about: 'What the server tells of itself and of a zone.',
   operations: {
-    'GET /info': {
-      summary: 'What a program needs to ask a person for a sign-in',
-      query: {
-        origin: may('Origin of the provider whose fields are wanted.'),
-        login_hint: may('A provider or a name, as the sign-in page takes it.'),
-      },
-      answers: { 200: json('Facts about the server and the zone.', ref('ServerInfo')) },
-    },
+    'GET /info': info,
+    ...(!facts.behaviour.getInfoOnly && { 'POST /info': info, 'PUT /info': info, 'DELETE /info': info }),
     'GET /healthz': {
       summary: 'Whether the server can work',
       answers: {
@@ -97,18 +113,8 @@ export const serverArea = (facts: Facts): Area => ({
         302: redirect('To the icon of the server, where there is none.'),
       },
     },
-    'GET /resources/*': {
-      summary: 'A file that pages are made of',
-      headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
-      answers: {
-        200: {
-          about: 'The file.',
-          content: { 'text/css': text, 'text/javascript': text, 'image/svg+xml': text, 'image/png': text },
-          headers: { etag: 'Changes with the file.' },
-        },
-        304: empty('Nothing changed.'),
-      },
-    },
+    'GET /resources/*': asset,
+    'GET /resources/oss/stylesheets/*': asset,
   },
   schemas: {
     ServerInfo: closed(

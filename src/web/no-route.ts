@@ -1,0 +1,108 @@
+// Requests that no route takes, whatever their method, answered before a body is read: 405 where the path has routes of
+// other methods, and else what an unknown path gives.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Urls } from '../model/urls.ts'
+import { PageError, refusalHeaders } from './answers.ts'
+import type { Denial } from './denial.ts'
+import { securityHeaders } from './headers.ts'
+import type { RegisteredRoute } from './route.ts'
+import type { Sessions } from './session.ts'
+
+/** A path with the methods it has. */
+interface KnownPath {
+  readonly pattern: RegExp
+  readonly routes: readonly RegisteredRoute[]
+}
+
+/** A hook for every request; it acts on those that no route takes. */
+export function createNoRouteHook(deps: {
+  routes: readonly RegisteredRoute[]
+  resolveZone: (request: FastifyRequest) => Promise<void>
+  sessions: Sessions
+  denial: Denial
+  behaviour: Behaviour
+  urls: Urls
+}) {
+  const { sessions, denial, behaviour, urls } = deps
+  let paths: readonly KnownPath[] | undefined // made when first needed: by then every route is registered
+
+  function routesAt(request: FastifyRequest): readonly RegisteredRoute[] {
+    paths ??= knownPaths(deps.routes)
+    const path = pathOf(request.url)
+    return paths.flatMap(({ pattern, routes }) => (pattern.test(path) ? routes : []))
+  }
+
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    reply.headers(refusalHeaders(request, urls.isHttps))
+    await deps.resolveZone(request)
+    const others = routesAt(request)
+    if (others.length > 0) return refuseMethod(request, reply, others)
+    // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
+    if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+      await denial.askToSignIn(request, reply)
+      return
+    }
+    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+  }
+
+  /** RFC 9110 §15.5.6. An endpoint for programs says so in JSON, whatever is accepted. */
+  function refuseMethod(request: FastifyRequest, reply: FastifyReply, others: readonly RegisteredRoute[]): void {
+    reply.header('allow', [...new Set(others.map(({ method }) => method))].join(', '))
+    const error = new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
+    if (!others.every(({ audience }) => audience === 'api')) throw error
+    reply
+      .headers(securityHeaders('api', urls.isHttps))
+      .status(error.status)
+      .type('application/json')
+      .send(JSON.stringify({ error: error.error, error_description: error.message }))
+  }
+
+  async function answerOrFail(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { done }: { done: (error: Error) => void },
+  ): Promise<void> {
+    try {
+      await answer(request, reply)
+    } catch (cause) {
+      done(cause instanceof Error ? cause : new Error('no answer could be given', { cause }))
+    }
+  }
+
+  // Not async: every request passes here.
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    if (!request.is404) return done()
+    void answerOrFail(request, reply, { done })
+  }
+}
+
+/** The paths of the route table as patterns: `:name` is one segment, `*` whatever follows. */
+function knownPaths(routes: readonly RegisteredRoute[]): readonly KnownPath[] {
+  const source = (part: string): string => {
+    if (part.startsWith(':')) return '[^/]+'
+    return part === '*' ? '.*' : part.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+  }
+  return [...Map.groupBy(routes, ({ url }) => url)].map(([url, ofUrl]) => ({
+    pattern: new RegExp(
+      `^${url
+        .split(/(:\w+|\*$)/)
+        .map(source)
+        .join('')}$`,
+      's',
+    ),
+    routes: ofUrl,
+  }))
+}
+
+/** As the router understands it: of a whole URL too, without the query, and decoded but for an encoded slash. */
+function pathOf(url: string): string {
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
+  const [path = ''] = target.split(/[?#]/, 1)
+  try {
+    return decodeURI(path)
+  } catch {
+    return path // which no route has
+  }
+}
