@@ -167,9 +167,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    rewriteUrl: behaviour.trailingSlashIsIgnored
-      ? raw => withoutTrailingSlash(withoutPrefix(raw), urls)
-      : withoutPrefix,
+    rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
     // Nobody else's word counts for where a request comes from: see docs/decisions/0015-caller-addresses.md.
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },

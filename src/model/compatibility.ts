@@ -27,8 +27,8 @@ const rows = {
   unknownPathIsNotFound: { id: 'M7', standard: true, uaa: false },
   /** M7: whether a program that is not signed in is refused where people are; otherwise it is sent to sign in, too. */
   refusePrograms: { id: 'M7', standard: true, uaa: false },
-  /** M8: whether a path with a slash behind it is the path without. */
-  trailingSlashIsIgnored: { id: 'M8', standard: false, uaa: true },
+  /** M8: whether a slash behind a path makes it another one. */
+  exactPaths: { id: 'M8', standard: true, uaa: false },
   /** M9: whether /info is read by GET alone. */
   getInfoOnly: { id: 'M9', standard: true, uaa: false },
   /** M9: whether /info tells every fact of the build that is known, and none that is not. */
@@ -103,6 +103,8 @@ const rows = {
   refuseIdTokenAsBearer: { id: 'T8', standard: true, uaa: false },
   /** T9: seconds that an access token lives when neither client nor zone says otherwise. */
   accessTokenSeconds: { id: 'T9', standard: 3600, uaa: 43_200 },
+  /** T9: seconds that `expires_in` is behind the life of a new token: UAA tells the whole seconds that are left. */
+  expiresInLag: { id: 'T9', standard: 0, uaa: 1 },
   /** T10: whether the reuse of a rotated refresh token revokes its family (RFC 9700 §4.14.2). */
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes what the code gave (RFC 6749 §4.1.2). */
@@ -117,6 +119,8 @@ const rows = {
   assertionOnce: { id: 'C4', standard: true, uaa: false },
   /** C5: whether a nonce is no matter of the token endpoint; otherwise it takes one, and repeats it in its answer. */
   ignoreTokenNonce: { id: 'C5', standard: true, uaa: false },
+  /** C5: whether a POST's query is refused whole; otherwise it may have parameters that are no secret. */
+  refuseEveryQuery: { id: 'C5', standard: true, uaa: false },
   /** C5: whether a body that is no form is refused where a form belongs; otherwise it counts as none. */
   refuseOtherBodies: { id: 'C5', standard: true, uaa: false },
   /** C5: whether the presence of a passcode is enough; otherwise it counts only where JSON or a form is accepted first. */
@@ -175,6 +179,14 @@ const rows = {
   implicitAtToken: { id: 'C11', standard: refusal('unsupported_grant_type', 400), uaa: invalidGrant },
   /** C11: a request without client credentials. */
   missingClientCredentials: { id: 'C11', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
+  /** C11: whether a token request without credentials is told that they are missing; otherwise that they are bad. */
+  tellMissingCredentials: { id: 'C11', standard: true, uaa: false },
+  /** C11: whether a grant that is missing or unknown is refused before the client is authenticated. */
+  grantBeforeClient: { id: 'C11', standard: true, uaa: false },
+  /** C11: whether another client's id beside good credentials is answered with their own challenge; otherwise with Bearer. */
+  basicForForeignId: { id: 'C11', standard: true, uaa: false },
+  /** C11: whether a client without scopes is told first that it may not use the password grant. */
+  grantBeforeScope: { id: 'C11', standard: true, uaa: false },
   /** C11: there is no key to sign with. */
   noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
   /** L1: whether a logout by POST needs no anti-forgery value. */

@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorization } from '../model/authorization.ts'
 import { mayUseGrant } from '../model/client.ts'
+import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import { PageError } from '../web/answers.ts'
+import { basicChallenge } from './client-auth/client-auth.ts'
 import type { AuthenticatingEndpoint, ClientAuthenticator } from './client-auth/client-auth.ts'
 import { authorizationCode } from './grants/authorization-code.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
@@ -47,7 +49,32 @@ const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audi
 
 /** `POST /oauth/token` (RFC 6749 §3.2), and the same at the address that SAML assertions are made out to (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
+  const { behaviour, service } = deps
   const findCaller = createCallerFinder(deps)
+  const mayHaveQuery = !behaviour.refuseEveryQuery
+  const none = service.scope('none')
+
+  async function grantOf(
+    { zone, headers, ip }: FastifyRequest,
+    params: Params,
+    endpoint: AuthenticatingEndpoint,
+  ): Promise<Grant> {
+    const type = params.get('grant_type')
+    // UAA: who comes is asked before what they want. See docs/compatibility.md, C11.
+    if (!behaviour.grantBeforeClient && !GRANTS.some(grant => grant.type === type)) {
+      await deps.authenticator.authenticate(zone, { authorization: headers.authorization, params, endpoint }, ip)
+    }
+    return findGrant(type, deps)
+  }
+
+  const isWithoutScopes = ({ scope }: Client): boolean =>
+    !behaviour.grantBeforeScope && scope.every(name => name === none)
+
+  /** UAA verifies the password first; that would let any client try passwords. See docs/compatibility.md, C11. */
+  const withoutScopes = (): OAuthError =>
+    new OAuthError('invalid_scope', `[${none}] is invalid. This user is not allowed any of the requested scopes`, {
+      challenge: basicChallenge(service),
+    })
 
   async function answer(
     request: FastifyRequest,
@@ -55,9 +82,10 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     endpoint: AuthenticatingEndpoint,
   ): Promise<FastifyReply> {
     const { zone, ip: remoteAddress } = request
-    const params = parseParams(formOf(request, deps.settings), deps.behaviour)
-    const grant = findGrant(params.get('grant_type'), deps)
+    const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
+    const grant = await grantOf(request, params, endpoint)
     const { client, claim, bearer } = await findCaller(request, params, { grant, endpoint })
+    if (grant === password && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
     const { method } = request

@@ -7,11 +7,24 @@ import { EMPTY_FORM } from '../web/form.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 
-/** The form of a request: its body alone, and where the setting allows it the query with it. Throws for any other query. */
-export function formOf(request: FastifyRequest, { queryString }: TokenSettings): Form | undefined {
+/** What a log or a browser's history may hold. */
+const NO_SECRETS: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'response_type', 'token_format'])
+
+/**
+ * The form of a request: its body alone, and where the setting allows it the query with it, or `mayHaveQuery` those of its
+ * parameters that are no secret. Throws for any other query.
+ */
+export function formOf(
+  request: FastifyRequest,
+  { queryString }: TokenSettings,
+  { mayHaveQuery = false }: { readonly mayHaveQuery?: boolean } = {},
+): Form | undefined {
   const body = bodyForm(request)
   if (!request.url.includes('?')) return body
   if (queryString) return joined(queryForm(request), body ?? EMPTY_FORM)
+  if (mayHaveQuery && queryForm(request).names.every(name => NO_SECRETS.has(name))) {
+    return joined(queryForm(request), body ?? EMPTY_FORM)
+  }
   throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
 }
 

@@ -222,7 +222,7 @@ export function createTokenIssuer(deps: {
         token_type: 'bearer',
         id_token: idToken,
         refresh_token: refreshToken?.value,
-        expires_in: seconds,
+        expires_in: Math.max(0, seconds - behaviour.expiresInLag),
         scope,
         jti: accessToken === null ? (refreshToken?.tokenId ?? facts.tokenId) : facts.tokenId,
         nonce: behaviour.ignoreTokenNonce ? undefined : authorization.nonce,

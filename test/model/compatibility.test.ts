@@ -34,6 +34,7 @@ describe('behaviourOf', () => {
     { name: 'the shortest password (P5)', row: 'shortestPassword', want: [8, 0] },
     { name: 'the life of a code (R10)', row: 'codeSeconds', want: [60, 300] },
     { name: 'the life of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },
+    { name: 'what a new token has lost of its life (T9)', row: 'expiresInLag', want: [0, 1] },
     {
       name: 'silence where approval is needed (R7)',
       row: 'consentRequired',

@@ -178,11 +178,12 @@ const rejected: readonly Refused[] = [
     description: 'Public client must use code challange method S256',
   },
   {
-    name: 'no challenge of a client that may be public',
+    name: 'a verifier without a challenge of a client that may be public and has a secret',
     code: { clientId: 'public-true', scopes: ['openid'] },
+    form: { code_verifier: VERIFIER },
     basic: ['public-true', 'secret'],
     want: grantError,
-    description: 'Public client must use code challange method S256',
+    description: 'PKCE error: Code verifier not required for this authorization code.',
   },
 ]
 
@@ -227,6 +228,27 @@ for (const mode of MODES) {
       const value = await insertCode(server, { clientId: 'public-false', scopes: ['openid'], ...PLAIN })
       const answer = await exchange(server, value, { code_verifier: VERIFIER }, ['public-false', 'secret'])
       assert.equal(answer.status, mode === 'standard' ? 200 : 400)
+    })
+
+    it('takes no challenge of a client that may be public and proves its secret (A16)', async () => {
+      const value = await insertCode(server, { clientId: 'public-true', scopes: ['openid'] })
+      assert.equal((await exchange(server, value, {}, ['public-true', 'secret'])).status, 200)
+    })
+
+    it('refuses the same client without its secret, with or without a verifier (A16)', async () => {
+      for (const verifier of [{}, { code_verifier: VERIFIER }]) {
+        const code = await insertCode(server, { clientId: 'public-true', scopes: ['openid'] })
+        const form = { grant_type: 'authorization_code', code, client_id: 'public-true', ...verifier }
+        assert.ok((await server.token(form)).status >= 400)
+      }
+    })
+
+    it('refuses a badly formed verifier before it looks at the code, which stays', async () => {
+      const bad = { want: '400 invalid_request', description: TOO_SHORT }
+      await refused(server, mode, () => exchange(server, 'nonsense', { code_verifier: 'short' }), bad)
+      const value = await insertCode(server, S256)
+      await refused(server, mode, () => exchange(server, value, { code_verifier: 'short' }), bad)
+      assert.equal((await exchange(server, value, { code_verifier: VERIFIER })).status, 200)
     })
 
     const odd = [

@@ -168,6 +168,6 @@ describe(`GET ${CONFIGURATION}`, () => {
     withServer('standard', {}, async server => {
       const head = await server.send(CONFIGURATION, { method: 'HEAD' })
       assert.deepEqual([head.status, head.text], [200, ''])
-      assert.equal((await server.send(CONFIGURATION, { method: 'POST' })).status, 404)
+      assert.equal((await server.send(CONFIGURATION, { method: 'POST' })).status, 405)
     }))
 })

@@ -61,7 +61,7 @@ describe('jwt.token.queryString.enabled', () => {
       want: '401 invalid_client',
       description: 'Bad credentials',
     },
-    { name: 'no credentials', request: { query: GRANT }, want: '401 unauthorized' },
+    { name: 'no credentials', request: { query: GRANT }, want: '401 invalid_client' },
     { name: 'no grant', request: { basic: SERVICE }, want: '400 invalid_request', description: 'Missing grant type' },
     {
       name: 'a query that is not encoded',

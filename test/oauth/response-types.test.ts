@@ -70,7 +70,7 @@ for (const mode of MODES) {
         assert.equal(got['session_state'] !== undefined, isStandard)
         if (type === 'code') return
         assert.equal(got['token_type'], 'bearer')
-        assert.equal(got['expires_in'], isStandard ? '3600' : '43200')
+        assert.equal(got['expires_in'], isStandard ? '3600' : '43199')
         assert.equal(got['nonce'], isStandard ? undefined : 'n-1')
       })
     }

@@ -14,6 +14,7 @@ import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
 import type { Params } from '../params.ts'
+import { bearerChallenge } from '../../web/bearer.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
@@ -129,12 +130,14 @@ export function createClientAuthenticator(
   }
 
   /** Nothing usable was sent: say what is missing. That a client has no secret is none; /oauth/authorize tells it too. */
-  async function refuseBare({ id }: Zone, { authorization, params }: ClientAuthRequest): Promise<OAuthError> {
+  async function refuseBare({ id }: Zone, { authorization, params, endpoint }: ClientAuthRequest): Promise<OAuthError> {
     const clientId = params.get('client_id')
     if (clientId !== undefined && authorization === undefined) {
       const client = await store.clients.find(id, clientId)
       return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
     }
+    const isToken = endpoint.path.startsWith('/oauth/token')
+    if (isToken && authorization === undefined && !behaviour.tellMissingCredentials) return badClient('Bad credentials')
     const description = 'An Authentication object was not found in the SecurityContext'
     return new OAuthError(behaviour.missingClientCredentials, description, {
       challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),
@@ -161,7 +164,10 @@ export function createClientAuthenticator(
       }
       const named = request.params.get('client_id')
       if (named !== undefined && named !== client.clientId) {
-        throw badClient('Given client ID does not match authenticated client')
+        const description = 'Given client ID does not match authenticated client'
+        if (behaviour.basicForForeignId) throw badClient(description)
+        const bearer = bearerChallenge(undefined, { error: 'invalid_client', description })
+        throw new OAuthError('invalid_client', description, { challenge: bearer })
       }
       audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress })
       return attempt.claim === undefined ? { client } : { client, claim: attempt.claim }

@@ -12,7 +12,7 @@ import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { isWellFormed, verifierMatches } from '../pkce.ts'
 import { revocationEvent } from '../revocation-event.ts'
-import type { Grant, GrantDeps } from './grant.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 
 /** The code of a browser's visit is exchanged for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
@@ -23,11 +23,13 @@ export const authorizationCode: Grant = {
     const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
+    // The syntax is no comparison: nothing is learned about the code, which stays.
+    checkVerifierSyntax(params)
     // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
     const { code, user } = await consume({ zone, client, value, remoteAddress }, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
     if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
-    checkProof(code, client, params, behaviour)
+    checkProof(code, params, { client, clientAuthMethod, behaviour })
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
@@ -91,7 +93,7 @@ async function consume(
   throw new OAuthError('invalid_grant', `Invalid authorization code: ${shown}`)
 }
 
-function checkProof(code: AuthorizationCode, client: Client, params: Params, behaviour: Behaviour): void {
+function checkVerifierSyntax(params: Params): void {
   const verifier = params.get('code_verifier')
   if (verifier !== undefined && !isWellFormed(verifier)) {
     throw new OAuthError(
@@ -99,8 +101,18 @@ function checkProof(code: AuthorizationCode, client: Client, params: Params, beh
       'Code verifier length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.',
     )
   }
+}
+
+/** A client that may come without a secret must prove itself by S256 when it does, and use nothing weaker when not. */
+function checkProof(
+  code: AuthorizationCode,
+  params: Params,
+  { client, clientAuthMethod, behaviour }: Pick<GrantRequest, 'client' | 'clientAuthMethod'> & { behaviour: Behaviour },
+): void {
+  const verifier = params.get('code_verifier')
   const { codeChallenge, codeChallengeMethod = 'plain' } = code
-  const demandsS256 = behaviour.strictPkce ? client.allowPublic === true : client.allowPublic !== undefined
+  const mayBePublic = behaviour.strictPkce ? client.allowPublic === true : client.allowPublic !== undefined
+  const demandsS256 = mayBePublic && (codeChallenge !== undefined || clientAuthMethod === 'none')
   if (demandsS256 && (codeChallenge === undefined || codeChallengeMethod !== 'S256')) {
     throw new OAuthError('invalid_grant', 'Public client must use code challange method S256')
   }
