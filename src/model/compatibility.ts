@@ -71,6 +71,12 @@ const rows = {
   strictPkce: { id: 'A16', standard: true, uaa: false },
   /** A17: whether a request in which a token stands for the person must carry a state. */
   stateWithToken: { id: 'A17', standard: true, uaa: false },
+  /** A18: whether a code for a person whose token stands for them is worth no more than that token. */
+  codeWithinToken: { id: 'A18', standard: true, uaa: false },
+  /** A18: whether a token that cannot stand for a person is told the realm and the one scope that helps. */
+  exactCallScope: { id: 'A18', standard: true, uaa: false },
+  /** A19: whether the approval page as JSON has members of our own, and not the reference system's object of the request. */
+  ownApprovalModel: { id: 'A19', standard: true, uaa: false },
   /** R1: whether an error travels as the success would have; otherwise in the fragment with `token` and silence only. */
   errorsLikeSuccess: { id: 'R1', standard: true, uaa: false },
   /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */

@@ -112,6 +112,13 @@ export function userScopes(
   return grant(scopes)
 }
 
+/** Those that a token has which stands for the person; throws `invalid_scope` when there are none (row A18). */
+export function withinToken(scopes: GrantedScopes, held: readonly string[]): GrantedScopes {
+  const kept = scopes.filter(scope => held.includes(scope))
+  if (kept.length === 0) throw new OAuthError('invalid_scope', 'The access token has none of the requested scopes')
+  return grant(kept)
+}
+
 /** Whether the user is in every group that the client requires. */
 export const hasRequiredGroups = (client: Client, groups: readonly string[]): boolean =>
   client.requiredUserGroups.every(group => groups.includes(group))

@@ -26,7 +26,8 @@ import type { PageWriter } from '../web/pages.ts'
 import type { Sessions } from '../web/session.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { Passage } from './authorization-response.ts'
-import type { ScopeDecision } from './next-step.ts'
+import { approvalModel } from './approval-model.ts'
+import type { ApprovalQuestion } from './next-step.ts'
 import { RedirectRefusal } from './respond.ts'
 
 /** What approving needs. */
@@ -54,7 +55,7 @@ interface Exchange {
 /** Asks a person for approval, and takes the answer. */
 export interface Approvals {
   /** Shows the page, and remembers the request in the session, where a browser asks. */
-  ask(passage: Passage, authorization: AuthorizationRequest, scopes: readonly ScopeDecision[]): Promise<FastifyReply>
+  ask(passage: Passage, authorization: AuthorizationRequest, question: ApprovalQuestion): Promise<FastifyReply>
   /** The query of the request that is answered, once only; undefined when the reply is sent already. */
   recall(exchange: Exchange, answer: Form): Promise<string | undefined>
   /** Stores the decisions; throws a `RedirectRefusal` when the person denied, or ticked what was not asked. */
@@ -70,7 +71,8 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
   const { store, sessions, denial, pages, clock, urls, service, behaviour, audit } = deps
 
   return {
-    async ask({ request, reply, query, bearer, isDirect }, authorization, scopes) {
+    async ask({ request, reply, form, query, bearer, isDirect }, authorization, question) {
+      const { scopes } = question
       const { client, target } = authorization
       const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
       // A session whose cookie comes with a token may be somebody else's, who must not be asked for this.
@@ -84,7 +86,11 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
         sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service)
       if (!prefersPage(request)) {
         const textOf = (scope: string): string => textIn(textsIn('en'), scope) // a program has no language
-        return reply.send(approvalModel(authorization, scopes, { originalUri, textOf }))
+        const path = `${urls.pathOf(request.zone)}${AUTHORIZE_PATH}`
+        const noneScope = service.scope('none')
+        return reply.send(
+          approvalModel(authorization, { question, form, originalUri, path, noneScope, textOf, behaviour }),
+        )
       }
       const chrome = await pages.chrome(request, reply, { form: true })
       const page = approvalPage(chrome, {
@@ -163,41 +169,5 @@ export function createApprovals(deps: ApprovalDeps): Approvals {
       const { clientId } = client
       audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, clientId, remoteAddress, data })
     },
-  }
-}
-
-/** UAA: the question as JSON, for programs that ask it in a way of their own. */
-function approvalModel(
-  { client, target }: AuthorizationRequest,
-  scopes: readonly ScopeDecision[],
-  { originalUri, textOf }: { originalUri: string; textOf: (scope: string) => string },
-): object {
-  const listed = (states: readonly ScopeDecision['state'][]) =>
-    scopes
-      .filter(({ state }) => states.includes(state))
-      .map(({ scope }) => ({ code: `scope.${scope}`, text: textOf(scope) }))
-  const option = (value: 'true' | 'false') => ({
-    location: originalUri.replace(/[?].*$/s, ''),
-    path: AUTHORIZE_PATH,
-    key: 'user_oauth_approval',
-    value,
-  })
-  return {
-    message: 'To confirm or deny access POST to the following locations with the parameters requested.',
-    client_id: client.clientId,
-    client_display_name: displayName(client),
-    redirect_uri: target.redirectUri.replace(/[?#].*$/s, ''),
-    auth_request: {
-      client_id: client.clientId,
-      redirect_uri: target.redirectUri,
-      scope: scopes.map(({ scope }) => scope),
-      state: target.state,
-    },
-    original_uri: originalUri,
-    scopes: listed(['undecided', 'approved', 'denied']),
-    undecided_scopes: listed(['undecided']),
-    approved_scopes: listed(['approved']),
-    denied_scopes: listed(['denied']),
-    options: { confirm: option('true'), deny: option('false') },
   }
 }

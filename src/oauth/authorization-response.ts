@@ -162,8 +162,8 @@ export function createResponses(deps: ResponseDeps): Responses {
       state: target.state,
       expires_in: String(issued.expires_in),
       scope: isAsAsked ? undefined : issued.scope, // RFC 6749 §4.2.2
-      jti: issued.jti,
       nonce: issued.nonce,
+      jti: issued.jti,
       az_attr: mapText(issued.az_attr),
     }
   }

@@ -89,7 +89,7 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
       case 'respond':
         return responses.grant(passage, authorization, { person, scopes: step.scopes })
       case 'approve':
-        return approvals.ask(passage, authorization, step.scopes) // as JSON: the person approves in a browser, once
+        return approvals.ask(passage, authorization, step) // as JSON: the person approves in a browser, once
       case 'refuse':
         throw new RedirectRefusal(target, new OAuthError(step.error, step.description))
       case 'switch-provider':

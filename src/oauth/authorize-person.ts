@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAutoApproved, userScopes } from '../model/scopes.ts'
+import { isAutoApproved, userScopes, withinToken } from '../model/scopes.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -84,13 +84,16 @@ export function createPeople(deps: PeopleDeps): People {
   async function describe(
     authorization: AuthorizationRequest,
     { person, hinted }: { person: Resolved; hinted: string | undefined },
-    { request, form, answer }: Passage,
+    { request, form, answer, bearer }: Passage,
   ): Promise<SignedIn> {
     const { client, requestedScopes } = authorization
     const { user, authenticatedAt } = person
     const { zone } = request
     const groups = await deps.groupsOf(zone, user)
-    const scopes = refusable(() => userScopes(client, requestedScopes, groups, behaviour))
+    const scopes = refusable(() => {
+      const held = userScopes(client, requestedScopes, groups, behaviour)
+      return bearer && behaviour.codeWithinToken ? withinToken(held, bearer.scopes) : held
+    })
     if (answer && !(scopes instanceof OAuthError))
       await approvals.record(user, authorization, { asked: scopes, answer, remoteAddress: request.ip })
     // Where the client approves everything by itself nobody decided anything, and nothing is looked up.

@@ -11,8 +11,8 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { accountChoicePage } from '../pages/account-choice.ts'
 import { errorPage } from '../pages/error.ts'
-import type { TokenReader } from '../token/reader.ts'
-import { bearerHeader } from '../web/bearer.ts'
+import type { TokenReader, VerifiedToken } from '../token/reader.ts'
+import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../web/bearer.ts'
 import { PageError, answerFor, prefersPage } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Form } from '../web/form.ts'
@@ -42,7 +42,6 @@ import {
 } from './request-demands.ts'
 import { RedirectRefusal, signInErrorMode } from './respond.ts'
 import type { ResponseTarget } from './respond.ts'
-import { readUser } from './token-caller.ts'
 
 /** What the authorization endpoint needs. */
 export interface AuthorizeDeps extends ApprovalDeps, ResponseDeps {
@@ -109,9 +108,21 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     { form, query }: { form: Form; query: string },
   ): Passage => ({ request, reply, form, query, silent: isSilent(form, behaviour) })
 
+  /** The token of a person, of scope `<service>.user`; any other genuine one is told what it lacks (RFC 6750 §3.1). */
+  async function readCaller(request: FastifyRequest): Promise<VerifiedToken> {
+    const token = await reader.read(request.zone, bearerHeader(request) ?? '').catch((error: unknown) => {
+      throw inRealm(error, service)
+    })
+    const scope = service.scope('user')
+    if (token.user && token.scopes.includes(scope)) return token
+    const refusal = insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
+    const realm = behaviour.exactCallScope ? service.oauthRealm : undefined
+    throw withScopeChallenge(refusal, realm)
+  }
+
   /** A program that has the person's token instead of the person asks for a code, and for nothing else. */
   async function answerCall(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
-    const bearer = await readUser(request, bearerHeader(request) ?? '', { reader, service })
+    const bearer = await readCaller(request)
     if (behaviour.stateWithToken && !form.get('state')) {
       throw new OAuthError('invalid_request', 'The state parameter is missing')
     }
@@ -146,7 +157,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
         case 'choose-account':
           return await offerAccounts(passage)
         case 'approve':
-          return await approvals.ask(passage, authorization, step.scopes)
+          return await approvals.ask(passage, authorization, step)
         case 'switch-provider':
           return await offerSwitch(passage, authorization)
         case 'refuse':

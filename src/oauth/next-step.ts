@@ -30,12 +30,20 @@ export interface ScopeDecision {
   readonly state: 'undecided' | 'approved' | 'denied'
 }
 
+/** What the person is to approve. */
+export interface ApprovalQuestion {
+  /** Those that the page lists. */
+  readonly scopes: readonly ScopeDecision[]
+  /** All that would be granted, also what the client approves by itself. */
+  readonly asked: GrantedScopes
+}
+
 /** What happens next. */
 export type Step =
   | { readonly kind: 'sign-in' }
   /** The person is to say with which account to go on. */
   | { readonly kind: 'choose-account' }
-  | { readonly kind: 'approve'; readonly scopes: readonly ScopeDecision[] }
+  | ({ readonly kind: 'approve' } & ApprovalQuestion)
   | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
   | { readonly kind: 'refuse'; readonly error: OAuthErrorCode; readonly description: string }
   /** The person's provider is not one of the client's: offer another sign-in. */
@@ -75,7 +83,8 @@ export function nextStep(
     return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
   }
   if (asks) {
-    return { kind: 'approve', scopes: decisions.filter(each => !isAutomatic(each.scope)).toSorted(byImportance) }
+    const listed = decisions.filter(each => !isAutomatic(each.scope)).toSorted(byImportance)
+    return { kind: 'approve', scopes: listed, asked: person.scopes }
   }
   const scopes = approvedScopes(person.scopes, scope => stateOf(scope) === 'approved')
   if (scopes.length === 0 && behaviour.refuseNothingApproved) {

@@ -46,7 +46,7 @@ export function createCallerFinder(deps: {
 }
 
 /** The token of a person who lets a program act, of scope `<service>.user`; refuses every other in the bearer's realm. */
-export async function readUser(
+async function readUser(
   request: FastifyRequest,
   bearer: string,
   { reader, service }: { reader: TokenReader; service: Service },

@@ -18,11 +18,15 @@ export function bearerHeader(request: FastifyRequest): string | undefined {
 }
 
 /** A challenge of RFC 6750 §3. */
-export function bearerChallenge(realm: string | undefined, error?: { error: string; description: string }): string {
+export function bearerChallenge(
+  realm: string | undefined,
+  error?: { error: string; description: string; scope?: string | undefined },
+): string {
   const parts = realm === undefined ? [] : [`realm="${realm}"`]
   if (error) {
     const description = error.description.replaceAll(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
     parts.push(`error="${error.error}"`, `error_description="${description}"`)
+    if (error.scope !== undefined) parts.push(`scope="${error.scope}"`)
   }
   return `Bearer ${parts.join(', ')}`
 }
@@ -37,6 +41,12 @@ export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
 /** What the holder of a token is told that has none of the scopes; it says which ones would have helped. */
 export const insufficientScope = (scopes: readonly string[]): OAuthError =>
   new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
+
+/** The refusal with a challenge that names the scopes as well, as its body does. */
+export function withScopeChallenge({ error, message, extra }: OAuthError, realm: string | undefined): OAuthError {
+  const challenge = bearerChallenge(realm, { error, description: message, scope: extra['scope'] })
+  return new OAuthError(error, message, { challenge, extra })
+}
 
 /** Whether the request's token has one of the rights in the request's zone. */
 export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, service: Service): boolean {

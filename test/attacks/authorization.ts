@@ -1,4 +1,40 @@
+import assert from 'node:assert/strict'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf } from '../support/authorize.ts'
+import { AUTO, exchange, passwordTokens, tokensOf } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
+/** Runs the attempt against a server with the clients of the authorization tests. */
+const against = (attempt: (server: TestServer) => Promise<void>) => async (): Promise<void> => {
+  const server = await startServer({ config: { bootstrap: authorizeBootstrap } })
+  try {
+    await attempt(server)
+  } finally {
+    await server.stop()
+  }
+}
+
 /** Authorization requests must give nobody more than was agreed. */
-export const authorizationAttacks: readonly Attack[] = []
+export const authorizationAttacks: readonly Attack[] = [
+  {
+    attack: 'exchanges a narrow access token of a person for a code of a wider client',
+    outcome: 'the code is worth the scopes of the token and no more',
+    attempt: against(async server => {
+      const portal = ['portal', 'portal-secret'] as const
+      const { access_token: bearer } = await passwordTokens(server, { scope: 'svc.user cloud.read' }, portal)
+      const { query } = responseOf(await authorize(server, AUTO_REQUEST, { bearer }))
+      const named = { redirect_uri: AUTO_REQUEST.redirect_uri }
+      assert.equal(tokensOf(await exchange(server, query['code'] ?? '', named, AUTO)).scope, 'cloud.read')
+    }),
+  },
+  {
+    attack: "asks for a person's code with a client's own token",
+    outcome: '403 insufficient_scope',
+    attempt: against(async server => {
+      const own = await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
+      const answer = await authorize(server, AUTO_REQUEST, { bearer: tokensOf(own).access_token })
+      assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
+    }),
+  },
+]

@@ -10,7 +10,7 @@ import {
   signedIn,
   Z1_HOST,
 } from '../support/authorize.ts'
-import { AUTO, changeUser, exchange, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
+import { AUTO, changeClient, changeUser, exchange, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -80,7 +80,7 @@ for (const mode of MODES) {
         { code: 'scope.cloud.read', text: 'Read the cloud' },
       ])
       assert.deepEqual([model['approved_scopes'], model['denied_scopes']], [[], []])
-      assert.equal(model['client_id'], 'asks')
+      assert.equal(model['client_id'], isStandard ? 'asks' : undefined)
       assert.equal(model['redirect_uri'], 'https://asks.example/cb')
       assert.deepEqual(model['options'], {
         confirm: {
@@ -99,10 +99,77 @@ for (const mode of MODES) {
       assert.deepEqual(answer.cookies, {})
     })
 
+    it('is told in uaa as the reference system tells it (A19)', async () => {
+      await changeClient(server, 'asks', { authorities: ['svc.resource', 'svc.none'] })
+      const query = { ...requestOf('asks'), scope: 'cloud.read cloud.write openid', nonce: 'n', password: 'koala' }
+      const model = (await call(query)).json()
+      const { auth_request: told, ...others } = model
+      const common = ['approved_scopes', 'denied_scopes', 'options', 'redirect_uri', 'undecided_scopes', 'scopes']
+      const own = isStandard ? ['client_id', 'original_uri'] : []
+      assert.deepEqual(Object.keys(others), [...common, 'message', 'client_display_name', ...own])
+      if (isStandard) return
+      const scope = ['cloud.read', 'openid']
+      assert.deepEqual(told, {
+        clientId: 'asks',
+        scope,
+        requestParameters: {
+          response_type: 'code',
+          redirect_uri: 'https://asks.example/cb',
+          state: 's1',
+          client_id: 'asks',
+          scope: 'cloud.read cloud.write openid',
+          nonce: 'n',
+        },
+        approvalParameters: {},
+        state: 's1',
+        responseTypes: ['code'],
+        resourceIds: ['asks', 'cloud', 'openid'],
+        authorities: [{ authority: 'svc.resource' }, { authority: 'svc.none' }],
+        approved: false,
+        redirectUri: 'https://asks.example/cb',
+        extensions: {},
+      })
+      const stateless = (await call({ ...query, state: undefined })).json<{ auth_request: { state: unknown } }>()
+      assert.equal(stateless.auth_request.state, null)
+    })
+
+    it('gives in standard no more than the scopes of the token (A18)', async () => {
+      const { access_token: narrow } = await passwordTokens(server, { scope: 'svc.user cloud.read' }, PORTAL)
+      const scopesFor = async (scope: string | undefined): Promise<unknown> => {
+        const { query } = responseOf(await call({ ...AUTO_REQUEST, scope }, { bearer: narrow }))
+        if (query['code'] === undefined) return query['error']
+        const named = { redirect_uri: AUTO_REQUEST.redirect_uri }
+        return tokensOf(await exchange(server, query['code'], named, AUTO))
+          .scope.split(' ')
+          .toSorted()
+          .join(' ')
+      }
+      assert.equal(await scopesFor(undefined), isStandard ? 'cloud.read' : 'cloud.read openid profile')
+      assert.equal(await scopesFor('openid cloud.read'), isStandard ? 'cloud.read' : 'cloud.read openid')
+      assert.equal(await scopesFor('openid profile'), isStandard ? 'invalid_scope' : 'openid profile')
+    })
+
+    it('names the scope that a token lacks, also to a client that brings its own', async () => {
+      const { access_token: narrow } = await passwordTokens(server, { scope: 'openid' }, PORTAL)
+      const own = await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
+      for (const token of [narrow, tokensOf(own).access_token]) {
+        const answer = await call(AUTO_REQUEST, { bearer: token })
+        const scope = isStandard ? 'svc.user' : 'svc.admin svc.user'
+        const description = 'Insufficient scope for this resource'
+        assert.equal(answer.status, 403)
+        assert.deepEqual(answer.json(), { error: 'insufficient_scope', error_description: description, scope })
+        const realm = isStandard ? 'realm="SVC/oauth", ' : ''
+        assert.equal(
+          answer.headers['www-authenticate'],
+          `Bearer ${realm}error="insufficient_scope", error_description="${description}", scope="${scope}"`,
+        )
+      }
+    })
+
     it('leaves the session of a browser alone whose cookie comes along', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const answer = await authorize(browser, { ...requestOf('asks'), scope: 'openid' }, { bearer })
-      assert.equal(answer.json()['client_id'], 'asks')
+      assert.equal(answer.json()['client_display_name'], 'asks')
       const form = { user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf }
       await browser.send('/login')
       const done = await browser.send('/oauth/authorize', { form: { ...form, 'X-Svc-Csrf': browser.csrf } })
@@ -169,7 +236,7 @@ for (const mode of MODES) {
           )
           return { bearer: tokensOf(answer).access_token }
         },
-        want: '401 unauthorized',
+        want: '403 insufficient_scope',
       },
       {
         name: 'a refresh token',

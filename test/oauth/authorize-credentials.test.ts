@@ -135,8 +135,8 @@ for (const mode of MODES) {
       const before = issuedBy(server)
       const answer = await post(request, { headers: {} })
       assert.equal(answer.status, 200)
-      const model = answer.json<{ client_id: string; undecided_scopes: { code: string }[] }>()
-      assert.equal(model.client_id, 'asking')
+      const model = answer.json<{ client_display_name: string; undecided_scopes: { code: string }[] }>()
+      assert.equal(model.client_display_name, 'asking')
       assert.deepEqual(
         model.undecided_scopes.map(({ code }) => code),
         ['scope.cloud.read'],

@@ -72,6 +72,8 @@ for (const mode of MODES) {
         assert.equal(got['token_type'], 'bearer')
         assert.equal(got['expires_in'], isStandard ? '3600' : '43199')
         assert.equal(got['nonce'], isStandard ? undefined : 'n-1')
+        const names = Object.keys(got)
+        assert.ok(isStandard || names.indexOf('nonce') === names.indexOf('jti') - 1, 'nonce stands before jti')
       })
     }
 
