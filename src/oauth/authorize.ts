@@ -56,7 +56,19 @@ export interface AuthorizeDeps extends ApprovalDeps, ResponseDeps {
 }
 
 /** What a program may have posted to the wrong place, and must not see again in a URL. */
-const SECRETS = ['password', 'credentials', 'client_secret']
+const SECRETS = [
+  'password',
+  'credentials',
+  'client_secret',
+  'client_assertion',
+  'assertion',
+  'code_verifier',
+  'code',
+  'passcode',
+  'refresh_token',
+  'access_token',
+  'token',
+]
 
 /** A longer query might not fit into the head of a request. */
 const LONGEST_QUERY = 8000
@@ -252,7 +264,9 @@ const isCall = (request: FastifyRequest, form: Form): boolean =>
 /** The query to come back with; what browsers leave bare, such as a backslash, would be refused on the way back. */
 function keptQuery(request: FastifyRequest): string {
   const query = rawQuery(request)
-  return /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(query) ? query : encodeForm(queryForm(request))
+  const form = queryForm(request)
+  if (form.names.some(name => SECRETS.includes(name))) return encodeForm(form, SECRETS)
+  return /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(query) ? query : encodeForm(form)
 }
 
 const loginRequired = (target: ResponseTarget): RedirectRefusal =>

@@ -167,7 +167,7 @@ export function createRateLimitHook(deps: {
     if (!excess && !logsAll) return
     const outcome = excess ? `limited by ${excess.name} (${excess.type})` : 'let through'
     const details = settings.logging === 'AllCallsWithDetails' ? ` [${limiter.describe(path)}]` : ''
-    log.info(`rate limit: ${method} ${path.slice(0, LONGEST_LOGGED)} ${outcome}${details}`)
+    log.info(`rate limit: ${method} ${withoutToken(path).slice(0, LONGEST_LOGGED)} ${outcome}${details}`)
   }
 
   function judge(request: FastifyRequest): Excess | undefined {
@@ -229,6 +229,9 @@ function callerOf(request: FastifyRequest, readCredential: CredentialReader | un
 }
 
 const LONGEST_LOGGED = 200
+
+/** A path that ends with a token, which the log must not have. */
+const withoutToken = (path: string): string => path.replace(/^(\/oauth\/token\/revoke\/)(?!user\/|client\/).+$/, '$1…')
 const LONGEST_ADDRESS = 64
 const FOR_PEOPLE = 'Too many attempts. Wait a minute, then try again.'
 

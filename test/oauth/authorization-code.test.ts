@@ -107,7 +107,7 @@ const rejected: readonly Refused[] = [
     want: { standard: grantError, uaa: '401 invalid_client' },
     description: 'Client ID mismatch',
   },
-  { name: 'an expired code', later: 60, want: grantError, description: /^Authorization code expired: / },
+  { name: 'an expired code', later: 60, want: grantError, description: 'Authorization code expired' },
   {
     name: 'a verifier that is too short',
     code: S256,
@@ -141,21 +141,21 @@ const rejected: readonly Refused[] = [
     code: S256,
     form: { code_verifier: OTHER_VERIFIER },
     want: grantError,
-    description: `Invalid code verifier: ${OTHER_VERIFIER}`,
+    description: 'Invalid code verifier',
   },
   {
     name: 'the S256 challenge itself as the verifier',
     code: S256,
     form: { code_verifier: S256.codeChallenge },
     want: grantError,
-    description: /^Invalid code verifier: /,
+    description: 'Invalid code verifier',
   },
   {
     name: 'a wrong verifier of a plain challenge',
     code: PLAIN,
     form: { code_verifier: OTHER_VERIFIER },
     want: grantError,
-    description: /^Invalid code verifier: /,
+    description: 'Invalid code verifier',
   },
   {
     name: 'no verifier where there was a challenge',
@@ -262,19 +262,19 @@ for (const mode of MODES) {
         name: 'an unknown code',
         code: 'nonsense',
         want: grantError,
-        description: 'Invalid authorization code: nonsense',
+        description: 'Invalid authorization code',
       },
       {
         name: 'a code of SQL',
         code: "' or 1=1 --",
         want: grantError,
-        description: "Invalid authorization code: ' or 1=1 --",
+        description: 'Invalid authorization code',
       },
       {
         name: 'a code of 60 KiB',
         code: 'c'.repeat(60_000),
         want: grantError,
-        description: `Invalid authorization code: ${'c'.repeat(64)}`,
+        description: 'Invalid authorization code',
       },
     ]
     for (const { name, code, ...refusal } of odd) {
@@ -300,7 +300,7 @@ for (const mode of MODES) {
       await exchange(server, value, { code_verifier: OTHER_VERIFIER })
       await refused(server, mode, () => exchange(server, value, { code_verifier: VERIFIER }), {
         want: grantError,
-        description: `Invalid authorization code: ${value}`,
+        description: 'Invalid authorization code',
       })
     })
 
@@ -319,7 +319,7 @@ for (const mode of MODES) {
       const second = tokensOf(await refresh(server, first.refresh_token, {}, ['auto', 'auto-secret']))
       await refused(server, mode, () => exchange(server, value), {
         want: grantError,
-        description: `Invalid authorization code: ${value}`,
+        description: 'Invalid authorization code',
       })
       const survives = mode === 'uaa'
       for (const token of [first.access_token, second.access_token]) {

@@ -163,13 +163,13 @@ for (const mode of MODES) {
 
     it('refuses a revoked token, and says which it was where it is a JWT', async () => {
       for (const format of ['jwt', 'opaque']) {
-        const { access_token: token, jti } = await passwordTokens(server, { token_format: format })
+        const { access_token: token } = await passwordTokens(server, { token_format: format })
         assert.equal((await server.send('/oauth/revoke', { form: { token }, basic: APP })).status, 200)
         await refused(server, mode, () => send(token), {
           want: '400 invalid_token',
           description:
             format === 'jwt'
-              ? `The token has been revoked: ${jti}`
+              ? 'The token has been revoked'
               : 'The token expired, was revoked, or the token ID is incorrect.',
           challenge: null,
         })

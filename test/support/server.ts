@@ -70,6 +70,8 @@ export interface TestServer {
   readonly events: readonly AuditEvent[]
   /** What else was logged so far. */
   readonly lines: readonly string[]
+  /** Details of refusals that were logged so far. */
+  readonly refusals: readonly string[]
   /** Faults that were logged; a test that provokes none asserts that there are none. */
   readonly faults: readonly unknown[]
   send(path: string, request?: TestRequest): Promise<TestAnswer>
@@ -161,6 +163,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const faults: unknown[] = []
   const events: AuditEvent[] = []
   const lines: string[] = []
+  const refusals: string[] = []
   const store = await openStore(database, { clock, onError: fault => faults.push(fault) })
   const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
   await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
@@ -168,7 +171,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     info: (line: string) => void lines.push(line),
     warn: (line: string) => void lines.push(line),
     fault: (_: string, cause: unknown) => void faults.push(cause),
-    refusal: () => {},
+    refusal: (line: string) => void refusals.push(line),
     audit: (event: AuditEvent) => void events.push(event),
     flush: () => {},
   }
@@ -251,6 +254,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     clock,
     events,
     lines,
+    refusals,
     faults,
     send,
     token: (form, request) => send('/oauth/token', { form, ...request }),

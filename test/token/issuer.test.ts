@@ -292,12 +292,12 @@ describe('a revocable access token', () => {
     assert.ok(await isAlive(server, token))
   })
 
-  it('dies with its row, and says which it was', async () => {
+  it('dies with its row, and says so', async () => {
     const { access_token: token, jti } = await passwordTokens(server)
     assert.equal(await server.store.tokens.delete('svc', digest(jti)), true)
     assert.equal(await isAlive(server, token), false)
     const answer = await server.send('/userinfo', { bearer: token })
-    assert.equal(answer.json()['error_description'], `The token has been revoked: ${jti}`)
+    assert.equal(answer.json()['error_description'], 'The token has been revoked')
   })
 
   it('cannot be called by its id alone', async () => {

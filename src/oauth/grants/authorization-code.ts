@@ -77,10 +77,9 @@ async function consume(
   const { store, clock, behaviour, audit } = deps
   const now = clock.now()
   const redemption = await store.codes.redeem(zone.id, digest(value), now)
-  const shown = value.slice(0, 64)
   if (redemption.outcome === 'redeemed') {
     if (redemption.code.expiresAt > now) return redemption
-    throw new OAuthError('invalid_grant', `Authorization code expired: ${shown}`)
+    throw new OAuthError('invalid_grant', 'Authorization code expired')
   }
   if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {
     const { grantId, clientId, userId } = redemption.code
@@ -90,7 +89,7 @@ async function consume(
     const reason = 'authorization code used twice'
     audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, remoteAddress, reason }))
   }
-  throw new OAuthError('invalid_grant', `Invalid authorization code: ${shown}`)
+  throw new OAuthError('invalid_grant', 'Invalid authorization code')
 }
 
 function checkVerifierSyntax(params: Params): void {
@@ -124,6 +123,6 @@ function checkProof(
     throw new OAuthError('invalid_grant', 'PKCE error: Code verifier must be provided for this authorization code.')
   }
   if (!verifierMatches(verifier, codeChallenge, codeChallengeMethod)) {
-    throw new OAuthError('invalid_grant', `Invalid code verifier: ${verifier}`)
+    throw new OAuthError('invalid_grant', 'Invalid code verifier')
   }
 }

@@ -70,7 +70,7 @@ async function ownPerson(
   const { claims, expiresAt } = token
   if (Number.isNaN(expiresAt.getTime())) throw untrusted('Token does not bear a valid EXP claim.', deps)
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
-  if (claims['revocable'] === true && !token.stored) throw untrusted(revoked(token), deps)
+  if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
   if (!allowsProvider(client, origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   const user = await store.users.find(zone.id, String(claims['user_id']))
   if (!user?.active || user.origin !== origin) {
@@ -117,11 +117,11 @@ async function checkStrictly(
   }
   const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : undefined
   if (await store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })) {
-    throw untrusted(revoked(token), deps)
+    throw untrusted(REVOKED, deps)
   }
 }
 
-const revoked = ({ claims }: IssuedToken): string => `The token has been revoked: ${String(claims['jti'])}`
+const REVOKED = 'The token has been revoked'
 
 /** The reader speaks of bearers; here the refusal is the grant's (row C11). */
 async function readOwn<T>(read: () => Promise<T>, deps: GrantDeps): Promise<T> {

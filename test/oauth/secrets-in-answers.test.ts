@@ -1,0 +1,276 @@
+// Whoever reads an answer, a log or the audit trail learns no secret from it that somebody sent: each secret parameter of
+// each endpoint carries a marker, which must come back nowhere.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import { APP_REQUEST, AUTO_REQUEST } from '../support/authorize.ts'
+import {
+  APP,
+  AUTO,
+  exchange,
+  insertCode,
+  MODES,
+  passwordTokens,
+  refresh,
+  RESOURCE,
+  SERVICE,
+  tokensOf,
+} from '../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+
+/** Also a well-formed code verifier, and long enough to pass for any other secret. */
+const MARKER = 'Marker-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDE'
+const JWT = `${btoa(JSON.stringify({ alg: 'RS256', kid: 'k' })).replaceAll('=', '')}.${MARKER}.${MARKER}`
+const GRANT = 'urn:ietf:params:oauth:grant-type'
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+type Sent = readonly [string, TestRequest]
+
+const token = (form: Readonly<Record<string, string>>, request: TestRequest = { basic: APP }): Sent => [
+  '/oauth/token',
+  { form, ...request },
+]
+
+/** Requests by what is secret in them. */
+const REQUESTS: Readonly<Record<string, Sent>> = {
+  'code at the token endpoint': token({ grant_type: 'authorization_code', code: MARKER }),
+  'code and verifier': token({ grant_type: 'authorization_code', code: MARKER, code_verifier: MARKER }),
+  'repeated code': [
+    '/oauth/token',
+    { form: `grant_type=authorization_code&code=${MARKER}&code=${MARKER}`, basic: APP },
+  ],
+  'badly encoded password': [
+    '/oauth/token',
+    { form: `grant_type=password&username=x&password=${MARKER}%`, basic: APP },
+  ],
+  password: token({ grant_type: 'password', username: 'marissa', password: MARKER }),
+  passcode: token(
+    { grant_type: 'password', passcode: MARKER },
+    { basic: APP, headers: { accept: 'application/json' } },
+  ),
+  'refresh token': token({ grant_type: 'refresh_token', refresh_token: MARKER }),
+  'refresh token that looks like a JWT': token({ grant_type: 'refresh_token', refresh_token: JWT }),
+  'client secret by Basic': token({ grant_type: 'client_credentials' }, { basic: ['service', MARKER] }),
+  'client secret in the form': token(
+    { grant_type: 'client_credentials', client_id: 'service', client_secret: MARKER },
+    {},
+  ),
+  'badly encoded Basic': token({ grant_type: 'password' }, { headers: { authorization: `Basic ${MARKER}` } }),
+  'client assertion': token(
+    { grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, client_assertion: MARKER },
+    {},
+  ),
+  'client assertion that looks like a JWT': token(
+    { grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, client_assertion: JWT },
+    {},
+  ),
+  assertion: token({ grant_type: `${GRANT}:jwt-bearer`, assertion: MARKER }, { basic: ['porter', 'secret'] }),
+  'assertion that looks like a JWT': token(
+    { grant_type: `${GRANT}:jwt-bearer`, assertion: JWT },
+    { basic: ['porter', 'secret'] },
+  ),
+  'SAML assertion': token({ grant_type: `${GRANT}:saml2-bearer`, assertion: MARKER }, { basic: ['porter', 'secret'] }),
+  'bearer of user_token': token({ grant_type: 'user_token', client_id: 'app' }, { bearer: MARKER }),
+  'secret of an unknown grant': token({ grant_type: 'x', password: MARKER, code: MARKER }),
+  'password in the query of the token endpoint': [`/oauth/token?password=${MARKER}`, { form: {}, basic: APP }],
+  'token at /introspect': ['/introspect', { form: { token: MARKER }, basic: RESOURCE }],
+  'token at /introspect that looks like a JWT': ['/introspect', { form: { token: JWT }, basic: RESOURCE }],
+  'bearer of /introspect': ['/introspect', { form: { token: MARKER }, bearer: MARKER }],
+  'token at /check_token': ['/check_token', { form: { token: MARKER }, basic: RESOURCE }],
+  'token at /check_token that looks like a JWT': ['/check_token', { form: { token: JWT }, basic: RESOURCE }],
+  'token at /oauth/revoke': ['/oauth/revoke', { form: { token: MARKER }, basic: APP }],
+  'token to revoke, in the path': [`/oauth/token/revoke/${MARKER}`, { method: 'DELETE', bearer: MARKER }],
+  'bearer of /userinfo': ['/userinfo', { bearer: MARKER }],
+  'bearer of /userinfo that looks like a JWT': ['/userinfo', { bearer: JWT }],
+  'token in the form of /userinfo': ['/userinfo', { form: { access_token: MARKER } }],
+  'token in the query of /userinfo': [`/userinfo?access_token=${MARKER}`, {}],
+  'bearer of /oauth/clients': ['/oauth/clients', { bearer: MARKER }],
+  'bearer of /oauth/authorize': ['/oauth/authorize', { query: AUTO_REQUEST, bearer: MARKER }],
+  'credentials at /oauth/authorize': [
+    '/oauth/authorize',
+    {
+      form: {
+        ...AUTO_REQUEST,
+        response_type: 'token',
+        source: 'credentials',
+        username: 'marissa',
+        password: MARKER,
+        credentials: JSON.stringify({ username: 'marissa', password: MARKER }),
+      },
+      headers: { accept: 'application/json' },
+    },
+  ],
+  'secrets that /oauth/authorize does not want': [
+    '/oauth/authorize',
+    { query: { ...APP_REQUEST, password: MARKER, client_secret: MARKER, code_verifier: MARKER, code: MARKER } },
+  ],
+  'secrets posted to /oauth/authorize': [
+    '/oauth/authorize',
+    { form: { ...APP_REQUEST, password: MARKER, client_assertion: MARKER, access_token: MARKER } },
+  ],
+  'state for an unknown client': [
+    '/oauth/authorize',
+    { query: { ...APP_REQUEST, client_id: 'nobody', state: MARKER } },
+  ],
+  'state for a wrong redirect URI': [
+    '/oauth/authorize',
+    { query: { ...APP_REQUEST, redirect_uri: 'https://evil.example/', state: MARKER } },
+  ],
+  'password on the sign-in page': ['/login.do', { form: { username: 'marissa', password: MARKER } }],
+  'anti-forgery value': ['/login.do', { form: { username: 'x', password: 'x', 'X-Svc-Csrf': MARKER } }],
+  'hint at the logout': ['/logout.do', { query: { id_token_hint: MARKER, state: MARKER } }],
+  'hint at the authorization endpoint': [
+    '/oauth/authorize',
+    { query: { ...APP_REQUEST, client_id: 'x', id_token_hint: JWT } },
+  ],
+  'answer of a provider': [`/login/callback/nobody?code=${MARKER}&state=${MARKER}&id_token=${MARKER}`, {}],
+}
+
+for (const mode of MODES) {
+  describe(`a secret that was sent, ${mode}`, () => {
+    let server: TestServer
+    let admin: string
+    before(async () => {
+      const bootstrap = {
+        ...usualBootstrap,
+        clients: [
+          ...usualBootstrap.clients,
+          {
+            client_id: 'porter',
+            client_secret: 'secret',
+            authorized_grant_types: [`${GRANT}:jwt-bearer`, `${GRANT}:saml2-bearer`],
+            scope: ['openid'],
+          },
+          {
+            client_id: 'boss',
+            client_secret: 'secret',
+            authorized_grant_types: ['client_credentials'],
+            authorities: ['svc.admin', 'clients.admin', 'idps.write', 'idps.read', 'zones.write', 'zones.read'],
+          },
+        ],
+      }
+      server = await startServer({
+        mode,
+        config: { bootstrap, zone_config: { tokenPolicy: { refreshTokenRotate: true } } },
+      })
+      const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['boss', 'secret'] })
+      admin = tokensOf(answer).access_token
+    })
+    after(() => server.stop())
+
+    /** Fails when the secret is in the answer, or in anything that was written down of it. */
+    function assertUntold(secret: string, { status, headers, text }: TestAnswer): void {
+      assert.ok(!text.includes(secret), `in the body of ${status}: ${text}`)
+      assert.ok(!JSON.stringify(headers).includes(secret), `in a header of ${status}: ${JSON.stringify(headers)}`)
+      for (const written of [server.events, server.lines, server.refusals, server.faults]) {
+        assert.ok(!inspect(written, { depth: 9, maxArrayLength: null }).includes(secret), inspect(written.at(-1)))
+      }
+    }
+
+    for (const [name, [path, request]] of Object.entries(REQUESTS)) {
+      it(`is told by nobody: ${name}`, async () => {
+        const answer = await server.send(path, request)
+        assert.ok(answer.status < 500, `${answer.status} ${answer.text}`)
+        assertUntold(MARKER, answer)
+      })
+    }
+
+    const changes: readonly { name: string; path: string; method?: string; body: string }[] = [
+      {
+        name: 'of a client',
+        path: '/oauth/clients',
+        body: JSON.stringify({ client_id: 'a/b', client_secret: MARKER }),
+      },
+      { name: 'of JSON that ends early', path: '/oauth/clients', body: `{"client_secret":"${MARKER}"` },
+      {
+        name: 'second secret of a client',
+        path: '/oauth/clients',
+        body: JSON.stringify({ client_id: 'c', client_secret: [MARKER], secondary_client_secret: MARKER }),
+      },
+      {
+        name: 'of a change of secret',
+        path: '/oauth/clients/app/secret',
+        method: 'PUT',
+        body: JSON.stringify({ oldSecret: MARKER, secret: [MARKER], changeMode: MARKER }),
+      },
+      {
+        name: 'of a provider',
+        path: '/identity-providers',
+        body: JSON.stringify({ originKey: 'o', name: 'n', type: 'oidc1.0', config: { relyingPartySecret: MARKER } }),
+      },
+      {
+        name: 'of a directory',
+        path: '/identity-providers/test',
+        body: JSON.stringify({
+          provider: { originKey: 'ldap', name: 'l', type: 'ldap', config: { bindPassword: MARKER } },
+          credentials: { username: 'x', password: MARKER },
+        }),
+      },
+      {
+        name: 'key of a zone',
+        path: '/identity-zones',
+        body: JSON.stringify({
+          id: 'z9',
+          subdomain: 'z9',
+          name: 'z9',
+          config: { tokenPolicy: { activeKeyId: 'x', keys: { k: { signingKey: `-----BEGIN KEY-----${MARKER}` } } } },
+        }),
+      },
+    ]
+    for (const { name, path, method = 'POST', body } of changes) {
+      it(`is told by nobody: secret ${name}`, async () => {
+        const headers = { 'content-type': 'application/json' }
+        const answer = await server.send(path, { method, body, headers, bearer: admin })
+        assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`)
+        assertUntold(MARKER, answer)
+      })
+    }
+
+    it('is told by nobody: a wrong password on the sign-in page', async () => {
+      const answer = await server.browser().signIn('marissa', MARKER)
+      assert.ok(server.events.some(({ type }) => type === 'UserAuthenticationFailure'))
+      assertUntold(MARKER, answer)
+    })
+
+    it('is told by nobody: a code that was used, and one that expired', async () => {
+      const used = await insertCode(server)
+      tokensOf(await exchange(server, used))
+      assertUntold(used, await exchange(server, used))
+      const late = await insertCode(server)
+      server.clock.advance(301)
+      const answer = await exchange(server, late)
+      assert.equal(answer.json()['error_description'], 'Authorization code expired')
+      assertUntold(late, answer)
+    })
+
+    it('is told by nobody: a wrong verifier', async () => {
+      const code = await insertCode(server, { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 'S256' })
+      const answer = await exchange(server, code, { code_verifier: MARKER })
+      assert.equal(answer.json()['error_description'], 'Invalid code verifier')
+      assertUntold(MARKER, answer)
+    })
+
+    it('is told by nobody: an opaque token that was revoked or expired', async () => {
+      const format = { token_format: 'opaque' }
+      const revoked = (await passwordTokens(server, format, AUTO)).access_token
+      const deleted = await server.send(`/oauth/token/revoke/${revoked}`, { method: 'DELETE', bearer: revoked })
+      assertUntold(revoked, deleted)
+      const late = (await passwordTokens(server, format, AUTO)).access_token
+      server.clock.advance(90_000)
+      for (const value of [revoked, late]) {
+        assertUntold(value, await server.send('/userinfo', { bearer: value }))
+        assertUntold(value, await server.send('/introspect', { form: { token: value }, basic: RESOURCE }))
+        assertUntold(value, await server.send('/check_token', { form: { token: value }, basic: RESOURCE }))
+      }
+    })
+
+    it('is told by nobody: a refresh token that was used, or is another client’s', async () => {
+      const { refresh_token: value } = await passwordTokens(server)
+      assertUntold(value, await refresh(server, value, {}, AUTO))
+      tokensOf(await refresh(server, value))
+      assertUntold(value, await refresh(server, value))
+      assertUntold(value, await refresh(server, value, {}, SERVICE))
+    })
+  })
+}
