@@ -77,6 +77,8 @@ const rows = {
   exactCallScope: { id: 'A18', standard: true, uaa: false },
   /** A19: whether the approval page as JSON has members of our own, and not the reference system's object of the request. */
   ownApprovalModel: { id: 'A19', standard: true, uaa: false },
+  /** A20: whether only a client with the password grant may send a person's password to the authorization endpoint. */
+  credentialsNeedPasswordGrant: { id: 'A20', standard: true, uaa: false },
   /** R1: whether an error travels as the success would have; otherwise in the fragment with `token` and silence only. */
   errorsLikeSuccess: { id: 'R1', standard: true, uaa: false },
   /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */

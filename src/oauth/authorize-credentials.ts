@@ -2,6 +2,7 @@
 // the fragment. There is no browser and no session: cookies are not looked at, and every refusal is JSON.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
+import { mayUseGrant } from '../model/client.ts'
 import type { Client } from '../model/client.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -81,6 +82,10 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
     const { maxAge: _, ...asked } = readAuthorizationRequest(asker, params, { zone, behaviour })
     const authorization = { ...asked, forceLogin: false, chooseAccount: false }
     const { client, target } = authorization
+    if (behaviour.credentialsNeedPasswordGrant && !mayUseGrant(client, 'password')) {
+      // Before the password is looked at: who may not send one must not find out whether it is right.
+      throw new RedirectRefusal(target, new OAuthError('unauthorized_client', 'Unauthorized grant type'))
+    }
     const hinted = await people.hinted(authorization, passage)
     const person = await signIn(request, client)
     const signedIn = await people.describe(authorization, { person, hinted }, passage)

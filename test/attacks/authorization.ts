@@ -37,4 +37,14 @@ export const authorizationAttacks: readonly Attack[] = [
       assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
     }),
   },
+  {
+    attack: 'guesses passwords with the client id of an application that never sees any',
+    outcome: 'refused before the password is looked at',
+    attempt: against(async server => {
+      const request = { response_type: 'token', client_id: 'implicit', redirect_uri: 'https://implicit.example/cb' }
+      const form = { ...request, source: 'credentials', username: 'marissa', password: 'koala' }
+      const answer = await server.send('/oauth/authorize', { form, headers: { accept: 'application/json' } })
+      assert.equal(responseOf(answer).fragment['error'], 'unauthorized_client')
+    }),
+  },
 ]

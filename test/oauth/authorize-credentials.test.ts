@@ -17,7 +17,7 @@ const ACCEPT_JSON = { accept: 'application/json' }
 
 const implicit = (id: string, more: object = {}) => ({
   client_id: id,
-  authorized_grant_types: ['implicit'],
+  authorized_grant_types: ['implicit', 'password'],
   scope: ['openid', 'cloud.read', 'cloud.write'],
   redirect_uri: [`https://${id}.example/cb`],
   autoapprove: true,
@@ -32,6 +32,7 @@ for (const mode of MODES) {
         ...authorizeBootstrap.clients,
         implicit('direct'),
         implicit('asking', { autoapprove: [] }),
+        implicit('browser', { authorized_grant_types: ['implicit'] }),
         implicit('elsewhere', { allowedproviders: ['ldap'] }),
       ]
       const users = [
@@ -122,6 +123,20 @@ for (const mode of MODES) {
       assert.match((await browser.send('/home')).text, /joel/)
       const none = await post(REQUEST, { cookies })
       assert.equal(none.status, 401, 'the session is no substitute for credentials')
+    })
+
+    it('need the password grant in standard, whether or not they are right (A20)', async () => {
+      const request = { ...REQUEST, client_id: 'browser', redirect_uri: 'https://browser.example/cb' }
+      if (mode === 'uaa') {
+        await granted(await post({ ...request, ...CREDENTIALS }))
+        return
+      }
+      const before = server.events.length
+      for (const password of ['koala', 'wrong']) {
+        const { fragment } = responseOf(await post({ ...request, ...CREDENTIALS, password }))
+        assert.deepEqual([fragment['error'], fragment['access_token']], ['unauthorized_client', undefined])
+      }
+      assert.equal(server.events.length, before, 'nobody signed in, and nobody failed to')
     })
 
     it('asks for the approvals that a browser would be asked for, and takes those of before', async () => {
