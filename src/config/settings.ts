@@ -12,7 +12,7 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly jwt?: {
     readonly token?: {
       readonly queryString?: { readonly enabled?: boolean }
-      readonly refresh?: { readonly restrict_grant?: boolean }
+      readonly refresh?: { readonly restrict_grant?: boolean; readonly grace_seconds?: number }
       readonly claims?: { readonly exclude?: readonly string[] }
     }
   }
@@ -37,6 +37,14 @@ export const settingsSchemas = {
         restrict_grant: off(
           'Whether a refresh token is issued and taken only when the granted scopes hold <service>.offline_token.',
         ),
+        grace_seconds: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 60,
+          default: 0,
+          description:
+            'Seconds in which a client that lost the answer may use a rotated refresh token once more. 0: a second use always revokes all tokens of the grant. Has no effect with compatibility: uaa.',
+        },
       }),
       claims: section('Claims.', {
         exclude: {
@@ -103,6 +111,7 @@ export function settingsOf(
     queryString,
     strictRedirects: compatibility === 'uaa' && !unsafeMatching,
     restrictRefresh: token.refresh?.restrict_grant ?? USUAL_SETTINGS.restrictRefresh,
+    refreshGraceSeconds: token.refresh?.grace_seconds ?? USUAL_SETTINGS.refreshGraceSeconds,
     excludedClaims: [...new Set(excludedClaims)],
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,
     idTokenDisabled: oauth?.id_token?.disable ?? USUAL_SETTINGS.idTokenDisabled,

@@ -6,6 +6,8 @@ export interface TokenSettings {
   readonly queryString: boolean
   /** `jwt.token.refresh.restrict_grant`: whether only the scope `<service>.offline_token` leads to a refresh token. */
   readonly restrictRefresh: boolean
+  /** `jwt.token.refresh.grace_seconds`: how long a rotated refresh token may be used once more; 0 is not at all. */
+  readonly refreshGraceSeconds: number
   /** `jwt.token.claims.exclude`: claims that access and ID tokens do without. */
   readonly excludedClaims: readonly string[]
   /** `authentication.enableUriEncodingCompatibilityMode`: whether Basic credentials are taken as they are. */
@@ -24,6 +26,7 @@ export interface TokenSettings {
 export const USUAL_SETTINGS: TokenSettings = {
   queryString: false,
   restrictRefresh: false,
+  refreshGraceSeconds: 0,
   excludedClaims: [],
   plainBasicCredentials: false,
   strictRedirects: false,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { exchange, insertCode, passwordTokens, tokensOf } from '../support/oauth.ts'
+import { exchange, insertCode, isAlive, passwordTokens, refresh, tokensOf } from '../support/oauth.ts'
 import type { ServerOptions, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -28,5 +28,19 @@ export const tokenAttacks: readonly Attack[] = [
       await server.send(`/oauth/token/revoke/${token}`, { method: 'DELETE', bearer: token })
       assert.ok(!(await server.send('/userinfo', { bearer: token })).text.includes(token))
     }),
+  },
+  {
+    attack: 'uses a rotated refresh token a few seconds after its owner did',
+    outcome: 'all tokens of the grant are revoked',
+    attempt: against(
+      async server => {
+        const first = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        server.clock.advance(5)
+        assert.equal((await refresh(server, first.refresh_token)).json()['error'], 'invalid_grant')
+        assert.equal(await isAlive(server, second.access_token), false)
+      },
+      { config: { zone_config: { tokenPolicy: { refreshTokenRotate: true } } } },
+    ),
   },
 ]

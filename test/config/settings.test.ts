@@ -13,7 +13,7 @@ describe('settings of the reference system', () => {
     }
     assert.deepEqual(
       Object.values(USUAL_SETTINGS).filter(value => value !== false),
-      [[], []],
+      [0, [], []],
     )
   })
 
@@ -22,7 +22,7 @@ describe('settings of the reference system', () => {
 jwt:
   token:
     queryString: { enabled: true }
-    refresh: { restrict_grant: true }
+    refresh: { restrict_grant: true, grace_seconds: 10 }
     claims: { exclude: [authorities, email, email] }
 authentication: { enableUriEncodingCompatibilityMode: true }
 oauth: { id_token: { disable: true } }
@@ -32,6 +32,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     assert.deepEqual(settings, {
       queryString: true,
       restrictRefresh: true,
+      refreshGraceSeconds: 10,
       excludedClaims: ['authorities', 'email'],
       plainBasicCredentials: true,
       strictRedirects: true,

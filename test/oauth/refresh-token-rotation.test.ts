@@ -61,7 +61,22 @@ for (const mode of MODES) {
         tokensOf(await refresh(server, stranger.refresh_token))
       })
 
-      describe('when the answer was lost', () => {
+      it('takes a repetition for a theft unless the configuration allows it', async () => {
+        const first = await passwordTokens(server)
+        const second = tokensOf(await refresh(server, first.refresh_token))
+        server.clock.advance(5)
+        await refused(server, mode, () => refresh(server, first.refresh_token), unusable)
+        assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
+      })
+
+      describe('when the answer was lost and grace_seconds is 30', () => {
+        let server: TestServer
+        before(async () => {
+          const zoneConfig = { tokenPolicy: { refreshTokenRotate: true, refreshTokenFormat: format } }
+          const jwt = { token: { refresh: { grace_seconds: 30 } } }
+          server = await startServer({ mode, config: { jwt, zone_config: zoneConfig } })
+        })
+        after(() => server.stop())
         const lost = async (seconds: number): Promise<[Tokens, Tokens, () => Promise<TestAnswer>]> => {
           const first = await passwordTokens(server)
           const second = tokensOf(await refresh(server, first.refresh_token))

@@ -94,13 +94,13 @@ const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code',
 const isTextRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')
 
-/** Within the first second a second use is one of two at once, and later than this nobody waits for an answer. */
-const GRACE = { fromSeconds: 1, toSeconds: 30 }
+/** Within the first second a second use is one of two at once. */
+const GRACE_BEGINS_SECONDS = 1
 
-/** Whether a used token may come once more: where the family is watched, a client that got no answer is not a thief. */
-function mayHaveLostTheAnswer(usedAt: Date, { clock, behaviour }: GrantDeps): boolean {
+/** Whether a used token may come once more, where the configuration wants that: a client that got no answer is no thief. */
+function mayHaveLostTheAnswer(usedAt: Date, { clock, behaviour, settings }: GrantDeps): boolean {
   const seconds = (clock.now().getTime() - usedAt.getTime()) / 1000
-  return behaviour.revokeReusedFamily && seconds >= GRACE.fromSeconds && seconds <= GRACE.toSeconds
+  return behaviour.revokeReusedFamily && seconds >= GRACE_BEGINS_SECONDS && seconds <= settings.refreshGraceSeconds
 }
 
 /** The reader speaks of tokens in general; here the refusal is the grant's (row C11). */
