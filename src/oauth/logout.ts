@@ -17,6 +17,7 @@ import { isOwnUrl } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { encodeForm, queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
+import { isFromAnotherOrigin } from '../web/request-origin.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
@@ -87,6 +88,9 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const hintText = params.get('id_token_hint')
     const target = params.get('post_logout_redirect_uri')
     if (hintText === undefined && target === undefined && params.get(parameterName(request.zone)) !== undefined) {
+      // Any page can link here: the person is asked unless one of ours did.
+      const isForeign = isFromAnotherOrigin(request, urls.addressesOf(request.zone))
+      if (visitor && !confirmed && isForeign) return ask(request, reply, { params, visitor })
       return endThenGo(request, reply, await targetOf(request.zone, params))
     }
     const hint = hintText === undefined ? undefined : await verifyHint(request.zone, hintText, params)
@@ -127,7 +131,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     reply: FastifyReply,
     { params, visitor }: { params: Params; visitor: Visitor },
   ): Promise<FastifyReply> {
-    const fields = HANDED_ON.flatMap(name => {
+    const fields = [...HANDED_ON, parameterName(request.zone)].flatMap(name => {
       const value = params.get(name)
       return value === undefined ? [] : [[name, value] as const]
     })

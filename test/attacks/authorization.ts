@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf } from '../support/authorize.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { AUTO, exchange, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -45,6 +45,17 @@ export const authorizationAttacks: readonly Attack[] = [
       const form = { ...request, source: 'credentials', username: 'marissa', password: 'koala' }
       const answer = await server.send('/oauth/authorize', { form, headers: { accept: 'application/json' } })
       assert.equal(responseOf(answer).fragment['error'], 'unauthorized_client')
+    }),
+  },
+  {
+    attack: 'signs a visitor of another site out by a link with a redirect',
+    outcome: 'the person is asked, and the session lives',
+    attempt: against(async server => {
+      const browser = await signedIn(server)
+      const headers = { 'sec-fetch-site': 'cross-site' }
+      const answer = await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login' }, headers })
+      assert.match(answer.text, /id="logout_confirmation"/)
+      assert.equal((await browser.send('/home')).status, 200)
     }),
   },
 ]

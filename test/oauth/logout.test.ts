@@ -392,6 +392,46 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
   }
 
+  const OTHER = 'https://evil.example'
+  const origins = [
+    { name: 'Sec-Fetch-Site: cross-site', headers: { 'sec-fetch-site': 'cross-site' }, isAsked: true },
+    { name: 'Sec-Fetch-Site: same-site', headers: { 'sec-fetch-site': 'same-site' }, isAsked: true },
+    {
+      name: 'Sec-Fetch-Site: same-origin',
+      headers: { 'sec-fetch-site': 'same-origin', referer: OTHER },
+      isAsked: false,
+    },
+    { name: 'a bookmark', headers: { 'sec-fetch-site': 'none' }, isAsked: false },
+    { name: 'the Origin of another page', headers: { origin: OTHER }, isAsked: true },
+    { name: 'the Origin null', headers: { origin: 'null' }, isAsked: true },
+    { name: 'the Referer of another page', headers: { referer: `${OTHER}/x` }, isAsked: true },
+    { name: 'the Referer of our own page', headers: { referer: 'http://localhost:8080/home' }, isAsked: false },
+    { name: 'none of these headers', headers: {}, isAsked: false },
+  ]
+  for (const { name, headers, isAsked } of origins) {
+    it(`${isAsked ? 'asks before' : 'follows'} a redirect that comes with ${name} (L2)`, async () => {
+      const browser = await signedIn(server)
+      const query = { redirect: 'https://auto.example/cb', client_id: 'auto' }
+      const answer = await browser.send('/logout.do', { query, headers })
+      assert.equal(asks(answer), isAsked, answer.text)
+      assert.equal(await isSignedIn(browser), isAsked)
+      if (!isAsked) {
+        assert.equal(answer.location().href, query.redirect)
+        return
+      }
+      const fields = hiddenFields(answer.text.slice(answer.text.indexOf('logout_confirmation')))
+      const done = await browser.send('/logout.do', { form: fields })
+      assert.equal(done.location().href, query.redirect)
+      assert.equal(await isSignedIn(browser), false)
+    })
+  }
+
+  it('asks nobody who is not signed in', async () => {
+    const query = { redirect: 'https://auto.example/cb', client_id: 'auto' }
+    const answer = await server.send('/logout.do', { query, headers: { 'sec-fetch-site': 'cross-site' } })
+    assert.equal(answer.location().href, query.redirect)
+  })
+
   it('never leads anywhere without a hint', async () => {
     const browser = server.browser()
     const answer = await logout(browser, { client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' })
