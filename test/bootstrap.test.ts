@@ -136,6 +136,7 @@ describe('a first start', () => {
     assert.deepEqual(client.scope, ['openid', 'profile', 'email', 'cloud.read'])
     assert.deepEqual(client.redirectUris, ['http://localhost/callback', 'http://127.0.0.1/callback'])
     assert.equal(await hashing.verify(client.secrets[0]?.hash ?? '', 'appclientsecret'), true)
+    assert.deepEqual(client.authorities, ['svc.resource'])
     const admin = await clientOf(store, 'admin')
     assert.deepEqual(admin.authorities.slice(0, 3), ['svc.admin', 'clients.admin', 'clients.read'])
     const user = await userOf(store, 'marissa')

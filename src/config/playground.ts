@@ -24,6 +24,7 @@ export function playgroundBootstrap(serviceName: string, compatibility: Compatib
         name: 'Playground application',
         authorized_grant_types: ['authorization_code', 'refresh_token', 'password', 'client_credentials'],
         scope: ['openid', 'profile', 'email', 'cloud.read'],
+        authorities: [service.scope('resource')], // so that introspection can be tried
         redirect_uri: [...redirects, ...anyPort],
       },
       {

@@ -137,6 +137,8 @@ const rows = {
   bareChallenge: { id: 'C6', standard: true, uaa: false },
   /** C7: whether introspection answers as RFC 7662 §2.2 says. */
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
+  /** C7: whether a client that may not inspect tokens is told the scope that would help; otherwise access is denied. */
+  tellInspectorScope: { id: 'C7', standard: true, uaa: false },
   /** C9: whether a token of this server works as an assertion only for whom it was issued to, and until it is revoked. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
   /** C11: wrong user name or password, or a passcode of somebody who is gone. */

@@ -1,6 +1,7 @@
 // Reads and checks an authorization request, in the order of row A1 of docs/compatibility.md: client, redirect URI,
 // parameters. What is wrong with the first two is a page, because there is nobody to redirect to yet; everything after is
 // a redirect.
+import { memberOf, parseJson } from '../base/json.ts'
 import type { Client } from '../model/client.ts'
 import { hasCredential, mayUseGrant } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -167,10 +168,25 @@ function verifyTarget(
 }
 
 /** The mode that was asked for where it suits; the refusal of one that does not is told in the default mode (row A6). */
-function modeOf(params: Params, type: ResponseType | undefined, { responseModes }: Behaviour): ResponseMode {
-  const asked = params.get('response_mode')
+function modeOf(params: Params, type: ResponseType | undefined, behaviour: Behaviour): ResponseMode {
+  const { responseModes } = behaviour
+  const asked = params.get('response_mode') ?? modeInRefusedObject(params, behaviour)
   if (!responseModes || asked === undefined || !isResponseMode(asked)) return defaultMode(type)
   return type === undefined || mayTravel(type, asked) ? asked : defaultMode(type)
+}
+
+const MAX_REQUEST_OBJECT_LENGTH = 8192
+
+/**
+ * How a client that put everything into a request object wants to hear that those are not supported. The object is not
+ * verified, and nothing else in it counts.
+ */
+function modeInRefusedObject(params: Params, { refuseRequestObjects }: Behaviour): string | undefined {
+  const object = params.get('request')
+  if (!refuseRequestObjects || object === undefined || object.length > MAX_REQUEST_OBJECT_LENGTH) return undefined
+  const [, payload = ''] = object.split('.')
+  const mode = memberOf(parseJson(Buffer.from(payload, 'base64url').toString('utf8')), 'response_mode')
+  return typeof mode === 'string' ? mode : undefined
 }
 
 /** Row A14: what is not supported yet says so by its own code (OpenID Connect Core §3.1.2.6). */

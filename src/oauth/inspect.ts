@@ -143,7 +143,9 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
     const credentials = { authorization: request.headers.authorization, params, endpoint }
     const { client } = await deps.authenticator.authenticate(request.zone, credentials, request.ip)
-    if (!client.authorities.includes(authority)) throw insufficientScope([authority])
+    if (client.authorities.includes(authority)) return
+    if (behaviour.tellInspectorScope) throw insufficientScope([authority])
+    throw new OAuthError('access_denied', 'Access is denied')
   }
 
   /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
@@ -217,7 +219,10 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
       updated_at: epochSeconds(user.updatedAt),
     }),
     ...(scopes.includes('email') && { email: user.email, email_verified: user.verified }),
-    ...(scopes.includes('phone') && { phone_number: told(user.phoneNumber) }),
+    // Nobody has verified a number yet: a verification needs a way to reach the phone.
+    ...(scopes.includes('phone') && told(user.phoneNumber) !== undefined
+      ? { phone_number: user.phoneNumber, phone_number_verified: false }
+      : {}),
     previous_logon_time: user.previousLogonAt?.getTime(),
   }
 }

@@ -8,6 +8,7 @@ import type { Zone } from '../model/zone.ts'
 import { logoutConfirmationPage } from '../pages/logout-confirmation.ts'
 import { signedOutPage } from '../pages/signed-out.ts'
 import type { Store } from '../store/store.ts'
+import { clientIdOf } from '../token/claims.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
@@ -117,9 +118,10 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       }
       throw cause
     })
-    const { azp, sub, sid } = claims
+    const { sub, sid } = claims
+    const issuedTo = clientIdOf(claims)
     const clientId = params.get('client_id')
-    const client = typeof azp === 'string' ? await store.clients.find(zone.id, azp) : undefined
+    const client = issuedTo === undefined ? undefined : await store.clients.find(zone.id, issuedTo)
     if (!client || typeof sub !== 'string' || (clientId !== undefined && clientId !== client.clientId)) {
       throw new PageError(400, 'The id_token_hint does not belong to this client.', { code: 'invalid_request' })
     }
@@ -183,7 +185,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const hint = params.get('id_token_hint')
     if (hint !== undefined) {
       const claims = await deps.reader.readHint(zone, hint).catch(() => undefined) // a bad hint is ignored here
-      return typeof claims?.['azp'] === 'string' ? store.clients.find(zone.id, claims['azp']) : undefined
+      const issuedTo = claims && clientIdOf(claims)
+      return issuedTo === undefined ? undefined : store.clients.find(zone.id, issuedTo)
     }
     const clientId = params.get('client_id')
     return clientId === undefined ? undefined : store.clients.find(zone.id, clientId)

@@ -50,7 +50,7 @@ const CLAIMS = [
   'email',
 ]
 
-const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'updated_at', 'sid']
+const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'phone_number_verified', 'updated_at', 'sid']
 
 /** What the endpoints take, each list from where it is used: for the description of the interface. */
 export const SUPPORTED = {

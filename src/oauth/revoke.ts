@@ -13,6 +13,7 @@ import type { StoredToken } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
+import { clientIdOf } from '../token/claims.ts'
 import type { IssuedToken, TokenReader, VerifiedToken } from '../token/reader.ts'
 import { inRealm, insufficientScope } from '../web/bearer.ts'
 import { bodyForm } from '../web/route.ts'
@@ -71,7 +72,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
       throw error
     })
     if (!token || !(token.expiresAt > clock.now())) return undefined
-    const owner = String(token.claims['client_id'])
+    const owner = clientIdOf(token.claims) ?? ''
     if (owner === client.clientId) return token
     if (!(await store.clients.find(zone.id, owner))) return undefined
     throw new OAuthError('invalid_grant', 'The token was issued to another client') // RFC 7009 §2.1

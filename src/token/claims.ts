@@ -116,38 +116,58 @@ export function idTokenClaims(
   const { client, scopes, subject } = authorization
   if (subject.kind !== 'user') throw new Error('an ID token speaks for a user')
   const { user } = subject
-  const has = (scope: string): boolean => scopes.includes(scope)
-  const tells = (scope: string): boolean => !behaviour.claimsByScope || has(scope)
+  const { tokens, code } = authorization
+  const isMinimal = client.idTokenMinimal === true
+  // OpenID Connect Core §5.4: what scopes ask for is told by userinfo, unless there is no access token to ask it with.
+  const isOnlySource = !tokens.includes('access_token') && code === undefined
+  const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
+  const tells = (scope: string): boolean => (!behaviour.claimsByScope && !isMinimal) || has(scope)
+  const hasProfile = behaviour.claimsByScope && has('profile')
+  const phoneNumber = has(behaviour.claimsByScope ? 'phone' : 'profile') ? told(user.phoneNumber) : undefined
   return {
     sub: user.id,
-    ...(client.idTokenMinimal === true ? undefined : identityClaims(user)),
+    ...(isMinimal ? undefined : referenceClaims(facts, user)),
     email: tells('email') ? user.email : undefined,
     email_verified: tells('email') ? user.verified : undefined,
     given_name: has('profile') ? told(user.givenName) : undefined,
     family_name: has('profile') ? told(user.familyName) : undefined,
-    name: behaviour.claimsByScope && has('profile') ? fullName(user) : undefined,
-    preferred_username: behaviour.claimsByScope && has('profile') ? user.userName : undefined,
-    phone_number: has(behaviour.claimsByScope ? 'phone' : 'profile') ? told(user.phoneNumber) : undefined,
+    name: hasProfile ? fullName(user) : undefined,
+    preferred_username: hasProfile ? user.userName : undefined,
+    updated_at: hasProfile ? epochSeconds(user.updatedAt) : undefined,
+    phone_number: phoneNumber,
+    phone_number_verified: behaviour.claimsByScope && phoneNumber !== undefined ? false : undefined,
     aud: [client.clientId],
-    azp: client.clientId,
-    client_id: client.clientId,
-    cid: client.clientId,
     iss: facts.issuer,
-    zid: authorization.zone.id,
     iat: epochSeconds(facts.issuedAt),
     exp: epochSeconds(facts.expiresAt),
-    jti: facts.tokenId,
-    rev_sig: facts.revocationSignature,
-    grant_type: authorization.grantType,
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
-    amr: subject.amr.length > 0 ? subject.amr : undefined,
-    scope: ['openid'],
-    previous_logon_time: user.previousLogonAt?.getTime(),
+    amr: subject.amr.length > 0 && !isMinimal ? subject.amr : undefined,
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
     sid: behaviour.sessionIdClaim ? subject.sessionId : undefined,
   }
+}
+
+/** What the reference system's ID tokens hold and no standard asks for. */
+const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts, user: User): Claims => ({
+  ...identityClaims(user),
+  azp: authorization.client.clientId,
+  client_id: authorization.client.clientId,
+  cid: authorization.client.clientId,
+  zid: authorization.zone.id,
+  jti: tokenId,
+  rev_sig: revocationSignature,
+  grant_type: authorization.grantType,
+  scope: ['openid'],
+  previous_logon_time: user.previousLogonAt?.getTime(),
+})
+
+/** The client that a token was issued to: said outright, or the audience of a minimal ID token. */
+export function clientIdOf(claims: Readonly<Claims>): string | undefined {
+  const [only, ...others] = [claims['aud']].flat()
+  const clientId = claims['azp'] ?? claims['client_id'] ?? (others.length === 0 ? only : undefined)
+  return typeof clientId === 'string' ? clientId : undefined
 }
 
 /** OpenID Connect Core §5.3.2: what is not known is left out, and a blank text says nothing. */

@@ -253,12 +253,17 @@ for (const mode of MODES) {
         request: { bearer: 'x' },
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
       },
-      { name: 'a client without the authority', request: { basic: SERVICE }, want: '403 insufficient_scope' },
+      {
+        name: 'a client without the authority',
+        request: { basic: SERVICE },
+        want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
+        ...(mode === 'uaa' && { challenge: null }),
+      },
       {
         name: 'a client that has the admin authority alone',
         request: { basic: ['admin', 'secret'] },
-        want: '403 insufficient_scope',
-        description: 'Insufficient scope for this resource',
+        want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
+        description: mode === 'standard' ? 'Insufficient scope for this resource' : 'Access is denied',
       },
       {
         name: 'a public client',

@@ -57,7 +57,15 @@ describe(`GET ${CONFIGURATION}`, () => {
         token_endpoint_auth_methods_supported: [...PROVEN, 'none'],
         token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
         id_token_signing_alg_values_supported: ['RS256'],
-        claims_supported: [...CLAIMS, 'name', 'preferred_username', 'email_verified', 'updated_at', 'sid'],
+        claims_supported: [
+          ...CLAIMS,
+          'name',
+          'preferred_username',
+          'email_verified',
+          'phone_number_verified',
+          'updated_at',
+          'sid',
+        ],
         grant_types_supported: [
           'authorization_code',
           'client_credentials',

@@ -414,6 +414,35 @@ for (const mode of MODES) {
         assert.equal(hiddenFields(silent.text)['error'], 'login_required')
       })
 
+      const object = (claims: object): string => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`
+      const objects = [
+        {
+          name: 'in the object alone',
+          request: object({ response_mode: 'form_post' }),
+          mode: undefined,
+          isPosted: true,
+        },
+        { name: 'beside it', request: object({}), mode: 'form_post', isPosted: true },
+        { name: 'beside it, whatever it says', request: object({ response_mode: 'form_post' }), mode: 'fragment' },
+        { name: 'in neither', request: object({ response_mode: 5, redirect_uri: 'https://evil.example/' }) },
+        { name: 'in an object that is none', request: 'form_post.form_post' },
+        { name: 'in an object of another kind', request: `e30.${btoa('"response_mode"')}.` },
+        { name: 'in an object that is too long', request: object({ response_mode: 'form_post', x: 'x'.repeat(8192) }) },
+      ]
+      for (const { name, request, mode: asked, isPosted = false } of objects) {
+        const skip = !isStandard && 'there is no such mode'
+        it(`are how the refusal of a request object travels that is asked for ${name}`, { skip }, async () => {
+          const { response_mode: _, ...plain } = { response_mode: '', ...HYBRID }
+          const query = { ...plain, response_type: 'code id_token', request, response_mode: asked }
+          const answer = await authorize(server.browser(), query)
+          assert.equal(answer.status, isPosted ? 200 : 302, answer.text)
+          const told = isPosted ? hiddenFields(answer.text) : responseOf(answer).fragment
+          assert.equal(told['error'], 'request_not_supported')
+          if (isPosted) assert.match(answer.text, /action="https:\/\/hybrid\.example\/cb"/)
+          else assert.equal(answer.location().origin, 'https://hybrid.example')
+        })
+      }
+
       it('serve the script', async () => {
         const page = isStandard ? (await post()).text : ''
         const source = /<script src="([^"]+)"/.exec(page)?.[1]

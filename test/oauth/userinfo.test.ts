@@ -53,7 +53,7 @@ for (const mode of MODES) {
       { scope: 'openid', standard: {} },
       { scope: 'openid profile', standard: { ...profile, preferred_username: 'marissa', updated_at: 1_768_478_400 } },
       { scope: 'openid email', standard: email },
-      { scope: 'openid phone', standard: phone },
+      { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, standard } of cases.filter(each => mode === 'standard' || !/email|phone/.test(each.scope))) {
       it(`tells about the person what the mode says for "${scope}" (T6)`, async () => {

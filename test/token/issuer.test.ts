@@ -8,7 +8,6 @@ import { freshDatabase } from '../support/databases.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 import {
-  APP,
   AUTO,
   clientNamed,
   exchange,
@@ -24,6 +23,9 @@ import {
 
 const FORM = { grant_type: 'client_credentials' }
 const MINIMAL = ['minimal', 'secret'] as const
+const WHOLE = ['whole', 'secret'] as const
+/** When the user of the configuration was written. */
+const UPDATED_AT = 1_768_478_400
 const bootstrap = {
   ...usualBootstrap,
   clients: [
@@ -34,6 +36,12 @@ const bootstrap = {
       authorized_grant_types: ['password'],
       scope: ['openid', 'profile', 'email', 'phone'],
       id_token_minimal: true,
+    },
+    {
+      client_id: 'whole',
+      client_secret: 'secret',
+      authorized_grant_types: ['password'],
+      scope: ['openid', 'profile', 'email', 'phone'],
     },
     {
       client_id: 'quick',
@@ -137,31 +145,35 @@ for (const mode of MODES) {
     const phone = { phone_number: '+49 30 1234' }
     const cases = [
       { scope: 'openid', standard: {}, uaa: email },
-      { scope: 'openid profile', standard: { ...profile, ...wider }, uaa: { ...email, ...profile, ...phone } },
+      {
+        scope: 'openid profile',
+        standard: { ...profile, ...wider, updated_at: UPDATED_AT },
+        uaa: { ...email, ...profile, ...phone },
+      },
       { scope: 'openid email', standard: email },
-      { scope: 'openid phone', standard: phone },
+      { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, ...want } of cases.filter(each => isStandard || each.uaa)) {
       it(`of a person in the ID token for "${scope}" (T3)`, async () => {
-        const clientId = /phone/.test(scope) ? 'minimal' : 'app'
-        const tokens = await passwordTokens(server, { scope }, clientId === 'app' ? APP : MINIMAL)
-        const { payload } = await verified(server, tokens.id_token, { issuer, audience: clientId })
+        const tokens = await passwordTokens(server, { scope }, WHOLE)
+        const { payload } = await verified(server, tokens.id_token, { issuer, audience: 'whole' })
         const user = await userNamed(server, 'marissa')
         const { at_hash: hash, previous_logon_time: previous, ...told } = payload
         assert.deepEqual(told, {
           sub: user.id,
-          ...(clientId === 'app' && { user_id: user.id, ...identity }),
+          user_id: user.id,
+          ...identity,
           ...want[mode],
-          aud: [clientId],
-          azp: clientId,
-          client_id: clientId,
-          cid: clientId,
+          aud: ['whole'],
+          azp: 'whole',
+          client_id: 'whole',
+          cid: 'whole',
           iss: issuer,
           zid: 'svc',
           iat: now,
           exp: now + seconds,
           jti: tokens.jti,
-          rev_sig: revocationSignature(await clientNamed(server, clientId), user),
+          rev_sig: revocationSignature(await clientNamed(server, 'whole'), user),
           grant_type: 'password',
           auth_time: now,
           amr: ['pwd'],
@@ -171,6 +183,19 @@ for (const mode of MODES) {
         assert.ok(previous === undefined || Number.isInteger(previous))
       })
     }
+
+    it('are in a minimal ID token only those that the standards ask for (T3)', async () => {
+      const tokens = await passwordTokens(server, { scope: 'openid profile email phone' }, MINIMAL)
+      const { at_hash: hash, ...told } = decodeJwt(tokens.id_token)
+      const { id } = await userNamed(server, 'marissa')
+      const times = { iat: now, exp: now + seconds, auth_time: now }
+      assert.deepEqual(told, { sub: id, aud: ['minimal'], iss: issuer, ...times })
+      assert.equal(typeof hash, isStandard ? 'string' : 'undefined')
+      // It is still known for what it is.
+      const refusal = await server.send('/oauth/revoke', { form: { token: tokens.id_token }, basic: MINIMAL })
+      assert.equal(refusal.json()['error'], 'unsupported_token_type')
+      if (isStandard) assert.equal((await server.send('/userinfo', { bearer: tokens.id_token })).status, 401)
+    })
 
     it('tell when the person signed in before (T3)', async () => {
       const before = server.clock.now().getTime()
