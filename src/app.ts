@@ -84,6 +84,7 @@ import { createRateLimitHook } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
+import type { Sessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
 import { createPrefixRemover, createZoneResolver, withoutTrailingSlash } from './web/zone.ts'
 import { createZoneSwitch } from './web/zone-switch.ts'
@@ -185,9 +186,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
 
-  const csrf = createCsrf(shared)
+  // Sessions renew the value, which is made under them.
+  const csrf = createCsrf({ ...shared, sessionOf: request => sessions.of(request) })
   const savedAccounts = createSavedAccounts({ urls })
-  const sessions = createSessions({
+  const sessions: Sessions = createSessions({
     ...shared,
     csrf,
     sameSite: config.sessionSameSite,

@@ -15,6 +15,10 @@ import type { Random } from './random.ts'
 /** SHA-256 of a value with at least 128 random bits, base64url: how codes, tokens and session ids are stored. */
 export const digest = (value: string): string => hash('sha256', value, 'base64url')
 
+/** HMAC-SHA-256 under a secret with at least 128 random bits, base64url. */
+export const keyedBy = (secret: string, text: string): string =>
+  createHmac('sha256', secret).update(text).digest('base64url')
+
 /** Whether two texts are equal, in a time that does not depend on where they differ. */
 export function sameSecret(left: string, right: string): boolean {
   const a = hash('sha256', left, 'buffer')

@@ -44,7 +44,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
 
   app.post('/login/idp_discovery', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const email = short(form, 'email')?.trim()
     const username = short(form, 'username')
     const loginHint = short(form, 'login_hint')
@@ -79,7 +79,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
 
   app.post('/origin-chooser', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const origin = short(form, 'login_hint')?.trim()
     await journeys.keep(request, reply, await journeys.of(request, form))
     const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })

@@ -64,7 +64,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   })
 
   app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
-    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const visitor = await demanded(request)
     if (!visitor) return goTo(request, reply, '/')
     const { user, session } = visitor

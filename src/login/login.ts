@@ -27,7 +27,7 @@ import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
-import { EMPTY_FORM } from '../web/form.ts'
+import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -83,10 +83,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 
   app.post('/login.do', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!csrf.isGenuine(request)) {
-      if (!(await sessions.visitor(request))) sessions.setCurrentUser(reply, undefined)
-      return denial.refuseForgery(request, reply)
-    }
+    if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, form)
     const journey = await journeys.of(request, form)
     const { path: destination, client } = journey
     const refuse = async (code: string): Promise<FastifyReply> => {
@@ -118,6 +115,21 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     }
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
+
+  /** A page that was open for too long is shown again, with what was typed but for the password. */
+  async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
+    if (await sessions.visitor(request)) return denial.refuseForgery(request, reply)
+    sessions.setCurrentUser(reply, undefined)
+    const isStale = deps.behaviour.staleFormShownAgain && csrf.isStale(request)
+    if (!isStale || wantsJson(request)) return denial.refuseForgery(request, reply)
+    const fields = new URLSearchParams({ error: 'invalid_login_request' })
+    for (const name of ['username', 'login_hint']) {
+      const typed = form.get(name)
+      if (typed !== undefined) fields.set(name, typed)
+    }
+    const query = parseForm(fields.toString())
+    return show(request, reply.status(403), { query, journey: await journeys.of(request, form) })
+  }
 
   /** The choice of a provider, done or shown. */
   async function show(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply> {

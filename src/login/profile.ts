@@ -87,7 +87,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
   })
 
   app.post(PATH, { config }, async (request, reply) => {
-    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
     const isKnown = (await store.clients.find(request.zone.id, clientId)) !== undefined
@@ -98,7 +98,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
   })
 
   app.post(`${PATH}/sessions`, { config }, async (request, reply) => {
-    if (!csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const handle = form.get('session')
     if (handle === undefined && form.get('others') === 'true') {

@@ -209,6 +209,10 @@ const rows = {
   strictTransportAlways: { id: 'P1', standard: true, uaa: false },
   /** P3: whether the path of the anti-forgery cookie is `/`; otherwise that of the base URL. */
   csrfCookieAtRoot: { id: 'P3', standard: true, uaa: false },
+  /** P3: whether forms of people who are not signed in need the visitor's cookie; otherwise a script, no browser, does without. */
+  visitorCookieNeeded: { id: 'P3', standard: true, uaa: false },
+  /** P3: whether a sign-in form that was open for too long is shown again with what was typed; otherwise `/login` tells. */
+  staleFormShownAgain: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
   /** P4: whether error pages have our own words only; otherwise also those that clients look for. */

@@ -99,7 +99,9 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
     const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: silence needs no value either
-    if ((isAnswer || !isOpen) && !csrf.isGenuine(request)) return denial.refuseForgery(request, reply)
+    // An answer of somebody who is not signed in, any more, decides nothing: they are asked to sign in.
+    const mustProve = isAnswer ? (await sessions.visitor(request)) !== undefined : !isOpen
+    if (mustProve && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     if (isAnswer) {
       const query = await approvals.recall({ request, reply }, form)
       if (query === undefined) return reply
@@ -147,7 +149,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     let asker: Asker | undefined
     try {
       const person = await people.find(passage)
-      setHeaders(passage)
+      await setHeaders(passage)
       // UAA: nothing is checked before the person signs in (row A1).
       if (!behaviour.validateBeforeLogin && !person && !silent) return await signIn(passage)
       const isDemanded = person !== undefined && !passage.bearer && (await demand.isOpen(request.zone, person.user))
@@ -191,7 +193,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
   }
 
   /** What the specification fixes for this endpoint, redirects included. */
-  function setHeaders({ request, reply, silent, bearer }: Passage): void {
+  async function setHeaders({ request, reply, silent, bearer }: Passage): Promise<void> {
     if (silent) {
       reply.headers(NEVER_CACHED)
       return
@@ -200,7 +202,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (bearer) return
     reply.header('content-language', 'en')
     if (urls.isHttps || behaviour.strictTransportAlways) reply.header('strict-transport-security', STRICT_TRANSPORT)
-    csrf.issue(request, reply)
+    await csrf.issue(request, reply)
   }
 
   const demandPassword = ({ request, reply, query }: Passage): Promise<FastifyReply> =>

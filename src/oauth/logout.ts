@@ -64,7 +64,9 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
       const params = readParams(form)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
-      if (isPost && (isOwnForm || !behaviour.openLogoutPost) && !csrf.isGenuine(request)) {
+      // Whoever is signed out already, by the other tab or by time, needs to prove nothing.
+      const mustProve = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
+      if (isPost && mustProve && !(await csrf.isGenuine(request))) {
         return denial.refuseForgery(request, reply)
       }
       if (!behaviour.rpInitiatedLogout) return endThenGo(request, reply, await targetOf(request.zone, params))

@@ -58,8 +58,6 @@ export interface Page {
   readonly shape?: 'card' | 'wide' | undefined
   /** A stylesheet of this page alone. */
   readonly stylesheet?: string | undefined
-  /** Loads the page again after so many seconds. */
-  readonly refreshSeconds?: number | undefined
 }
 
 const PRODUCT = 'Latchkey'
@@ -77,7 +75,7 @@ export function layout(chrome: Chrome, page: Page): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-${page.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${page.refreshSeconds}">\n`}<title>${plain(page.title)} · ${siteName(chrome)}</title>
+<title>${plain(page.title)} · ${siteName(chrome)}</title>
 <link rel="stylesheet" href="${chrome.assets.stylesheet}">
 ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 </head>

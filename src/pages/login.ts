@@ -23,9 +23,6 @@ export interface LoginProps {
   readonly providers: readonly { readonly name: string; readonly url: string }[]
 }
 
-// The form carries an anti-forgery value that expires with its cookie after a day: the page is then loaded afresh.
-const REFRESH_SECONDS = 86_400
-
 /** The page of `/login`: a form for the zone's prompts, links to other providers, or both. */
 export function loginPage(chrome: Chrome, props: LoginProps): Html {
   const prompts = props.prompts.filter(prompt => prompt.name !== 'passcode')
@@ -44,7 +41,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
     prompts.length + providers.length === 0 && html`<p class="lead">${texts.noWay}</p>\n`
   }${createAccount(chrome, props)}`
-  return layout(chrome, { title: texts.title, heading: texts.title, body, refreshSeconds: REFRESH_SECONDS })
+  return layout(chrome, { title: texts.title, heading: texts.title, body })
 }
 
 function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[]): Html {

@@ -1,35 +1,53 @@
+// Anti-forgery values: a signed double submit (OWASP). Each value is made for one zone and one browser: under the session
+// for who is signed in, else under a cookie that only this host can set. A value that a sibling host or somebody on the
+// network took from our pages and planted as a cookie is therefore worth nothing in another browser.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../base/random.ts'
-import { sameSecret } from '../base/secrets.ts'
+import { keyedBy, sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
+import type { Session } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import { bodyForm } from './route.ts'
 
-/** The anti-forgery value: the same in a cookie and in a form field or header (double submit). */
+/** The anti-forgery value of forms, which also stands in a cookie. */
 export interface Csrf {
   /** Name of the form field, and of the cookie where the zone is not addressed by path. */
   readonly fieldName: string
-  /** The value for a page's hidden field; the cookie is set or its life prolonged. */
-  issue(request: FastifyRequest, reply: FastifyReply): { readonly name: string; readonly value: string }
-  /** Sets a new value, at sign-in. */
-  renew(reply: FastifyReply): void
-  /** Whether a state-changing request carries the value and comes from our own pages. */
-  isGenuine(request: FastifyRequest): boolean
+  /** A new value for a page's hidden field, set as the cookie too. Earlier values stay good, so that tabs work side by side. */
+  issue(request: FastifyRequest, reply: FastifyReply): Promise<{ readonly name: string; readonly value: string }>
+  /** Sets a value for the session that begins. */
+  renew(reply: FastifyReply, session: Session): void
+  /** Whether a state-changing request carries a value of this browser and comes from our own pages. */
+  isGenuine(request: FastifyRequest): Promise<boolean>
+  /** Whether a browser sent the form from what looks like a page of ours: one that was open for too long. */
+  isStale(request: FastifyRequest): boolean
   /** Expires the cookie. */
   clear(reply: FastifyReply): void
 }
 
-const LENGTH = 22
+const NONCE_LENGTH = 6
+/** 95 bits of the digest, in the alphabet and length that the reference system's values have. */
+const VALUE = /^[A-Za-z0-9]{22}$/
+const VISITOR_LENGTH = 22
 const LIFE_SECONDS = 86_400
 
 /** The cookie has the name and attributes that the specification gives it. */
-export function createCsrf(deps: { random: Random; service: Service; urls: Urls; behaviour: Behaviour }): Csrf {
-  const { random, service, urls, behaviour } = deps
+export function createCsrf(deps: {
+  random: Random
+  service: Service
+  urls: Urls
+  behaviour: Behaviour
+  sessionOf: (request: FastifyRequest) => Promise<Session | undefined>
+}): Csrf {
+  const { random, service, urls, behaviour, sessionOf } = deps
   const name = service.csrfName
+  // `__Host-`: set by this very host over https, or not at all (RFC 6265bis §4.1.3.2).
+  const visitorName = `${urls.isHttps ? '__Host-' : ''}${service.name}-visitor`
+  const visitorAttributes: CookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: urls.isHttps }
   const attributesIn = (zone: Zone) =>
     ({
       // Row P3: the specification says `/`; UAA the base path.
@@ -39,13 +57,52 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
 
-  const valueIn = (request: FastifyRequest): string | undefined => {
-    const value = cookieOf(request, cookieNameIn(request.zone, name))
-    return value !== undefined && value.length === LENGTH && /^[A-Za-z0-9]+$/.test(value) ? value : undefined
-  }
   const set = (reply: FastifyReply, value: string, maxAge = LIFE_SECONDS): void => {
     const { zone } = reply.request
     setCookie(reply, cookieNameIn(zone, name), value, { ...attributesIn(zone), maxAge })
+  }
+
+  /** The value with this nonce that stands for the zone and the holder of the secret. */
+  function valueOf(nonce: string, secret: string, zone: Zone): string {
+    const mac = keyedBy(secret, `anti-forgery ${zone.id} ${nonce}`).replace(/[-_]/g, '')
+    return nonce + mac.slice(0, 22 - NONCE_LENGTH)
+  }
+  const newValue = (secret: string, zone: Zone): string => valueOf(random.alphanumeric(NONCE_LENGTH), secret, zone)
+  const isMadeFor = (value: string | undefined, secret: string, zone: Zone): boolean =>
+    value !== undefined && VALUE.test(value) && sameSecret(value, valueOf(value.slice(0, NONCE_LENGTH), secret, zone))
+
+  const visitorOf = (request: FastifyRequest): string | undefined => {
+    const visitor = cookieOf(request, visitorName)
+    return visitor?.length === VISITOR_LENGTH ? visitor : undefined
+  }
+  const underSession = ({ idDigest }: Session): string => `session ${idDigest}`
+  const underVisit = (visitor: string): string => `visitor ${visitor}`
+
+  async function signedIn(request: FastifyRequest): Promise<Session | undefined> {
+    const session = await sessionOf(request)
+    return session?.signIn && session
+  }
+
+  /** What only this browser shares with us: its session once somebody is signed in, before that the visitor's cookie. */
+  async function secretOf(request: FastifyRequest): Promise<string | undefined> {
+    const session = await signedIn(request)
+    if (session) return underSession(session)
+    const visitor = visitorOf(request)
+    return visitor === undefined ? undefined : underVisit(visitor)
+  }
+
+  /** The same for a page, which makes a visitor of who was none; the cookie lives as long as the value. */
+  async function secretFor(request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const session = await signedIn(request)
+    if (session) return underSession(session)
+    const visitor = visitorOf(request) ?? random.alphanumeric(VISITOR_LENGTH)
+    setCookie(reply, visitorName, visitor, { ...visitorAttributes, maxAge: LIFE_SECONDS })
+    return underVisit(visitor)
+  }
+
+  function sentValue(request: FastifyRequest): string | undefined {
+    const header = request.headers['x-csrf-token']
+    return bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
   }
 
   /** A browser says where a form comes from; a value planted by a neighbouring host does not help against this. */
@@ -59,20 +116,29 @@ export function createCsrf(deps: { random: Random; service: Service; urls: Urls;
     return origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
   }
 
+  /** Browsers send `Origin` or `Sec-Fetch-Site` with every POST. */
+  const isScript = ({ headers }: FastifyRequest): boolean =>
+    headers.origin === undefined && headers['sec-fetch-site'] === undefined
+
   return {
     fieldName: name,
-    issue(request, reply) {
-      const value = valueIn(request) ?? random.alphanumeric(LENGTH) // kept, so that several tabs work side by side
+    async issue(request, reply) {
+      const value = newValue(await secretFor(request, reply), request.zone)
       set(reply, value)
       return { name, value }
     },
-    renew: reply => set(reply, random.alphanumeric(LENGTH)),
-    isGenuine(request) {
-      const expected = valueIn(request)
-      const header = request.headers['x-csrf-token']
-      const sent = bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
-      return expected !== undefined && sent !== undefined && sameSecret(expected, sent) && isOwnOrigin(request)
+    renew: (reply, session) => set(reply, newValue(underSession(session), reply.request.zone)),
+    async isGenuine(request) {
+      const { zone } = request
+      const sent = sentValue(request)
+      const kept = cookieOf(request, cookieNameIn(zone, name))
+      if (sent === undefined || kept === undefined || !isOwnOrigin(request)) return false
+      const secret = await secretOf(request)
+      if (secret !== undefined) return isMadeFor(kept, secret, zone) && isMadeFor(sent, secret, zone)
+      // UAA: scripts keep the one cookie that they know. See docs/compatibility.md, P3.
+      return !behaviour.visitorCookieNeeded && isScript(request) && VALUE.test(kept) && sameSecret(kept, sent)
     },
+    isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
     clear(reply) {
       set(reply, '', 0)
     },

@@ -114,7 +114,7 @@ export function createPageWriter(deps: {
             lastSignIn: person.previousLogonAt,
           },
         }),
-        ...(needsField && { csrf: csrf.issue(request, reply) }),
+        ...(needsField && { csrf: await csrf.issue(request, reply) }),
         year: clock.now().getFullYear(),
         about,
       }

@@ -235,7 +235,7 @@ export function createSessions(deps: {
     if (renewed) await sessions.replace(request.zone.id, old?.idDigest, begun)
     else await sessions.replaceAtLogon(request.zone.id, old?.idDigest, begun)
     setId(reply, id)
-    csrf.renew(reply)
+    csrf.renew(reply, begun)
     setCurrentUser(reply, user.id)
     remember(request, begun)
     request.person = user

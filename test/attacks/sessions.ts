@@ -1,4 +1,102 @@
+import assert from 'node:assert/strict'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+import { hiddenFields } from '../support/forms.ts'
+import type { Browser, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
+const NAME = 'X-Svc-Csrf'
+const MODES: readonly CompatibilityMode[] = ['standard', 'uaa']
+/** What browsers say with a form of a page that hides where it is. */
+const HIDDEN = { origin: 'null' }
+
+/** Runs the attempt in both modes. */
+async function inBothModes(attempt: (server: TestServer) => Promise<void>): Promise<void> {
+  for (const mode of MODES) {
+    const server = await startServer({ mode })
+    try {
+      await attempt(server)
+    } finally {
+      await server.stop()
+    }
+  }
+}
+
+/** A genuine value of the attacker's own browser, set in the victim's by a sibling host or over http. */
+async function plant(server: TestServer, victim: Browser): Promise<string> {
+  const value = hiddenFields((await server.send('/login')).text)[NAME] ?? ''
+  victim.cookies.set(NAME, value)
+  return value
+}
+
+const consent = { response_type: 'code', client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'openid' }
+
 /** Cookies, forms and logout must not be usable by another site. */
-export const sessionAttacks: readonly Attack[] = []
+export const sessionAttacks: readonly Attack[] = [
+  {
+    attack: 'plants an anti-forgery cookie and signs a visitor in to the attacker’s account',
+    outcome: 'the value was not made for this browser',
+    attempt: () =>
+      inBothModes(async server => {
+        const victim = server.browser()
+        await victim.send('/login')
+        const value = await plant(server, victim)
+        const form = { username: 'joel', password: 'wombat', [NAME]: value }
+        await victim.send('/login.do', { form, headers: HIDDEN })
+        assert.equal((await victim.send('/home')).status, 302, 'nobody is signed in')
+      }),
+  },
+  {
+    attack: 'does so in a browser that was never here',
+    outcome: 'the value was not made for this browser',
+    attempt: () =>
+      inBothModes(async server => {
+        const victim = server.browser()
+        const value = await plant(server, victim)
+        const form = { username: 'joel', password: 'wombat', [NAME]: value }
+        await victim.send('/login.do', { form, headers: HIDDEN })
+        assert.equal((await victim.send('/home')).status, 302, 'nobody is signed in')
+      }),
+  },
+  {
+    attack: 'plants an anti-forgery cookie and approves a client for who is signed in',
+    outcome: '403, nothing is approved',
+    attempt: () =>
+      inBothModes(async server => {
+        const victim = server.browser()
+        await victim.signIn('marissa', 'koala')
+        const page = await victim.send('/oauth/authorize', { query: consent })
+        const value = await plant(server, victim)
+        const form = { ...hiddenFields(page.text), [NAME]: value, user_oauth_approval: 'true' }
+        assert.equal((await victim.send('/oauth/authorize', { form })).status, 403)
+        assert.match((await victim.send('/oauth/authorize', { query: consent })).text, /user_oauth_approval/)
+      }),
+  },
+  {
+    attack: 'posts the profile of who is signed in with the value of the attacker’s own session',
+    outcome: '403, no session is ended',
+    attempt: () =>
+      inBothModes(async server => {
+        const [attacker, victim, elsewhere] = [server.browser(), server.browser(), server.browser()]
+        await attacker.signIn('joel', 'wombat')
+        await victim.signIn('marissa', 'koala')
+        await elsewhere.signIn('marissa', 'koala')
+        victim.cookies.set(NAME, attacker.csrf)
+        const form = { others: 'true', [NAME]: attacker.csrf }
+        assert.equal((await victim.send('/profile/sessions', { form })).status, 403)
+        assert.equal((await elsewhere.send('/home')).status, 200)
+      }),
+  },
+  {
+    attack: 'posts a form with a value that was planted before the sign-in',
+    outcome: '403, since values belong to the session',
+    attempt: () =>
+      inBothModes(async server => {
+        const victim = server.browser()
+        const value = hiddenFields((await victim.send('/login')).text)[NAME] ?? ''
+        await victim.signIn('marissa', 'koala')
+        victim.cookies.set(NAME, value)
+        assert.equal((await victim.send('/profile/sessions', { form: { others: 'true', [NAME]: value } })).status, 403)
+      }),
+  },
+]

@@ -25,7 +25,11 @@ const errorPage = (summary: string, status = 200): Operation => ({
 
 /** The pages. */
 export function loginArea({ service, behaviour }: Facts): Area {
-  const csrf = { [service.csrfName]: must('The anti-forgery value of the page, also in the cookie of this name.') }
+  const csrf = {
+    [service.csrfName]: must(
+      'The anti-forgery value of the page or of the cookie of this name; good for one browser and session.',
+    ),
+  }
   const forged = 'The form is not one of ours.'
   const callback = { path: { origin: must('Origin of the provider.') } }
   const answerOfProvider: Fields = {
