@@ -7,7 +7,7 @@ import type { StoredClient } from '../store/store.ts'
 import { jsonList } from '../web/json.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './client-record.ts'
 import { checkPolicy, replacementOf, textOf } from './client-secret.ts'
-import { inTurns, isSecretOf, newSecret } from './client-secrets.ts'
+import { askedBy, inTurns, isSecretOf, newSecret } from './client-secrets.ts'
 import { alreadyExists, deletion, update } from './client-writer.ts'
 import type { ClientWrite, ClientWriter, ClientWriterDeps } from './client-writer.ts'
 
@@ -133,8 +133,9 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
       })
       const results = await inTurns(changes, async ({ existing, secret, oldSecret }) => {
         const { client } = existing
-        const isKnown = oldSecret !== undefined && (await isSecretOf(client.secrets, oldSecret, deps))
-        const secrets = secret === undefined ? [] : [await newSecret(secret, deps)]
+        const asked = askedBy(deps, request)
+        const isKnown = oldSecret !== undefined && (await isSecretOf(client.secrets, oldSecret, asked))
+        const secrets = secret === undefined ? [] : [await newSecret(secret, asked)]
         const options = { events: ['SecretChangeSuccess'], forgetApprovals: !isKnown } as const
         const answer = { ...clientToJson(client), approvals_deleted: !isKnown }
         return { write: update(existing, { ...client, secrets }, options), answer }
@@ -174,7 +175,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
         const secret = secretOf(json)
         const client = writer.readUpdate(request, existing.client, json, { replace: true })
         return async () => {
-          const secrets = await replacedSecrets(existing, secret)
+          const secrets = await replacedSecrets(request, existing, secret)
           const write = secrets
             ? update(
                 existing,
@@ -188,7 +189,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
       case 'secret': {
         const secret = secretOf(json)
         return async () => {
-          const secrets = await replacedSecrets(existing, secret)
+          const secrets = await replacedSecrets(request, existing, secret)
           const options = { events: ['SecretChangeSuccess'], forgetApprovals: true } as const
           const write = secrets && update(existing, { ...existing.client, secrets }, options)
           return { write, answer: { ...withoutSecrets(json), approvals_deleted: secrets !== undefined } }
@@ -198,8 +199,9 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
   }
 
   /** The new secrets, or undefined when the given one is valid already and everything stays as it is. */
-  async function replacedSecrets({ client }: StoredClient, secret: string) {
-    return (await isSecretOf(client.secrets, secret, deps)) ? undefined : [await newSecret(secret, deps)]
+  async function replacedSecrets(request: FastifyRequest, { client }: StoredClient, secret: string) {
+    const asked = askedBy(deps, request)
+    return (await isSecretOf(client.secrets, secret, asked)) ? undefined : [await newSecret(secret, asked)]
   }
 
   app.post('/oauth/clients/tx/modify', batch, async (request, reply) => {

@@ -14,7 +14,7 @@ import { jsonBody } from '../web/json.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { clientAccess, invalidClient, isClientAdministrator, sendJson, sendNotFound } from './client-record.ts'
-import { isSecretOf, newSecret } from './client-secrets.ts'
+import { askedBy, isSecretOf, newSecret } from './client-secrets.ts'
 import type { SecretDeps } from './client-secrets.ts'
 import { update } from './client-writer.ts'
 import type { ClientWriter } from './client-writer.ts'
@@ -47,13 +47,14 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
   }
 
   /** Whoever has a token of the client must not find out by it what the secret is. */
-  async function checkOldSecret({ zone }: FastifyRequest, client: Client, oldSecret: string | undefined) {
+  async function checkOldSecret(request: FastifyRequest, client: Client, oldSecret: string | undefined) {
+    const { zone } = request
     const refusal = invalidClient('Previous secret is required and must be valid')
     if (oldSecret === undefined) throw refusal
     // By client alone: each of those who hold its tokens guesses at the same secret, from whichever address.
     const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
     limits.wrongSecrets.check(key)
-    if (await isSecretOf(client.secrets, oldSecret, deps)) return
+    if (await isSecretOf(client.secrets, oldSecret, askedBy(deps, request))) return
     limits.wrongSecrets.count(key)
     throw refusal
   }
@@ -69,19 +70,23 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     const change = readChange(body)
     checkCount(existing.client, change)
     if (change.mode !== 'DELETE') checkPolicy(request.zone, change.secret)
-    const secrets = await secretsAfter(existing.client, change)
+    const secrets = await secretsAfter(request, existing.client, change)
     await writer.commit(request, [
       update(existing, { ...existing.client, secrets }, { events: ['SecretChangeSuccess'] }),
     ])
     return MESSAGES[change.mode]
   }
 
-  async function secretsAfter({ secrets }: Client, change: SecretChange): Promise<readonly ClientSecret[]> {
+  async function secretsAfter(
+    request: FastifyRequest,
+    { secrets }: Client,
+    change: SecretChange,
+  ): Promise<readonly ClientSecret[]> {
     switch (change.mode) {
       case 'UPDATE':
-        return change.secret === undefined ? [] : [await newSecret(change.secret, deps)]
+        return change.secret === undefined ? [] : [await newSecret(change.secret, askedBy(deps, request))]
       case 'ADD':
-        return [...secrets, await newSecret(change.secret, deps)]
+        return [...secrets, await newSecret(change.secret, askedBy(deps, request))]
       case 'DELETE':
         return secrets.slice(1) // the older one
     }

@@ -1,4 +1,6 @@
 // Secrets of clients at rest: made, and compared with what somebody sent. Outside of any transaction, for it is slow.
+import type { FastifyRequest } from 'fastify'
+import type { Requester } from '../base/fair-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { ClientSecret } from '../model/client.ts'
@@ -9,11 +11,16 @@ export interface SecretDeps {
   /** The queue of clients' secrets. */
   readonly clientSecrets: Passwords
   readonly random: Random
+  /** Who asks; absent for the server itself. */
+  readonly requester?: Requester
 }
 
 /** A new secret as it is kept. Its revision is new as well, so that tokens of the one it replaces die. */
-export async function newSecret(secret: string, { clientSecrets, random }: SecretDeps): Promise<ClientSecret> {
-  const hash = await clientSecrets.hash(secret)
+export async function newSecret(
+  secret: string,
+  { clientSecrets, random, requester }: SecretDeps,
+): Promise<ClientSecret> {
+  const hash = await clientSecrets.hash(secret, requester)
   return { hash, revision: random.urlSafe(22), ...(isBlank(secret) && { empty: true }) }
 }
 
@@ -21,12 +28,18 @@ export async function newSecret(secret: string, { clientSecrets, random }: Secre
 export async function isSecretOf(
   secrets: readonly ClientSecret[],
   secret: string,
-  { clientSecrets }: Pick<SecretDeps, 'clientSecrets'>,
+  { clientSecrets, requester }: Pick<SecretDeps, 'clientSecrets' | 'requester'>,
 ): Promise<boolean> {
-  if (secrets.length === 0) return clientSecrets.verifyNothing(secret)
-  for (const { hash } of secrets.toReversed()) if (await clientSecrets.verify(hash, secret)) return true
+  if (secrets.length === 0) return clientSecrets.verifyNothing(secret, requester)
+  for (const { hash } of secrets.toReversed()) if (await clientSecrets.verify(hash, secret, requester)) return true
   return false
 }
+
+/** The same for whoever sent the request. */
+export const askedBy = <D extends SecretDeps>(deps: D, { zone, ip }: FastifyRequest): D & Required<SecretDeps> => ({
+  ...deps,
+  requester: { zoneId: zone.id, address: ip },
+})
 
 /** How many of a batch are hashed at a time: the queue is not the batch's alone. */
 const AT_ONCE = 4

@@ -17,7 +17,7 @@ import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import type { ClientChange, Store, StoredClient } from '../store/store.ts'
 import { lacksRight } from '../web/bearer.ts'
 import { administrators, invalidClient, isClientAdministrator } from './client-record.ts'
-import { newSecret } from './client-secrets.ts'
+import { askedBy, newSecret } from './client-secrets.ts'
 import type { SecretDeps } from './client-secrets.ts'
 
 /** What changing clients needs. */
@@ -151,7 +151,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     async create(request, { definition, secrets }) {
       const createdBy = await creatorOf(request)
       const hashed = []
-      for (const secret of secrets) hashed.push(await newSecret(secret, deps))
+      for (const secret of secrets) hashed.push(await newSecret(secret, askedBy(deps, request)))
       const now = clock.now()
       const incarnation = deps.random.urlSafe(22)
       const client = {

@@ -13,7 +13,7 @@ import type { Zone } from '../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import type { ClientChange, Store } from '../store/store.ts'
 import { jsonBody } from '../web/json.ts'
-import { newSecret } from './client-secrets.ts'
+import { askedBy, newSecret } from './client-secrets.ts'
 import type { SecretDeps } from './client-secrets.ts'
 import { answering, ZoneRefusal } from './zone-refusal.ts'
 
@@ -100,7 +100,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     answering(reply, async () => {
       const zone = await zoneOf(request, request.params.id)
       const { definition, secrets } = readClient(request, zone)
-      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, deps)))
+      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, askedBy(deps, request))))
       const now = clock.now()
       const client: Client = {
         ...definition,

@@ -75,3 +75,37 @@ export function addressKind(address: string): AddressKind {
   if (!isIPv6(address) || address.includes('%')) return 'never'
   return V6.find(([list]) => list.check(address, 'ipv6'))?.[1] ?? 'never'
 }
+
+/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one address of those has them all. */
+export function networkOf(address: string): string {
+  const v4 = dottedOf(address)
+  return v4 ?? `${groupsOf(address).slice(0, 4).join(':')}::/64`
+}
+
+/**
+ * The network with which an address shares what is shared out: 24 bits of IPv4, 48 of IPv6. Wider than `networkOf`, since
+ * whoever rents addresses gets many neighbours, and here nobody is refused for theirs but waits a turn longer.
+ */
+export function subnetOf(address: string): string {
+  const v4 = dottedOf(address)
+  if (v4 === undefined) return `${groupsOf(address).slice(0, 3).join(':')}::/48`
+  return isIPv4(v4) ? `${v4.slice(0, v4.lastIndexOf('.'))}.0/24` : v4
+}
+
+/** What is no IPv6 address, or wraps an IPv4 one, as it is without the wrap. */
+function dottedOf(address: string): string | undefined {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  return address.includes(':') ? undefined : address
+}
+
+function groupsOf(address: string): readonly string[] {
+  const [head = '', tail] = address.toLowerCase().split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    while (groups.length + rest.length < 8) groups.push('0')
+    groups.push(...rest)
+  }
+  return groups
+}

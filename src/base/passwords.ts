@@ -1,5 +1,8 @@
 // Slow hashes for secrets that people choose. The only owner of argon2 and bcrypt. Hashing runs in Node's thread pool,
-// which signing needs too, so a semaphore lets only a few hashes run and a bounded queue refuses the rest.
+// which signing needs too, so only a few hashes run at a time, and a queue that is shared out fairly refuses the rest.
+import { createFairQueue } from './fair-queue.ts'
+import type { QueueBounds, Requester } from './fair-queue.ts'
+
 /** Thrown when more hashes wait than the queue holds: the caller answers 503 and asks to come back. */
 export class TooManyHashes extends Error {
   constructor() {
@@ -14,24 +17,27 @@ export interface HashCost {
   readonly passes: number
 }
 
-/** Hashes and verifies passwords and client secrets. */
+/** Hashes and verifies passwords and client secrets, for somebody who asks; without a requester for the server itself. */
 export interface Passwords {
   /** An argon2id hash in PHC form. Throws `TooManyHashes`. */
-  hash(plain: string): Promise<string>
+  hash(plain: string, requester?: Requester): Promise<string>
   /**
    * Whether `plain` belongs to the hash: argon2id, or bcrypt with or without `{bcrypt}`; every refusal takes the same time
    * once both kinds were seen. Throws `TooManyHashes`.
    */
-  verify(stored: string, plain: string): Promise<boolean>
+  verify(stored: string, plain: string, requester?: Requester): Promise<boolean>
   /** Spends the time of a verification and answers false, so that an unknown user looks like a wrong password. */
-  verifyNothing(plain: string): Promise<false>
+  verifyNothing(plain: string, requester?: Requester): Promise<false>
   /** Whether a stored hash is weaker than a new one would be, and is to be replaced at the next success. */
   isOutdated(stored: string): boolean
 }
 
 /** OWASP's second choice: 19 MiB, two passes. */
 export const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
-const QUEUE_LENGTH = 256
+/** One network or zone can fill its share, and then the others still have room. */
+const BOUNDS: QueueBounds = { all: 256, zone: 128, network: 64 }
+/** What the server hashes itself, at its start. */
+const SERVER: Requester = { zoneId: '', address: undefined }
 
 /** About a quarter of a second. */
 const HIGHEST_BCRYPT_COST = 12
@@ -47,30 +53,13 @@ const zeros = (count: number): string => Buffer.alloc(count).toString('base64').
  */
 export function createPasswords({ places, cost }: { places: number; cost: HashCost }): Passwords {
   const parameters = { algorithm: 2, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 } as const
-  const waiting: (() => void)[] = []
-  let running = 0
+  const queue = createFairQueue({ places, bounds: BOUNDS, full: () => new TooManyHashes() })
   // A hash of no password, written down rather than made, so that the first verification of nothing costs one hash too.
   const nothing = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$${zeros(16)}$${zeros(32)}`
 
   // An import that is repeated is looked up again, which takes longer than the rest of the call.
   const argon2 = once(() => import('@node-rs/argon2'))
   const bcrypt = once(() => import('@node-rs/bcrypt'))
-
-  async function inPool<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= places) {
-      if (waiting.length >= QUEUE_LENGTH) throw new TooManyHashes()
-      await new Promise<void>(resolve => waiting.push(resolve)) // the place is handed over, `running` stays
-    } else {
-      running += 1
-    }
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
-  }
 
   // What bcrypt costs where hashes of that kind are left: a refusal then takes both kinds of work, in one place, so that it
   // does not tell which kind an account has, or whether there is one. A success is not held up.
@@ -82,18 +71,19 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
     return false
   }
 
-  const hash = (plain: string): Promise<string> => inPool(async () => (await argon2()).hash(plain, parameters))
+  const hash = (plain: string, requester = SERVER): Promise<string> =>
+    queue.run(requester, async () => (await argon2()).hash(plain, parameters))
 
-  async function verify(stored: string, plain: string): Promise<boolean> {
+  async function verify(stored: string, plain: string, requester = SERVER): Promise<boolean> {
     const known = stored.replace(/^\{bcrypt\}/, '')
     if (known.startsWith('$argon2')) {
-      return inPool(async () => (await (await argon2()).verify(known, plain)) || refuse(plain, 'argon2'))
+      return queue.run(requester, async () => (await (await argon2()).verify(known, plain)) || refuse(plain, 'argon2'))
     }
     const cost = Number(/^\$2[abxy]\$(\d\d)\$/.exec(known)?.[1])
     if (!Number.isNaN(cost)) {
       // What one account costs beyond measure, all others need not.
       if (cost <= HIGHEST_BCRYPT_COST) bcryptCost = Math.max(bcryptCost, cost)
-      return inPool(async () => (await (await bcrypt()).verify(plain, known)) || refuse(plain, 'bcrypt'))
+      return queue.run(requester, async () => (await (await bcrypt()).verify(plain, known)) || refuse(plain, 'bcrypt'))
     }
     return false
   }
@@ -101,8 +91,8 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
   return {
     hash,
     verify,
-    async verifyNothing(plain) {
-      await verify(nothing, plain)
+    async verifyNothing(plain, requester) {
+      await verify(nothing, plain, requester)
       return false
     },
     isOutdated(stored) {

@@ -37,7 +37,6 @@ export interface PasswordSignIn extends PasswordAttempt {
   readonly client?: Client | undefined
   /** The only provider to ask, from a login hint. */
   readonly origin?: string | undefined
-  readonly remoteAddress?: string | undefined
 }
 
 /** Why no provider could be asked. */

@@ -45,18 +45,19 @@ export async function setNewPassword(
   { zone, user, password, meetsDemand, remoteAddress }: NewPassword,
   { store, passwords, clock, random, behaviour, audit }: NewPasswordDeps,
 ): Promise<NewPasswordResult> {
+  const requester = { zoneId: zone.id, address: remoteAddress }
   const facts = { zoneId: zone.id, principal: user.id, origin: user.origin, remoteAddress }
   const refuse = (reason: 'same' | 'policy', message: string): NewPasswordResult => {
     audit({ type: 'PasswordChangeFailure', ...facts, data: message })
     return { outcome: 'refused', reason, message }
   }
-  if (user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password))) {
+  if (user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))) {
     return refuse('same', SAME)
   }
   const provider = await store.providers.findByOrigin(zone.id, user.origin)
   const violation = policyViolation(passwordPolicy(provider), password, behaviour)
   if (violation !== undefined) return refuse('policy', violation)
-  const passwordHash = await passwords.hash(password)
+  const passwordHash = await passwords.hash(password, requester)
   const change = {
     passwordHash,
     passwordRevision: random.urlSafe(REVISION_LENGTH),

@@ -27,6 +27,8 @@ export interface PasswordAttempt {
    * asked for one in it; they are refused otherwise.
    */
   readonly opensSession?: boolean
+  /** Whose share of what is slow it uses. */
+  readonly remoteAddress?: string | undefined
 }
 
 /** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */

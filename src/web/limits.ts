@@ -2,6 +2,7 @@
 // itself in a bounded piece of memory; refuses to know what is tried. What an operator limits by path and caller is in
 // rate-limit.ts: these few are always on, and high enough that no person meets them.
 import type { Clock } from '../base/clock.ts'
+import { networkOf } from '../base/network-address.ts'
 import { digest } from '../base/secrets.ts'
 
 /** Thrown for one attempt too many: the caller answers 429 and says when to come back. */
@@ -99,18 +100,3 @@ export function createLimits(clock: Clock): Limits {
 /** The key of a caller who tries something: of one length, whatever was sent. */
 export const callerKey = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
   digest(JSON.stringify([networkOf(remoteAddress ?? ''), ...tried]))
-
-/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one address of those has them all. */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.toLowerCase().split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? [] : tail.split(':')
-    while (groups.length + rest.length < 8) groups.push('0')
-    groups.push(...rest)
-  }
-  return `${groups.slice(0, 4).join(':')}::/64`
-}

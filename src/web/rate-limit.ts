@@ -3,12 +3,13 @@
 // whose it is. Each process counts for itself, in fixed windows of bounded number.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { networkOf } from '../base/network-address.ts'
 import type { LimitKind, LimiterMapping, RateLimitSettings } from '../model/rate-limit.ts'
 import type { Urls } from '../model/urls.ts'
 import { createCredentialReader } from './caller-credential.ts'
 import type { CredentialReader } from './caller-credential.ts'
 import { securityHeaders } from './headers.ts'
-import { createLimiter, networkOf } from './limits.ts'
+import { createLimiter } from './limits.ts'
 import type { Limiter } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AddressKind } from '../../src/base/network-address.ts'
-import { addressKind } from '../../src/base/network-address.ts'
+import { addressKind, subnetOf } from '../../src/base/network-address.ts'
 
 const addresses: Readonly<Record<AddressKind, readonly string[]>> = {
   public: ['1.1.1.1', '8.8.8.8', '100.63.255.255', '100.128.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255']
@@ -33,5 +33,19 @@ describe('addressKind', () => {
     for (const address of list) {
       it(`counts ${JSON.stringify(address)} as ${kind}`, () => assert.equal(addressKind(address), kind))
     }
+  }
+})
+
+describe('the network that an address shares with its neighbours', () => {
+  const cases = [
+    ['192.0.2.7', '192.0.2.0/24'],
+    ['::ffff:192.0.2.9', '192.0.2.0/24'],
+    ['2001:DB8:1:2::7', '2001:db8:1::/48'],
+    ['2001:db8::7', '2001:db8:0::/48'],
+    ['', ''],
+    ['no address', 'no address'],
+  ] as const
+  for (const [address, want] of cases) {
+    it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(subnetOf(address), want))
   }
 })

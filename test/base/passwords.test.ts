@@ -6,7 +6,8 @@ import { createPasswords, TooManyHashes } from '../../src/base/passwords.ts'
 import type { Passwords } from '../../src/base/passwords.ts'
 
 const CHEAP = { memoryKib: 64, passes: 1 }
-const QUEUE_LENGTH = 256
+/** How many hashes of one requester may wait. */
+const SHARE = 64
 
 const passwords = createPasswords({ places: 2, cost: CHEAP })
 
@@ -203,13 +204,13 @@ describe('the semaphore', () => {
   })
 
   for (const places of [1, 3]) {
-    it(`refuses the first hash beyond ${places} running and a full queue, and recovers`, async () => {
+    it(`refuses the first hash beyond ${places} running and a full share of the queue, and recovers`, async () => {
       const limited = createPasswords({ places, cost: CHEAP })
-      const accepted = Array.from({ length: places + QUEUE_LENGTH }, () => limited.hash('koala'))
+      const accepted = Array.from({ length: places + SHARE }, () => limited.hash('koala'))
       await assert.rejects(limited.hash('koala'), TooManyHashes)
       await assert.rejects(limited.verify(dear, 'koala'), TooManyHashes)
       await assert.rejects(limited.verifyNothing('koala'), TooManyHashes)
-      assert.equal((await Promise.all(accepted)).length, places + QUEUE_LENGTH)
+      assert.equal((await Promise.all(accepted)).length, places + SHARE)
       assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
     })
   }
@@ -223,7 +224,7 @@ describe('the semaphore', () => {
 
   it('asks for no place when the hash is of no known kind', async () => {
     const limited = createPasswords({ places: 1, cost: CHEAP })
-    const accepted = Array.from({ length: 1 + QUEUE_LENGTH }, () => limited.hash('koala'))
+    const accepted = Array.from({ length: 1 + SHARE }, () => limited.hash('koala'))
     assert.equal(await limited.verify('{noop}koala', 'koala'), false)
     await Promise.all(accepted)
   })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { App } from '../../src/app.ts'
 import { buildApp } from '../../src/app.ts'
 import { createPasswords } from '../../src/base/passwords.ts'
+import type { HashCost } from '../../src/base/passwords.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { applyBootstrap } from '../../src/bootstrap.ts'
@@ -26,6 +27,8 @@ export interface ServerOptions {
   /** Keys of the configuration file; `bootstrap` replaces the usual one of `usualBootstrap`. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly clock?: TestClock
+  /** Of hashing; next to nothing unless given. */
+  readonly hashCost?: HashCost
 }
 
 /** One request. */
@@ -165,7 +168,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const lines: string[] = []
   const refusals: string[] = []
   const store = await openStore(database, { clock, onError: fault => faults.push(fault) })
-  const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+  const passwords = createPasswords({ places: 2, cost: options.hashCost ?? { memoryKib: 64, passes: 1 } })
   await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
   const log = {
     info: (line: string) => void lines.push(line),

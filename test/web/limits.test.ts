@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLimiter, createLimits, callerKey, networkOf, TooManyRequests } from '../../src/web/limits.ts'
+import { createLimiter, createLimits, callerKey, TooManyRequests } from '../../src/web/limits.ts'
+import { networkOf } from '../../src/base/network-address.ts'
 import type { Limiter } from '../../src/web/limits.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES, tokensOf } from '../support/oauth.ts'

@@ -38,20 +38,21 @@ interface Attempt {
 async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Promise<SignInResult> {
   const { store, passwords, clock } = deps
   const { userName } = attempt
+  const requester = { zoneId: zone.id, address: attempt.remoteAddress }
   const policy = lockoutPolicy(provider)
   const now = clock.now()
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
   if (!found?.user.active) {
-    await passwords.verifyNothing(attempt.password) // an unknown user costs as much time as a known one
+    await passwords.verifyNothing(attempt.password, requester) // an unknown user costs as much time as a known one
     return refused('bad-credentials')
   }
   const { user, failures } = found
   if (lockedUntil(policy, failures, now)) return refused('account-locked', user)
 
   const matches = user.passwordHash
-    ? await passwords.verify(user.passwordHash, attempt.password)
-    : await passwords.verifyNothing(attempt.password)
+    ? await passwords.verify(user.passwordHash, attempt.password, requester)
+    : await passwords.verifyNothing(attempt.password, requester)
   if (!matches) {
     await store.events.recordFailure(zone.id, user.id, now)
     return refused('bad-credentials', user)
@@ -61,7 +62,8 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
     return refused('password-change-required', user)
   }
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
-    await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, await passwords.hash(attempt.password))
+    const renewed = await passwords.hash(attempt.password, requester)
+    await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, renewed)
   }
   if (attempt.opensSession !== true) await store.users.recordLogon(zone.id, user.id, now)
   return {

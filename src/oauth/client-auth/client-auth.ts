@@ -46,7 +46,13 @@ export interface Attempt {
    * Whether the proof is the client's. Takes as long without a client, and then answers false. Throws `invalid_client`
    * where a method has another description than that of bad credentials.
    */
-  verify(client: Client | undefined, zone: Zone, deps: ClientAuthDeps): Promise<boolean>
+  verify(client: Client | undefined, from: AttemptOrigin, deps: ClientAuthDeps): Promise<boolean>
+}
+
+/** Where an attempt was made, and from where. */
+export interface AttemptOrigin {
+  readonly zone: Zone
+  readonly remoteAddress: string | undefined
 }
 
 /** What the methods may use. */
@@ -152,7 +158,7 @@ export function createClientAuthenticator(
       const client = await store.clients.find(zoneId, attempt.clientId)
       let refusal: OAuthError | undefined
       try {
-        if (!(await attempt.verify(client, zone, deps))) refusal = badClient('Bad credentials')
+        if (!(await attempt.verify(client, { zone, remoteAddress }, deps))) refusal = badClient('Bad credentials')
       } catch (cause) {
         refusal = challenged(cause)
       }

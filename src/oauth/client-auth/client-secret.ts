@@ -1,3 +1,4 @@
+import type { Requester } from '../../base/fair-queue.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './client-auth.ts'
@@ -36,19 +37,26 @@ export const speaksForItself = (authorization: string | undefined): boolean =>
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,
-  verify: (client, _, deps) => (client ? verifySecret(secret, client, deps) : deps.passwords.verifyNothing(secret)),
+  verify: (client, { zone, remoteAddress }, deps) => {
+    const requester = { zoneId: zone.id, address: remoteAddress }
+    return client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester)
+  },
 })
 
 /** Either secret of the client will do; a slow hash is computed once for each secret, not for each request. */
-async function verifySecret(secret: string, client: Client, deps: ClientAuthDeps): Promise<boolean> {
+async function verifySecret(
+  secret: string,
+  { client, requester }: { readonly client: Client; readonly requester: Requester },
+  deps: ClientAuthDeps,
+): Promise<boolean> {
   const { memory, passwords, store } = deps
   if (memory.knows(client, secret)) return true
-  if (client.secrets.length === 0) return passwords.verifyNothing(secret)
+  if (client.secrets.length === 0) return passwords.verifyNothing(secret, requester)
   for (const own of client.secrets.toReversed()) {
-    if (await passwords.verify(own.hash, secret)) {
+    if (await passwords.verify(own.hash, secret, requester)) {
       memory.remember(client, secret)
       if (passwords.isOutdated(own.hash)) {
-        const renewed = { ...own, hash: await passwords.hash(secret) }
+        const renewed = { ...own, hash: await passwords.hash(secret, requester) }
         await store.clients.renewSecretHash(client.zoneId, client.clientId, renewed)
       }
       return true

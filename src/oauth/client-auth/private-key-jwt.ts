@@ -32,7 +32,7 @@ export const privateKeyJwt: ClientAuthMethod = {
     return {
       clientId: assertion.clientId,
       claim: 'private_key_jwt',
-      verify: (client, zone, deps) => verifyAssertion(assertion, { client, zone, endpoint }, deps),
+      verify: (client, { zone }, deps) => verifyAssertion(assertion, { client, zone, endpoint }, deps),
     }
   },
 }
