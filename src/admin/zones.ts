@@ -2,6 +2,8 @@
 // an administrator of one zone may do with that one, from inside.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { createFairQueue } from '../base/fair-queue.ts'
+import type { QueueBounds } from '../base/fair-queue.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Random } from '../base/random.ts'
@@ -43,6 +45,9 @@ export interface ZoneDeps extends ZoneClientDeps {
   readonly settings: Pick<TokenSettings, 'internalHostnames'>
 }
 
+/** Opening keys that a passphrase protects: one request at a time, and one that waits for each zone. */
+const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
+
 interface ZoneParams {
   readonly Params: { readonly id: string }
 }
@@ -55,6 +60,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const shape = zoneConfigShape(service.name)
+  const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
   const usual = { usualDefaultGroups: usualDefaultGroups(service.name) }
 
   const admin = service.scope('admin')
@@ -102,15 +108,20 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   /** The settings that were sent, whole, with what is to be done about keys. Throws what §5.5 refuses. */
   async function readConfig(
-    { config: sent, subdomain }: ZoneBody,
-    zoneId: string,
-    before?: ZoneState,
+    request: FastifyRequest,
+    {
+      body: { config: sent, subdomain },
+      zoneId,
+      before,
+    }: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
     const { tokenPolicy, samlConfig, ...config } = shape.read(sent)
     refuseGroupNames(config)
-    const samlKeys = readSamlKeys(recordOf(sent, 'samlConfig'), {
+    const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {
       zoneId,
       vault,
+      openings,
+      requester: { zoneId, address: request.ip },
       ...(before?.zone.config.samlConfig && { before: before.zone.config.samlConfig }),
     })
     const keys = await readSigningKeys(recordOf(sent, 'tokenPolicy'), zoneId, {
@@ -167,7 +178,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     const id = body.id ?? random.uuid()
     refuseBadId(id)
     refuseBadNames(body)
-    const { config, keys } = await readConfig(body, id)
+    const { config, keys } = await readConfig(request, { body, zoneId: id })
     const now = clock.now()
     const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
     const allowed = allowedGroupNames(config.userConfig, usual.usualDefaultGroups)
@@ -205,7 +216,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       throw invalidZone('The identity zone id from the request body does not match id in the url')
     }
     refuseBadNames(body, before.zone)
-    const { config, keys } = await readConfig(body, id, before)
+    const { config, keys } = await readConfig(request, { body, zoneId: id, before })
     await refuseForbiddenGroups(id, config)
     const { createdAt } = before.zone
     const version = body.version + 1

@@ -1,5 +1,5 @@
 import { readCertificates } from './certificate.ts'
-import { readPrivateKey } from './private-key.ts'
+import { openPrivateKey } from './private-key.ts'
 
 /** RSA keys beyond this would keep a thread busy for seconds with each signature. */
 const LONGEST_RSA_BITS = 8192
@@ -9,12 +9,12 @@ const LEAST_RSA_BITS = 1024
  * The unencrypted PKCS#8 PEM of a private key, RSA or EC, that the certificate was made for. Undefined for anything else:
  * no key, the wrong passphrase, the certificate of another key.
  */
-export function readCertifiedKey(given: {
+export async function readCertifiedKey(given: {
   readonly key: string
   readonly passphrase?: string | undefined
   readonly certificate: string
-}): string | undefined {
-  const key = readPrivateKey(given.key, given.passphrase ?? '')
+}): Promise<string | undefined> {
+  const key = await openPrivateKey(given.key, given.passphrase ?? '')
   if (key === undefined || !['rsa', 'ec'].includes(key.type)) return undefined
   if (key.bits !== undefined && (key.bits < LEAST_RSA_BITS || key.bits > LONGEST_RSA_BITS)) return undefined
   return readCertificates(given.certificate)?.[0]?.publicPem === key.publicPem ? key.privatePem : undefined

@@ -1,7 +1,9 @@
 // Opens private keys that a passphrase protects. OpenSSL would do so as well, but it also does what the key's own text asks
 // for: rounds by the thousand million, a derivation that fills the memory, a kind of key whose other half takes minutes to
-// compute. Everything else waits meanwhile, so what is inside comes out here, to be looked at before OpenSSL sees it.
-import { createDecipheriv, hash, pbkdf2Sync } from 'node:crypto'
+// compute, and nothing can end it on the way. So what is inside comes out here, to be looked at before OpenSSL sees it. The
+// rounds run in the thread pool; whoever opens several keys counts them first.
+import { createDecipheriv, hash, pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
 import { DER, derSequence, oidOf, smallNumber } from './der.ts'
 import type { DerElement } from './der.ts'
 
@@ -27,29 +29,56 @@ const DIGESTS: ReadonlyMap<string | undefined, string> = new Map([
 const PBES2 = '2a864886f70d01050d'
 const PBKDF2 = '2a864886f70d01050c'
 
-/** The key inside an EncryptedPrivateKeyInfo (RFC 5958 §3): PBES2 with PBKDF2 and AES or 3DES; undefined for all others. */
-export function openEncryptedKey(der: Buffer, passphrase: string): Buffer | undefined {
+/** How a key is encrypted: PBES2 with PBKDF2 and AES or 3DES. */
+interface Protection {
+  readonly rounds: number
+  readonly digest: string
+  readonly salt: Buffer
+  readonly cipher: string
+  readonly keyBytes: number
+  readonly iv: Buffer
+  readonly data: Buffer
+}
+
+const derive = promisify(pbkdf2)
+
+/** The rounds that opening an EncryptedPrivateKeyInfo takes; none for one that is refused. */
+export const roundsOf = (der: Buffer): number => protectionOf(der)?.rounds ?? 0
+
+/** The key inside an EncryptedPrivateKeyInfo (RFC 5958 §3); undefined for every scheme but PBES2 with PBKDF2. */
+export async function openEncryptedKey(der: Buffer, passphrase: string): Promise<Buffer | undefined> {
+  const protection = protectionOf(der)
+  if (!protection) return undefined
+  const { rounds, digest, salt, cipher: name, keyBytes, iv, data } = protection
+  const key = await derive(passphrase, salt, rounds, keyBytes, digest)
+  return decipher(data, { name, key, iv })
+}
+
+function protectionOf(der: Buffer): Protection | undefined {
   const [algorithm, data] = derSequence(der)
   const [scheme, parameters] = derSequence(algorithm?.whole)
   if (oidOf(scheme) !== PBES2 || data?.tag !== DER.octets) return undefined
   const [derivation, encryption] = derSequence(parameters?.whole)
   const [cipherOid, iv] = derSequence(encryption?.whole)
-  const cipher = CIPHERS.get(oidOf(cipherOid) ?? '')
-  const key = cipher && derivedKey(derivation, passphrase, cipher[1])
-  if (!cipher || !key || iv?.tag !== DER.octets) return undefined
-  return decipher(data.content, { name: cipher[0], key, iv: iv.content })
+  const [cipher, keyBytes] = CIPHERS.get(oidOf(cipherOid) ?? '') ?? []
+  if (cipher === undefined || keyBytes === undefined || iv?.tag !== DER.octets) return undefined
+  const derived = derivationOf(derivation, keyBytes)
+  return derived && { ...derived, cipher, keyBytes, iv: iv.content, data: data.content }
 }
 
-function derivedKey(derivation: DerElement | undefined, passphrase: string, keyBytes: number): Buffer | undefined {
+function derivationOf(
+  derivation: DerElement | undefined,
+  keyBytes: number,
+): Pick<Protection, 'rounds' | 'digest' | 'salt'> | undefined {
   const [method, parameters] = derSequence(derivation?.whole)
-  const [salt, rounds, ...rest] = derSequence(parameters?.whole)
-  const count = smallNumber(rounds)
+  const [salt, count, ...rest] = derSequence(parameters?.whole)
+  const rounds = smallNumber(count)
   if (oidOf(method) !== PBKDF2 || salt?.tag !== DER.octets) return undefined
-  if (count === undefined || count < 1 || count > MOST_ROUNDS) return undefined
+  if (rounds === undefined || rounds < 1 || rounds > MOST_ROUNDS) return undefined
   const [length, prf] = rest[0]?.tag === DER.integer ? rest : [undefined, rest[0]]
   if (length && smallNumber(length) !== keyBytes) return undefined
   const digest = DIGESTS.get(prf && oidOf(derSequence(prf.whole)[0]))
-  return digest === undefined ? undefined : pbkdf2Sync(passphrase, salt.content, count, keyBytes, digest)
+  return digest === undefined ? undefined : { rounds, digest, salt: salt.content }
 }
 
 /** A key in the form before PKCS #8 (RFC 1421 §4.6.1.1 as OpenSSL reads it): one round of MD5. */

@@ -9,6 +9,14 @@ export interface Requester {
   readonly address: string | undefined
 }
 
+/** Thrown when the share of a requester is used up: the caller answers 503 and asks to come back. */
+export class QueueFull extends Error {
+  constructor(message = 'too much of this kind is under way') {
+    super(message)
+    this.name = 'QueueFull'
+  }
+}
+
 /** How much may wait: in all, of one zone, and of one network, whichever zones it asks. */
 export interface QueueBounds {
   readonly all: number
@@ -18,7 +26,7 @@ export interface QueueBounds {
 
 /** A number of places, and those who wait for one. */
 export interface FairQueue {
-  /** Runs the work as soon as it has a place. Throws what `full` makes when the share of the requester is used up. */
+  /** Runs the work as soon as it has a place. Throws `QueueFull`, or what `full` makes instead. */
   run<T>(requester: Requester, work: () => Promise<T>): Promise<T>
 }
 
@@ -39,11 +47,11 @@ interface WaitingZone {
 export function createFairQueue({
   places,
   bounds,
-  full,
+  full = () => new QueueFull(),
 }: {
   readonly places: number
   readonly bounds: QueueBounds
-  readonly full: () => Error
+  readonly full?: () => QueueFull
 }): FairQueue {
   const zones = new Map<string, WaitingZone>()
   const perNetwork = new Map<string, number>()

@@ -1,10 +1,10 @@
 // Slow hashes for secrets that people choose. The only owner of argon2 and bcrypt. Hashing runs in Node's thread pool,
 // which signing needs too, so only a few hashes run at a time, and a queue that is shared out fairly refuses the rest.
-import { createFairQueue } from './fair-queue.ts'
+import { createFairQueue, QueueFull } from './fair-queue.ts'
 import type { QueueBounds, Requester } from './fair-queue.ts'
 
 /** Thrown when more hashes wait than the queue holds: the caller answers 503 and asks to come back. */
-export class TooManyHashes extends Error {
+export class TooManyHashes extends QueueFull {
   constructor() {
     super('too many passwords are being verified')
     this.name = 'TooManyHashes'

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
-import { openEncryptedKey, openTraditionalKey } from './encrypted-key.ts'
+import { openEncryptedKey, openTraditionalKey, roundsOf } from './encrypted-key.ts'
 
 /** A private key as it was read from a file, with what decides how it may be used. */
 export interface PrivateKey {
@@ -19,16 +19,35 @@ export interface PrivateKey {
 }
 
 /**
- * Reads the first private key of a PEM text (PKCS#8, PKCS#1 or SEC1), encrypted only where a passphrase is given; undefined
- * when the text has none, or one that must not be touched: others than RSA, EC on a named curve and Edwards curves take
- * OpenSSL minutes if somebody wants them to.
+ * Reads the first private key of a PEM text (PKCS#8, PKCS#1 or SEC1) that no passphrase protects; undefined when the text
+ * has none, or one that must not be touched: others than RSA, EC on a named curve and Edwards curves take OpenSSL minutes
+ * if somebody wants them to.
  */
-export function readPrivateKey(pem: string, passphrase?: string): PrivateKey | undefined {
-  const input = inputOf(pem, passphrase)
-  if (input === undefined) return undefined
+export function readPrivateKey(pem: string): PrivateKey | undefined {
+  const block = firstKey(pem)
+  return block && !isEncrypted(block) ? keyOf(block, block.der) : undefined
+}
+
+/** The same of a text whose key may be encrypted: the slow part does not hold up the thread. */
+export async function openPrivateKey(pem: string, passphrase: string): Promise<PrivateKey | undefined> {
+  const block = firstKey(pem)
+  const der = block && (await openBlock(block, passphrase))
+  return block && der && keyOf(block, der)
+}
+
+/** How many rounds of a key derivation `openPrivateKey` would compute; what is not encrypted or refused takes none. */
+export function openingRounds(pem: string): number {
+  const block = firstKey(pem)
+  return block?.label === ENCRYPTED ? roundsOf(block.der) : 0
+}
+
+function keyOf({ label }: Block, der: Buffer): PrivateKey | undefined {
+  // OpenSSL gets bytes that have the form which their label says, and never looks for it elsewhere in the text.
+  const type = FORMS.get(label)
+  if (!type || !hasForm(der, type)) return undefined
   let key: KeyObject
   try {
-    key = createPrivateKey(input)
+    key = createPrivateKey({ key: der, format: 'der', type })
   } catch {
     return undefined // OpenSSL's reasons differ by version and help nobody
   }
@@ -44,27 +63,13 @@ export function readPrivateKey(pem: string, passphrase?: string): PrivateKey | u
 
 type Form = 'pkcs1' | 'sec1' | 'pkcs8'
 
-interface Input {
-  readonly key: Buffer
-  readonly format: 'der'
-  readonly type: Form
-}
-
+const ENCRYPTED = 'ENCRYPTED PRIVATE KEY'
 const FORMS: ReadonlyMap<string, Form> = new Map([
   ['PRIVATE KEY', 'pkcs8'],
-  ['ENCRYPTED PRIVATE KEY', 'pkcs8'],
+  [ENCRYPTED, 'pkcs8'],
   ['RSA PRIVATE KEY', 'pkcs1'],
   ['EC PRIVATE KEY', 'sec1'],
 ])
-
-/** OpenSSL gets bytes that have the form which their label says, and never looks for it elsewhere in the text. */
-function inputOf(pem: string, passphrase: string | undefined): Input | undefined {
-  const block = firstKey(pem)
-  const type = FORMS.get(block?.label ?? '')
-  if (!block || !type) return undefined
-  const key = openBlock(block, passphrase)
-  return key && hasForm(key, type) ? { key, format: 'der', type } : undefined
-}
 
 interface Block {
   readonly label: string
@@ -72,15 +77,14 @@ interface Block {
   readonly der: Buffer
 }
 
-function openBlock({ label, headers, der }: Block, passphrase: string | undefined): Buffer | undefined {
+const isEncrypted = ({ label, headers }: Block): boolean => label === ENCRYPTED || headers.size > 0
+
+async function openBlock(block: Block, passphrase: string): Promise<Buffer | undefined> {
+  const { label, headers, der } = block
+  if (!isEncrypted(block)) return der
   const information = headers.get('DEK-Info')
-  const isEncrypted = label === 'ENCRYPTED PRIVATE KEY'
-  if (headers.size > 0 && (isEncrypted || information === undefined)) return undefined
-  if (!isEncrypted && information === undefined) return der
-  if (passphrase === undefined) return undefined
-  return information === undefined
-    ? openEncryptedKey(der, passphrase)
-    : openTraditionalKey(der, information, passphrase)
+  if (label === ENCRYPTED) return headers.size > 0 ? undefined : openEncryptedKey(der, passphrase)
+  return information === undefined ? undefined : openTraditionalKey(der, information, passphrase)
 }
 
 /** RFC 7468 §2; blocks of another kind, such as parameters of a curve, may stand before. */

@@ -1,7 +1,9 @@
 // The key pairs of a zone's SAML service provider between the wire and the store: what signs comes in and never goes out.
 import { isSameCertificate, readCertifiedKey } from '../base/certified-key.ts'
+import type { FairQueue, Requester } from '../base/fair-queue.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
+import { openingRounds } from '../base/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
 import { InvalidZoneConfig } from './zone-rules.ts'
 import { WrongShape } from './zone-shape.ts'
@@ -17,21 +19,30 @@ interface SentKey {
   readonly certificate: string
 }
 
-/** More would only keep the server busy with opening them. */
 const MOST_KEYS = 20
+/** Of the key derivations of one request together: a fifth of a second. OpenSSL encrypts a key with 2048 rounds. */
+const MAX_ROUNDS = 200_000
 
 /** Which key signs: the one that was chosen, or the one of the old form where it is there. */
 export const samlActiveKeyId = ({ activeKeyId, keys = {} }: SamlConfig): string | undefined =>
   activeKeyId ?? (Object.hasOwn(keys, LEGACY_SAML_KEY) ? LEGACY_SAML_KEY : undefined)
 
+/** What reading key pairs needs. */
+export interface SamlKeyDeps {
+  readonly zoneId: string
+  readonly before?: SamlConfig
+  readonly vault: Vault
+  /** Keys that a passphrase protects are opened in it, one request at a time. */
+  readonly openings: FairQueue
+  readonly requester: Requester
+}
+
 /**
  * The key pairs of settings that were sent, sealed. One that comes without its private half keeps the one that the zone
- * has for the same certificate. Throws `WrongShape`, or `InvalidZoneConfig` in the order of §5.5.
+ * has for the same certificate. Throws `WrongShape`, or `InvalidZoneConfig` in the order of §5.5, or `QueueFull`.
  */
-export function readSamlKeys(
-  config: JsonRecord,
-  { zoneId, before = {}, vault }: { readonly zoneId: string; readonly before?: SamlConfig; readonly vault: Vault },
-): Readonly<Record<string, SamlKey>> {
+export async function readSamlKeys(config: JsonRecord, deps: SamlKeyDeps): Promise<Readonly<Record<string, SamlKey>>> {
+  const { before = {}, openings, requester } = deps
   const sent = sentKeys(config)
   const ids = Object.keys(sent)
   if (ids.length === 0) return {}
@@ -40,24 +51,33 @@ export function readSamlKeys(
     const named = active === false || active === '' ? 'null' : active
     throw new InvalidZoneConfig(`Invalid SAML active key ID: '${named}'. Couldn't find any matching keys.`)
   }
-  return Object.fromEntries(
-    Object.entries(sent).map(([id, key]): readonly [string, SamlKey] => {
+  const rounds = Object.values(sent).reduce((sum, { key }) => sum + openingRounds(key), 0)
+  if (rounds > MAX_ROUNDS) {
+    throw new InvalidZoneConfig(
+      `The SAML keys take ${rounds} rounds to decrypt; at most ${MAX_ROUNDS} are allowed in one request.`,
+    )
+  }
+  const read = async (): Promise<Readonly<Record<string, SamlKey>>> => {
+    const pairs: [string, SamlKey][] = []
+    for (const [id, key] of Object.entries(sent)) {
       const kept = Object.hasOwn(before.keys ?? {}, id) ? before.keys?.[id] : undefined
-      return [id, sealedPair(id, key, { kept, zoneId, vault })]
-    }),
-  )
+      pairs.push([id, await sealedPair(id, key, { ...deps, kept })])
+    }
+    return Object.fromEntries(pairs)
+  }
+  return rounds === 0 ? read() : openings.run(requester, read)
 }
 
-function sealedPair(
+async function sealedPair(
   id: string,
   { key, passphrase, certificate }: SentKey,
   { kept, zoneId, vault }: { readonly kept: SamlKey | undefined; readonly zoneId: string; readonly vault: Vault },
-): SamlKey {
+): Promise<SamlKey> {
   if (key === '' && passphrase === '' && kept && isSameCertificate(kept.certificate, certificate)) return kept
   if (key === '' || certificate === '') {
     throw new InvalidZoneConfig('Identity zone cannot be udpated with partial Saml CertKey config.')
   }
-  const privatePem = readCertifiedKey({ key, passphrase, certificate })
+  const privatePem = await readCertifiedKey({ key, passphrase, certificate })
   if (privatePem === undefined) {
     throw new InvalidZoneConfig(`There is a security problem with the SAML SP Key configuration for key '${id}'.`)
   }

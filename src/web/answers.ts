@@ -1,6 +1,7 @@
 // How refusals and faults are answered: JSON for programs, a page for people, one table for everything that can be
 // thrown. Nothing of a fault is told to the caller; the log gets all of it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { QueueFull } from '../base/fair-queue.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
@@ -69,6 +70,13 @@ export function answerFor(thrown: unknown): Answer {
   }
   if (thrown instanceof TooManyHashes) {
     return answer(503, 'temporarily_unavailable', 'Too many sign-ins at the moment. Try again in a few seconds.')
+  }
+  if (thrown instanceof QueueFull) {
+    return answer(
+      503,
+      'temporarily_unavailable',
+      'Too many changes of this kind at the moment. Try again in a few seconds.',
+    )
   }
   if (thrown instanceof StoreUnavailable) {
     return { ...answer(503, 'temporarily_unavailable', 'Database unavailable. Retry later.'), fault: true }

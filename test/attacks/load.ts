@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
+import { certificateOf } from '../support/certificate.ts'
+import { privatePem } from '../support/config.ts'
+import { keyWithRounds } from '../support/encrypted-key.ts'
+import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
 const PASSWORD_GRANT = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret' }
@@ -27,6 +31,28 @@ async function besiege(
     assert.equal((await honest(server)).status, 200)
     const statuses = new Set((await Promise.all(guesses)).map(({ status }) => status))
     assert.ok(statuses.has(503), 'the attack did not fill any queue')
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Changes a zone, as its own administrator, to so many SAML keys that take so many rounds each to decrypt. */
+async function withEncryptedKeys(
+  { count, rounds }: { readonly count: number; readonly rounds: number },
+  attempt: (change: () => Promise<TestAnswer>, server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startZoneServer()
+  try {
+    const bearer = await tokenOf(server, 'admin-of-z1')
+    const pair = {
+      key: keyWithRounds(rounds),
+      passphrase: 'x',
+      certificate: certificateOf(privatePem('ec', 'P-256')),
+    }
+    const keys = Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, pair]))
+    const body = { subdomain: 'one', name: 'Zone 1', config: { samlConfig: { keys, activeKeyId: 'k0' } } }
+    const headers = { 'x-identity-zone-id': 'z1' }
+    await attempt(() => sendJson(server, 'PUT', '/identity-zones/z1', body, { bearer, headers }), server)
   } finally {
     await server.stop()
   }
@@ -63,5 +89,36 @@ export const loadAttacks: readonly Attack[] = [
             { basic: ['service', 'service-secret'], ...from('198.51.100.1') },
           ),
       ),
+  },
+  {
+    attack: 'gives a zone twenty encrypted keys of 100,000 rounds each',
+    outcome: 'the change is refused before anything is derived',
+    attempt: () =>
+      withEncryptedKeys({ count: 20, rounds: 100_000 }, async change => {
+        const answer = await change()
+        assert.equal(answer.status, 422)
+        assert.match(answer.text, /2000000 rounds/)
+      }),
+  },
+  {
+    attack: 'gives a zone encrypted keys that take all the rounds allowed, several times at once',
+    outcome: 'others are answered meanwhile, and only one change waits for another',
+    attempt: () =>
+      withEncryptedKeys({ count: 2, rounds: 100_000 }, async (change, server) => {
+        const answered: string[] = []
+        const changes = Array.from({ length: 4 }, async () => {
+          const { status } = await change()
+          if (status !== 503) answered.push('change')
+          return status
+        })
+        for (let asked = 0; asked < 5; asked += 1)
+          await server.send('/info', { headers: { accept: 'application/json' } })
+        answered.push('others')
+        assert.deepEqual(
+          (await Promise.all(changes)).toSorted((a, b) => a - b),
+          [422, 422, 503, 503],
+        )
+        assert.deepEqual(answered, ['others', 'change', 'change'])
+      }),
   },
 ]

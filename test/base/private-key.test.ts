@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { stopwatch } from '../../src/base/clock.ts'
-import { readPrivateKey } from '../../src/base/private-key.ts'
+import { openingRounds, openPrivateKey, readPrivateKey } from '../../src/base/private-key.ts'
 import { privatePem } from '../support/config.ts'
 
 const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
@@ -51,14 +51,16 @@ describe('a private key in PEM', () => {
     ['sec1', ec],
   ] as const
   for (const [type, key] of forms) {
-    it(`is read as ${type} of ${key.asymmetricKeyType}, in the clear and with every usual cipher`, () => {
+    it(`is read as ${type} of ${key.asymmetricKeyType}, in the clear and with every usual cipher`, async () => {
       const text = key.export({ type: type, format: 'pem' }).toString()
       assert.equal(readPrivateKey(text)?.privatePem, plain(key))
       assert.equal(readPrivateKey(text.replaceAll('\n', '\r\n'))?.privatePem, plain(key))
       for (const cipher of ciphers) {
         const closed = key.export({ type: type, format: 'pem', cipher, passphrase }).toString()
-        assert.equal(readPrivateKey(closed, passphrase)?.privatePem, plain(key), cipher)
-        for (const wrong of ['', 'x', undefined]) assert.equal(readPrivateKey(closed, wrong), undefined, cipher)
+        assert.equal((await openPrivateKey(closed, passphrase))?.privatePem, plain(key), cipher)
+        assert.equal(readPrivateKey(closed), undefined, cipher)
+        assert.equal(openingRounds(closed), type === 'pkcs8' ? 2048 : 0)
+        for (const wrong of ['', 'x']) assert.equal(await openPrivateKey(closed, wrong), undefined, cipher)
       }
     })
   }
@@ -100,13 +102,13 @@ describe('a private key in PEM', () => {
     ],
   ]
   for (const [name, text] of refusals) {
-    it(`is refused for ${name}`, () => {
+    it(`is refused for ${name}`, async () => {
       assert.equal(readPrivateKey(text), undefined)
-      assert.equal(readPrivateKey(text, passphrase), undefined)
+      assert.equal(await openPrivateKey(text, passphrase), undefined)
     })
   }
 
-  it('is not opened where that could block the server, however it is dressed', () => {
+  it('is not opened where that could block the server, however it is dressed', async () => {
     const dsa = sequence(oid('2a8648ce380401'), sequence(integer(odd(2000)), integer(odd(20)), integer(2)))
     const heavyDsa = pkcs8(dsa, integer(odd(2000)))
     const scrypt = encrypted(
@@ -128,17 +130,20 @@ describe('a private key in PEM', () => {
       pem('CERTIFICATE', rounds) + pem('PRIVATE KEY', rounds),
     ]
     const elapsed = stopwatch()
-    for (const text of texts) assert.equal(readPrivateKey(text, passphrase), undefined)
+    for (const text of texts) {
+      assert.equal(await openPrivateKey(text, passphrase), undefined)
+      assert.equal(openingRounds(text), 0)
+    }
     assert.ok(elapsed() < 1000, `${elapsed()} ms for what takes OpenSSL minutes`)
   })
 
-  it('is not opened either where the heavy one is what a passphrase protects', () => {
+  it('is not opened either where the heavy one is what a passphrase protects', async () => {
     const closed = privatePem('rsa', 2048)
     const opened = createPrivateKey(closed)
     const good = opened.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()
-    assert.equal(readPrivateKey(good, passphrase)?.privatePem, closed)
+    assert.equal((await openPrivateKey(good, passphrase))?.privatePem, closed)
     const { privateKey: dsa } = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 })
     const hidden = dsa.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()
-    assert.equal(readPrivateKey(hidden, passphrase), undefined)
+    assert.equal(await openPrivateKey(hidden, passphrase), undefined)
   })
 })
