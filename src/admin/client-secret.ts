@@ -53,10 +53,12 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     if (oldSecret === undefined) throw refusal
     // By client alone: each of those who hold its tokens guesses at the same secret, from whichever address.
     const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
-    limits.wrongSecrets.check(key)
-    if (await isSecretOf(client.secrets, oldSecret, askedBy(deps, request))) return
-    limits.wrongSecrets.count(key)
-    throw refusal
+    const isRight = await limits.wrongSecrets.attempt(
+      key,
+      () => isSecretOf(client.secrets, oldSecret, askedBy(deps, request)),
+      found => !found,
+    )
+    if (!isRight) throw refusal
   }
 
   async function changeSecret(request: FastifyRequest, clientId: string): Promise<string | undefined> {

@@ -116,7 +116,7 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
 /** Opens the provider types; a new type is one file and one entry in this list. */
 export function createIdentity(deps: IdentityDeps): Identity {
   const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName), oidcSource(deps)]
-  const { audit, clock, store, serviceName } = deps
+  const { audit, clock, store, serviceName, behaviour } = deps
   const accounts = createAccounts(deps)
 
   function open(zone: Zone, provider: IdentityProvider): IdentitySource {
@@ -190,7 +190,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
       case 'account-not-verified':
         return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
-      case 'account-locked': // the reference system reports nothing: a refusal must not prolong the lock
+      case 'account-locked':
+        // UAA: reports nothing. Where nobody is told, the operator is; neither prolongs the lock. See C12.
+        if (!behaviour.hideLockout) return undefined
+        return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
       case 'password-change-required':
       case 'provider-disabled':
         return undefined
@@ -229,6 +232,12 @@ export function createIdentity(deps: IdentityDeps): Identity {
     const redirect = provider?.active === true ? open(zone, provider).redirect : undefined
     return provider && redirect && { provider, redirect }
   }
+
+  /** A lock that the caller saw would tell that the account exists, and when guessing is worth while again. */
+  const told = (result: SignInResult): SignInResult =>
+    behaviour.hideLockout && result.outcome === 'refused' && result.reason === 'account-locked'
+      ? { ...result, reason: 'bad-credentials' }
+      : result
 
   return {
     passwordProviders,
@@ -290,7 +299,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         result = await source.check(signIn)
         report(provider, signIn, result)
         // Another provider is asked only about a name that this one does not know.
-        if (result.outcome === 'signed-in' || result.userId !== undefined) return result
+        if (result.outcome === 'signed-in' || result.userId !== undefined) return told(result)
       }
       return result
     },

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -129,6 +130,7 @@ export interface SourceDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly clock: Clock
+  readonly behaviour: Behaviour
 }
 
 /** A type of identity provider. */

@@ -96,17 +96,13 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
     const caller = callerKey(request.ip, request.zone.id, userName.toLowerCase())
-    deps.limits.wrongPasswords.check(caller)
-    const result = await identity.signInWithPassword(request.zone, {
-      userName,
-      password,
-      client,
-      origin,
-      remoteAddress: request.ip,
-      opensSession: true,
-    })
+    const signIn = { userName, password, client, origin, remoteAddress: request.ip, opensSession: true }
+    const result = await deps.limits.wrongPasswords.attempt(
+      caller,
+      () => identity.signInWithPassword(request.zone, signIn),
+      ({ outcome }) => outcome === 'refused',
+    )
     if (result.outcome !== 'signed-in') {
-      if (result.outcome === 'refused') deps.limits.wrongPasswords.count(caller)
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result.amr)

@@ -157,6 +157,8 @@ const rows = {
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: the account is locked, its provider disabled, or a new password is due. */
   signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
+  /** C12: whether a locked account is answered like a wrong password, after the same time; otherwise it is told. */
+  hideLockout: { id: 'C12', standard: true, uaa: false },
   /** C11: the account is not verified. */
   unverifiedAccount: { id: 'C11', standard: invalidGrant, uaa: refusal('access_denied', 403) },
   /** C11: the login hint fits no provider that takes passwords. */

@@ -59,14 +59,16 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
     if (!typed) throw unauthorized('Request does not contain credentials.')
     const { userName } = typed
     const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
-    limits.wrongPasswords.check(caller)
     const { origin } = parseLoginHint(paramsOf(request).get('login_hint'))
-    const result = await identity.signInWithPassword(zone, { ...typed, client, origin, remoteAddress })
+    const result = await limits.wrongPasswords.attempt(
+      caller,
+      () => identity.signInWithPassword(zone, { ...typed, client, origin, remoteAddress }),
+      ({ outcome }) => outcome === 'refused',
+    )
     switch (result.outcome) {
       case 'no-provider':
         throw unauthorized(NO_PROVIDER[result.reason])
       case 'refused':
-        limits.wrongPasswords.count(caller)
         throw unauthorized(refused(result.reason, deps).message)
       case 'signed-in':
         return { user: result.user, amr: result.amr, authenticatedAt: clock.now() }

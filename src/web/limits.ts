@@ -23,6 +23,11 @@ export interface Limiter {
   secondsUntilRoom(key: string): number
   /** Counts one against the key. */
   count(key: string): void
+  /**
+   * Counts an attempt when it begins, so that those made side by side are not all let through before one is counted, and
+   * takes it back unless it failed. Throws `TooManyRequests` while the key's window is full.
+   */
+  attempt<T>(key: string, work: () => Promise<T>, hasFailed: (result: T) => boolean): Promise<T>
 }
 
 /** What a limiter lets through. */
@@ -33,10 +38,15 @@ export interface Allowance {
   readonly keys: number
 }
 
+interface Window {
+  readonly since: number
+  count: number
+}
+
 /** Costs the same for every call, however many keys there are. */
 export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance): Limiter {
   // A window that is opened again moves to the end, so the first one is always the oldest.
-  const windows = new Map<string, { readonly since: number; count: number }>()
+  const windows = new Map<string, Window>()
 
   /** The milliseconds that a window has left; none when it is over, or from before the clock was set back. */
   function remaining(since: number, now: number): number {
@@ -50,25 +60,43 @@ export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance):
     return Math.ceil(remaining(window.since, clock.now().getTime()) / 1000)
   }
 
+  function check(key: string): void {
+    const left = secondsUntilRoom(key)
+    if (left > 0) throw new TooManyRequests(left)
+  }
+
+  function count(key: string): Window {
+    const now = clock.now().getTime()
+    const window = windows.get(key)
+    if (window && remaining(window.since, now) > 0) {
+      window.count += 1
+      return window
+    }
+    windows.delete(key)
+    if (windows.size >= keys) {
+      const oldest = windows.keys().next()
+      if (!oldest.done) windows.delete(oldest.value)
+    }
+    const opened = { since: now, count: 1 }
+    windows.set(key, opened)
+    return opened
+  }
+
   return {
     secondsUntilRoom,
-    check(key) {
-      const left = secondsUntilRoom(key)
-      if (left > 0) throw new TooManyRequests(left)
-    },
-    count(key) {
-      const now = clock.now().getTime()
-      const window = windows.get(key)
-      if (window && remaining(window.since, now) > 0) {
-        window.count += 1
-        return
+    check,
+    count: key => void count(key),
+    async attempt(key, work, hasFailed) {
+      check(key)
+      const window = count(key)
+      let isCounted = false
+      try {
+        const result = await work()
+        isCounted = hasFailed(result)
+        return result
+      } finally {
+        if (!isCounted) window.count -= 1
       }
-      windows.delete(key)
-      if (windows.size >= keys) {
-        const oldest = windows.keys().next()
-        if (!oldest.done) windows.delete(oldest.value)
-      }
-      windows.set(key, { since: now, count: 1 })
     },
   }
 }

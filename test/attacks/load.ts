@@ -121,4 +121,46 @@ export const loadAttacks: readonly Attack[] = [
         assert.deepEqual(answered, ['others', 'change', 'change'])
       }),
   },
+  {
+    attack: 'asks with wrong and right passwords whether an account is locked, at the token endpoint and on the page',
+    outcome: 'in standard the answers are those to a wrong password, and a hash is spent for each',
+    attempt: async () => {
+      const server = await startServer()
+      try {
+        const guess = async (username: string, password: string) => {
+          const token = await server.token({ ...PASSWORD_GRANT, username, password })
+          const page = await server.browser().signIn(username, password)
+          return [token.status, token.text, page.status, page.headers['location']]
+        }
+        const first = await guess('marissa', 'wrong')
+        for (let count = 0; count < 4; count += 1) assert.deepEqual(await guess('marissa', 'wrong'), first)
+        assert.deepEqual(await guess('marissa', 'koala'), first)
+        assert.deepEqual(await guess('nobody', 'koala'), first)
+        assert.ok(
+          server.events.some(({ data }) => data === 'the account is locked'),
+          'no operator is told',
+        )
+      } finally {
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'guesses 250 passwords of a name at the same moment',
+    outcome: 'no more are judged than of those made one after another',
+    attempt: async () => {
+      const server = await startServer()
+      try {
+        const guesses = Array.from({ length: 250 }, (_, index) =>
+          server.token({ ...PASSWORD_GRANT, username: 'nobody', password: `wrong ${index}` }),
+        )
+        const statuses = (await Promise.all(guesses)).map(({ status }) => status)
+        const judged = server.events.filter(({ type }) => type === 'UserNotFound').length
+        assert.ok(judged <= 100, `${judged} were judged`)
+        assert.ok(statuses.every(status => [400, 429, 503].includes(status)))
+      } finally {
+        await server.stop()
+      }
+    },
+  },
 ]

@@ -30,7 +30,7 @@ async function withServer(
   config: Readonly<Record<string, unknown>>,
   work: (server: TestServer) => Promise<void>,
 ): Promise<void> {
-  const server = await startServer({ config })
+  const server = await startServer({ mode: 'uaa', config }) // which tells of a lock (C12)
   try {
     await work(server)
     assert.deepEqual(server.faults, [])

@@ -110,6 +110,29 @@ describe('a limiter', () => {
   })
 })
 
+describe('an attempt that is limited', () => {
+  it('counts from its beginning, and no more when it succeeds or breaks off', async () => {
+    const limiter = createLimiter(createTestClock(), { most: 2, seconds: 60, keys: 10 })
+    const failed = (result: string) => result === 'wrong'
+    const attempt = (work: () => Promise<string>) => limiter.attempt('a', work, failed)
+    let end: (result: string) => void = assert.fail
+    const first = attempt(() => new Promise<string>(resolve => (end = resolve)))
+    assert.equal(await attempt(() => Promise.resolve('right')), 'right')
+    await assert.rejects(
+      attempt(() => Promise.reject(new Error('busy'))),
+      /busy/,
+    )
+    assert.equal(await attempt(() => Promise.resolve('wrong')), 'wrong')
+    await assert.rejects(
+      attempt(() => assert.fail('was made')),
+      TooManyRequests,
+    )
+    end('right')
+    await first
+    assert.equal(await attempt(() => Promise.resolve('right')), 'right')
+  })
+})
+
 describe('the network of an address', () => {
   const cases: readonly (readonly [address: string, want: string])[] = [
     ['192.0.2.7', '192.0.2.7'],

@@ -1,4 +1,5 @@
 import { addSeconds } from '../../base/clock.ts'
+import { TooManyHashes } from '../../base/passwords.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
@@ -36,7 +37,7 @@ interface Attempt {
 }
 
 async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Promise<SignInResult> {
-  const { store, passwords, clock } = deps
+  const { store, passwords, clock, behaviour } = deps
   const { userName } = attempt
   const requester = { zoneId: zone.id, address: attempt.remoteAddress }
   const policy = lockoutPolicy(provider)
@@ -48,7 +49,10 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
     return refused('bad-credentials')
   }
   const { user, failures } = found
-  if (lockedUntil(policy, failures, now)) return refused('account-locked', user)
+  if (lockedUntil(policy, failures, now)) {
+    if (behaviour.hideLockout) await passwords.verifyNothing(attempt.password, requester)
+    return refused('account-locked', user)
+  }
 
   const matches = user.passwordHash
     ? await passwords.verify(user.passwordHash, attempt.password, requester)
@@ -73,17 +77,27 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
   }
 }
 
-/** Runs the works of one key after one another, those of different keys side by side. */
+/** How many may wait for their turn at one name; whoever fills it keeps out nobody but guessers of the same account. */
+const MAX_TURNS = 64
+
+/** Runs the works of one key after one another, those of different keys side by side. Throws `TooManyHashes`. */
 function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (key, work) => {
-    const turn = (last.get(key) ?? Promise.resolve()).then(work, work)
-    const done = turn.then(
+  const lines = new Map<string, { last: Promise<unknown>; count: number }>()
+  return async (key, work) => {
+    const line = lines.get(key) ?? { last: Promise.resolve(), count: 0 }
+    if (line.count >= MAX_TURNS) throw new TooManyHashes()
+    lines.set(key, line)
+    line.count += 1
+    const turn = line.last.then(work, work)
+    line.last = turn.then(
       () => undefined,
       () => undefined,
     )
-    last.set(key, done)
-    void done.then(() => last.get(key) === done && last.delete(key))
-    return turn
+    try {
+      return await turn
+    } finally {
+      line.count -= 1
+      if (line.count === 0) lines.delete(key)
+    }
   }
 }

@@ -41,11 +41,13 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   if (value === undefined) throw refusal(behaviour.missingPasscode, 'Passcode information is missing.', service)
   const format = tokenFormatOf(params)
   const caller = callerKey(remoteAddress, zone.id, client.clientId)
-  limits.wrongPasscodes.check(caller)
-  const owner = await redeem(value, request, deps)
+  const owner = await limits.wrongPasscodes.attempt(
+    caller,
+    () => redeem(value, request, deps),
+    found => found === undefined,
+  )
   const facts = { zoneId: zone.id, clientId: client.clientId, remoteAddress, data: 'passcode' }
   if (owner === undefined) {
-    limits.wrongPasscodes.count(caller)
     audit({ type: 'PrincipalAuthenticationFailure', principal: client.clientId, ...facts })
     throw refusal(behaviour.badPasscode, 'Invalid passcode', service)
   }

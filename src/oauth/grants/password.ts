@@ -27,13 +27,13 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
   const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
-  limits.wrongPasswords.check(caller)
-  const result = await identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress })
+  const result = await limits.wrongPasswords.attempt(
+    caller,
+    () => identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress }),
+    ({ outcome }) => outcome === 'refused',
+  )
   if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
-  if (result.outcome === 'refused') {
-    limits.wrongPasswords.count(caller)
-    throw refused(result.reason, deps)
-  }
+  if (result.outcome === 'refused') throw refused(result.reason, deps)
   return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 
