@@ -78,12 +78,13 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
   /** The definition with what its provider calls itself, which nobody else in the zone may. */
   async function identified(
+    zoneId: string,
     definition: ProviderDefinition,
     others: readonly IdentityProvider[],
   ): Promise<ProviderDefinition> {
     const { type, originKey, config } = definition
     const isSaml = type === 'saml'
-    const externalKey = isSaml ? await readEntityId(originKey, config) : definition.externalKey
+    const externalKey = isSaml ? await readEntityId({ zoneId, originKey }, config) : definition.externalKey
     if (externalKey === undefined) return definition
     const isTaken = others.some(other => other.type === type && externalKeyOf(other, serviceName) === externalKey)
     if (isTaken && isSaml) throw refuseWith(409, `Duplicate entity ID:${externalKey}`)
@@ -102,7 +103,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
       const now = clock.now()
-      const definition = await identified(given, others)
+      const definition = await identified(zoneId, given, others)
       const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
       const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
       await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
@@ -112,7 +113,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     async replace(zoneId, id, { json, caller }) {
       const { provider: before, revision } = await find(zoneId, id)
       const given = readProvider(json, { serviceName, before: openProviderSecrets(before, vault) })
-      const definition = await identified(given, await othersIn(zoneId, id))
+      const definition = await identified(zoneId, given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1
       const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }

@@ -7,7 +7,10 @@ import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../model/s
 import { refuseWith } from './provider-refusal.ts'
 
 /** Reads the entity id; refuses with 400 what is no metadata, cannot be fetched, or says nothing usable. */
-export type EntityIdReader = (originKey: string, config: JsonRecord) => Promise<string>
+export type EntityIdReader = (
+  record: { readonly zoneId: string; readonly originKey: string },
+  config: JsonRecord,
+) => Promise<string>
 
 /** Fetches through `outbound`, which goes nowhere inside the network. */
 export function createEntityIdReader(deps: {
@@ -16,10 +19,14 @@ export function createEntityIdReader(deps: {
 }): EntityIdReader {
   const { outbound, log } = deps
 
-  async function fetchText(originKey: string, address: string): Promise<string> {
+  async function fetchText({ zoneId, originKey }: Parameters<EntityIdReader>[0], address: string): Promise<string> {
     try {
       const accept = 'application/samlmetadata+xml, application/xml, text/xml'
-      const response = await outbound.fetch(address, { headers: { accept }, mostBytes: MAX_METADATA_BYTES })
+      const response = await outbound.fetch(address, {
+        headers: { accept },
+        mostBytes: MAX_METADATA_BYTES,
+        share: { zoneId, purpose: 'background' },
+      })
       if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)
       // Without a byte order mark, which is no part of the document.
       return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
@@ -31,13 +38,14 @@ export function createEntityIdReader(deps: {
     }
   }
 
-  return async (originKey, config) => {
+  return async (record, config) => {
+    const { originKey } = record
     const location = typeof config['metaDataLocation'] === 'string' ? config['metaDataLocation'] : ''
     const isAddress = /^https?:\/\//i.test(location)
     if (!isAddress && !isMetadataText(location)) {
       throw refuseWith(400, `Invalid metadata type for alias[${originKey}]:${location.slice(0, 100)}`)
     }
-    const metadata = readSamlMetadata(isAddress ? (await fetchText(originKey, location)).trimStart() : location)
+    const metadata = readSamlMetadata(isAddress ? (await fetchText(record, location)).trimStart() : location)
     if (metadata.outcome === 'readable') return metadata.entityId
     throw refuseWith(400, `Invalid metadata for alias[${originKey}]: ${metadata.problem}`)
   }

@@ -93,5 +93,6 @@ function readBody(request: FastifyRequest): { readonly provider: JsonRecord; rea
   const { username, password } = credentials
   if (typeof username !== 'string') throw new MalformedInput('credentials.username must be a text')
   if (typeof password !== 'string') throw new MalformedInput('credentials.password must be a text')
-  return { provider, attempt: { userName: username, password } }
+  const requester = { zoneId: request.zone.id, address: request.ip }
+  return { provider, attempt: { userName: username, password, requester } }
 }

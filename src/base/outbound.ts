@@ -14,10 +14,23 @@ export { OutboundError } from './outbound-error.ts'
 export type { OutboundFailure } from './outbound-error.ts'
 export type { OutboundRequest } from './outbound-http.ts'
 
+/** A request in somebody's share; without one it is the server's own. */
+export interface SharedRequest extends OutboundRequest {
+  readonly share?: OutboundShare
+}
+
 /** JSON that somebody else answered, with the headers that say how long it is good. */
 export interface OutboundJson {
   readonly value: unknown
   readonly headers: Headers
+}
+
+/** Whose share of the requests under way one is. */
+export interface OutboundShare {
+  /** The zone whose records name the address. */
+  readonly zoneId: string
+  /** `sign-in`: a person has come back from a provider and waits. These have places of their own. */
+  readonly purpose: 'sign-in' | 'background'
 }
 
 /** A server that speaks another protocol than HTTP. */
@@ -27,6 +40,7 @@ export interface OutboundServer {
   readonly port: number
   /** How long everything may take, where that is less than the usual five seconds. */
   readonly withinMs?: number
+  readonly share?: OutboundShare
 }
 
 /** Opens a connection to one of the addresses that were judged. */
@@ -35,9 +49,9 @@ export type OpenConnection = () => Promise<Socket>
 /** Makes requests to addresses that are not ours; every failure is an `OutboundError`. */
 export interface Outbound {
   /** The answer, read to its end, whatever its status; a redirect is a failure. */
-  fetch(address: string, request?: OutboundRequest): Promise<Response>
+  fetch(address: string, request?: SharedRequest): Promise<Response>
   /** The JSON of an answer with status 200. */
-  getJson(address: string): Promise<OutboundJson>
+  getJson(address: string, share?: OutboundShare): Promise<OutboundJson>
 }
 
 /** Makes connections for other protocols, under the same rule and within the same bounds. */
@@ -66,9 +80,13 @@ export interface OutboundOptions {
 /** From the look-up of the name to the last byte. */
 const LONGEST_MS = 5000
 const MOST_BYTES = 64 * 1024
-const MOST_AT_ONCE = 32
-/** One slow host must not take all the places. */
-const MOST_PER_HOST = 4
+/** Requests under way for each purpose: in all, of one zone, and of one zone to one host, which may be slow. */
+const MAX_UNDER_WAY = {
+  background: { all: 128, zone: 8, host: 4 },
+  'sign-in': { all: 128, zone: 32, host: 16 },
+} as const
+/** Of the server itself. */
+const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
 
 /** RFC 6761 §6.3: names of this machine are not asked for, since not every system knows those below `localhost`. */
 const systemResolver: Resolver = async hostname =>
@@ -84,8 +102,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     deadline = milliseconds => AbortSignal.timeout(milliseconds),
   } = options
   const allowLoopback = options.allowLoopback || allowPrivate
-  const underWay = new Map<string, number>()
-  let total = 0
+  const underWay = createCounts()
 
   function checkUrl(address: string): URL {
     const url = URL.canParse(address) ? new URL(address) : undefined
@@ -116,25 +133,27 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     return addresses
   }
 
-  function enter(host: string, label: string): () => void {
-    const here = underWay.get(host) ?? 0
-    if (total >= MOST_AT_ONCE || here >= MOST_PER_HOST) {
+  /** Takes a place, or refuses; the result gives it back. */
+  function enter(host: string, label: string, { zoneId, purpose }: OutboundShare): () => void {
+    const most = MAX_UNDER_WAY[purpose]
+    const places = [
+      [purpose, most.all],
+      [JSON.stringify([purpose, zoneId]), most.zone],
+      [JSON.stringify([purpose, zoneId, host]), most.host],
+    ] as const
+    if (places.some(([key, limit]) => underWay.of(key) >= limit)) {
       throw new OutboundError('busy', `${label}: too many requests are under way`)
     }
-    total += 1
-    underWay.set(host, here + 1)
+    for (const [key] of places) underWay.add(key, 1)
     return () => {
-      total -= 1
-      const left = (underWay.get(host) ?? 1) - 1
-      if (left === 0) underWay.delete(host)
-      else underWay.set(host, left)
+      for (const [key] of places) underWay.add(key, -1)
     }
   }
 
-  async function send(address: string, request: OutboundRequest): Promise<Response> {
+  async function send(address: string, request: SharedRequest): Promise<Response> {
     const url = checkUrl(address)
     const { hostname, origin: label } = url
-    const leave = enter(url.host, label)
+    const leave = enter(url.host, label, request.share ?? OWN_SHARE)
     const signal = deadline(LONGEST_MS)
     try {
       const addresses = await untilAborted(
@@ -153,11 +172,11 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
   }
 
   async function converse<T>(
-    { hostname, port, withinMs = LONGEST_MS }: OutboundServer,
+    { hostname, port, withinMs = LONGEST_MS, share = OWN_SHARE }: OutboundServer,
     talk: (open: OpenConnection) => Promise<T>,
   ): Promise<T> {
     const label = `${hostname}:${port}`
-    const leave = enter(label, label)
+    const leave = enter(label, label, share)
     const signal = deadline(Math.min(withinMs, LONGEST_MS))
     const unreachable = (cause: unknown): never => {
       if (cause instanceof OutboundError) throw cause
@@ -193,8 +212,9 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
   return {
     fetch: (address, request = {}) => send(address, request),
     connect: converse,
-    async getJson(address) {
-      const response = await send(address, { headers: { accept: 'application/json, application/jwk-set+json' } })
+    async getJson(address, share = OWN_SHARE) {
+      const headers = { accept: 'application/json, application/jwk-set+json' }
+      const response = await send(address, { headers, share })
       const { origin } = new URL(address)
       if (response.status !== 200) throw new OutboundError('bad-answer', `${origin}: answered ${response.status}`)
       try {
@@ -203,6 +223,20 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       } catch {
         throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // its text is not ours to repeat
       }
+    },
+  }
+}
+
+/** Counts by key; what is back at nothing is forgotten. */
+function createCounts() {
+  const counts = new Map<string, number>()
+  const of = (key: string): number => counts.get(key) ?? 0
+  return {
+    of,
+    add(key: string, change: 1 | -1): void {
+      const count = of(key) + change
+      if (count === 0) counts.delete(key)
+      else counts.set(key, count)
     },
   }
 }

@@ -99,6 +99,8 @@ export interface Identity {
   loginProviders(zone: Zone): Promise<readonly LoginProvider[]>
   /** Whether people can be sent to the provider at this moment. */
   isReady(zone: Zone, provider: IdentityProvider): Promise<boolean>
+  /** Whether a page shows the provider, as far as is known now: nobody is asked and waited for. */
+  isOffered(zone: Zone, provider: IdentityProvider): boolean
   /** The address at the provider to send the browser to; undefined when it is none that can be used now. */
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
   /** Takes back who was sent to a provider, into its accounts. */
@@ -251,6 +253,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       })
     },
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
+    isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
     async finishRedirect(zone, { origin, answer, attempt, client, remoteAddress }) {
       const found = await redirectOf(zone, origin)

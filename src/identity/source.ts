@@ -108,6 +108,8 @@ export interface RedirectSignIn {
   start(attempt: RedirectStart): Promise<string | undefined>
   /** Whether `start` would give an address. */
   isReady(): Promise<boolean>
+  /** Whether a page shows it: judged by what is known now, so that no page waits. What is not known yet is found out. */
+  isOffered(): boolean
   /** Redeems the answer and verifies what comes of it. */
   finish(
     answer: RedirectAnswer,

@@ -246,7 +246,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return { signup: maySignUp ? linkIn(basePath, signup) : undefined, passwd: linkIn(basePath, passwd) }
   }
 
-  /** A provider whose own addresses cannot be found out has no link. */
+  /** A provider whose own addresses could not be found out has no link; no page waits for finding them out. */
   async function linksTo(
     zone: Zone,
     origins: readonly string[],
@@ -260,7 +260,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       origins.map(async origin => {
         const provider = await store.providers.findByOrigin(zone.id, origin)
         const name = provider && linkTextOf(provider)
-        if (!provider || name === undefined || !(await identity.isReady(zone, provider))) return []
+        if (!provider || name === undefined || !identity.isOffered(zone, provider)) return []
         return [{ name, url: `${urls.pathOf(zone)}${externalPath(origin)}${query === '' ? '' : `?${query}`}` }]
       }),
     )

@@ -7,7 +7,7 @@ import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord } from '../base/json.ts'
-import type { Outbound } from '../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 
 /** Where somebody's keys are: at an address, else in a text. */
@@ -16,6 +16,8 @@ export interface KeySource {
   readonly jwks?: string | undefined
   /** The address of such a document; wins over the text. */
   readonly jwksUri?: string | undefined
+  /** Whose share a request for the document is. */
+  readonly share?: OutboundShare
 }
 
 /** The protected header of a signature, as far as it chooses the key. */
@@ -95,35 +97,41 @@ interface Published {
   pending: Promise<void> | undefined
 }
 
+interface Address {
+  readonly uri: string
+  readonly share: OutboundShare | undefined
+}
+
 /** One instance serves every zone: what an address publishes is the same for all who name it. */
 export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clock: Clock }): ForeignKeys {
   const texts = createCache<KeySet>(MOST_DOCUMENTS)
   const published = createCache<Published>(MOST_DOCUMENTS)
 
-  async function fetchInto(entry: Published, uri: string): Promise<void> {
+  async function fetchInto(entry: Published, { uri, share }: Address): Promise<void> {
     const now = clock.now()
     entry.triedAt = now
     try {
-      const { value, headers } = await outbound.getJson(uri)
+      const { value, headers } = await outbound.getJson(uri, share)
       entry.keys = keySetOf(value)
       entry.freshUntil = addSeconds(now, freshSeconds(headers))
       entry.failure = undefined
     } catch (error) {
       if (!(error instanceof OutboundError || error instanceof UnusableKeys)) throw error
       entry.failure = error.message
+      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // nobody was asked
       if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.keys = undefined
     }
   }
 
   /** Fetches the document unless that was tried a moment ago; whoever comes meanwhile waits for the same answer. */
-  async function refresh(entry: Published, uri: string): Promise<void> {
+  async function refresh(entry: Published, address: Address): Promise<void> {
     const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
     if (!entry.pending && isPaused) return
-    entry.pending ??= fetchInto(entry, uri).finally(() => (entry.pending = undefined))
+    entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined))
     await entry.pending
   }
 
-  async function findPublished(uri: string, wanted: WantedKey): Promise<KeyObject | undefined> {
+  async function findPublished(address: Address, wanted: WantedKey): Promise<KeyObject | undefined> {
     const unknown: Published = {
       keys: undefined,
       freshUntil: new Date(0),
@@ -131,19 +139,19 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
       failure: undefined,
       pending: undefined,
     }
-    const entry = (await published.get(uri, () => Promise.resolve(unknown))) ?? unknown
-    if (!entry.keys || clock.now() >= entry.freshUntil) await refresh(entry, uri)
+    const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
+    if (!entry.keys || clock.now() >= entry.freshUntil) await refresh(entry, address)
     if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
     const key = entry.keys.find(wanted)
     if (key) return key
-    await refresh(entry, uri) // a key that is new since then
+    await refresh(entry, address) // a key that is new since then
     return entry.keys.find(wanted)
   }
 
   return {
-    async find({ jwks, jwksUri }, wanted) {
+    async find({ jwks, jwksUri: uri, share }, wanted) {
       if (!KINDS.has(wanted.alg)) return undefined
-      if (jwksUri !== undefined) return findPublished(jwksUri, wanted)
+      if (uri !== undefined) return findPublished({ uri, share }, wanted)
       if (jwks === undefined) throw new UnusableKeys('there are no keys')
       const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
       return keys?.find(wanted)

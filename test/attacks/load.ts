@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 import { certificateOf } from '../support/certificate.ts'
+import { createTestClock } from '../support/clock.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { privatePem } from '../support/config.ts'
 import { keyWithRounds } from '../support/encrypted-key.ts'
 import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
@@ -160,6 +164,43 @@ export const loadAttacks: readonly Attack[] = [
         assert.ok(statuses.every(status => [400, 429, 503].includes(status)))
       } finally {
         await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'gives a zone forty providers that never answer, and opens its sign-in page',
+    outcome: 'the page is there at once, and people of other zones are sent to their provider',
+    attempt: async () => {
+      const silent = createServer(() => {})
+      await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+      const { port } = silent.address() as AddressInfo // no pipe
+      const clock = createTestClock()
+      const upstream = await startUpstream(clock)
+      const provider = (originKey: string, discoveryUrl: string) => ({
+        originKey,
+        type: 'oidc1.0',
+        name: originKey,
+        config: { discoveryUrl, relyingPartyId: 'x', linkText: originKey },
+      })
+      const slow = Array.from({ length: 40 }, (_, index) =>
+        provider(`slow-${index}`, `http://127.0.0.${index + 1}:${port}/${index}`),
+      )
+      const bootstrap = {
+        ...usualBootstrap,
+        identity_providers: [provider('good', `${upstream.url}/.well-known/openid-configuration`)],
+        identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { identity_providers: slow } }],
+      }
+      const server = await startServer({ clock, config: { bootstrap } })
+      try {
+        const page = await server.send('/login', { host: 'z1.localhost:8080' })
+        assert.equal(page.status, 200)
+        const answer = await server.browser().send('/login/external/good')
+        assert.ok(String(answer.headers['location']).startsWith(`${upstream.url}/authorize`), answer.text)
+      } finally {
+        silent.closeAllConnections()
+        silent.close()
+        await server.stop()
+        await upstream.stop()
       }
     },
   },

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import type { OutboundFailure, OutboundOptions } from '../../src/base/outbound.ts'
+import type { Outbound, OutboundFailure, OutboundOptions, OutboundShare } from '../../src/base/outbound.ts'
 import { createOutbound, OutboundError } from '../../src/base/outbound.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem } from '../support/config.ts'
@@ -276,10 +276,39 @@ describe('an outbound request that is allowed', () => {
     assert.equal((await outbound.getJson(base)).value, 2)
   })
 
-  it('is refused when too many are under way at all', async () => {
-    const outbound = lenient({ resolve: () => new Promise(() => {}) })
-    for (let host = 0; host < 32; host += 1) void outbound.getJson(`https://h${host}.example/`).catch(() => {})
-    assert.equal((await failureOf(outbound.getJson('https://last.example/'))).failure, 'busy')
+  const hosts = (count: number, prefix = 'h') =>
+    Array.from({ length: count }, (_, index) => `https://${prefix}${index}.example/`)
+  const ofZone = (zoneId: string, purpose: OutboundShare['purpose'] = 'background') => ({ zoneId, purpose })
+  /** One whose requests are never answered. */
+  const endless = () => lenient({ resolve: () => new Promise(() => {}) })
+  const isBusy = async (outbound: Pick<Outbound, 'getJson'>, share: OutboundShare): Promise<boolean> =>
+    Promise.race([
+      failureOf(outbound.getJson('https://last.example/', share)).then(({ failure }) => failure === 'busy'),
+      new Promise<boolean>(resolve => setImmediate(resolve, false)),
+    ])
+
+  it('is refused when a zone has too many under way, whatever the hosts, and no other zone is', async () => {
+    const outbound = endless()
+    for (const host of hosts(8)) void outbound.getJson(host, ofZone('a')).catch(() => {})
+    assert.equal(await isBusy(outbound, ofZone('a')), true)
+    assert.equal(await isBusy(outbound, ofZone('b')), false)
+    assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
+  })
+
+  it('is refused when too many are under way at all, but not to whoever is signing in', async () => {
+    const outbound = endless()
+    for (let zone = 0; zone < 16; zone += 1) {
+      for (const host of hosts(8)) void outbound.getJson(host, ofZone(`z${zone}`)).catch(() => {})
+    }
+    assert.equal(await isBusy(outbound, ofZone('a')), true)
+    assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
+  })
+
+  it('is refused when a zone has too many to one host, and another zone may still go there', async () => {
+    const outbound = endless()
+    for (let time = 0; time < 4; time += 1) void outbound.getJson('https://last.example/', ofZone('a')).catch(() => {})
+    assert.equal(await isBusy(outbound, ofZone('a')), true)
+    assert.equal(await isBusy(outbound, ofZone('b')), false)
   })
 })
 

@@ -4,6 +4,7 @@ import { OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
 import type { ExternalPerson } from '../../src/identity/source.ts'
 import { personOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
+import type { Wanted } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -151,8 +152,40 @@ describe('createOidcSettings', () => {
         return Promise.resolve().then(() => ({ value: answer(), headers: new Headers() }))
       },
     }
-    return { asked, settingsOf: createOidcSettings({ outbound, clock }) }
+    const settings = createOidcSettings({ outbound, clock })
+    const settingsOf = (of: IdentityProvider, wanted: Wanted = 'keys') => settings.read(of, { wanted })
+    return { asked, settings, settingsOf }
   }
+
+  it('tells what is known without waiting, and finds out the rest beside that', async () => {
+    const { asked, settings, settingsOf } = upstream(() => DOCUMENT)
+    const whole = { authUrl: 'a', tokenUrl: 't', issuer: 'own', tokenKeyUrl: 'own-keys', discoveryUrl: 'd' }
+    assert.equal(settings.peek(provider(whole), 'endpoints')?.authUrl, 'a')
+    assert.deepEqual(asked, [])
+    const corp = provider({ discoveryUrl: 'peeked' })
+    assert.equal(settings.peek(corp), undefined)
+    await settingsOf(corp)
+    assert.equal(settings.peek(corp)?.issuer, 'i')
+    assert.deepEqual(asked, ['peeked'])
+    clock.advance(601)
+    assert.equal(settings.peek(corp)?.issuer, 'i', 'out of date is better than nothing')
+    assert.deepEqual(asked, ['peeked', 'peeked'])
+    await settingsOf(corp)
+    assert.deepEqual(asked, ['peeked', 'peeked'])
+  })
+
+  it('asks again at once when there was no place to ask', async () => {
+    let isBusy = true
+    const { asked, settingsOf } = upstream(() => {
+      if (isBusy) throw new OutboundError('busy', 'too many')
+      return DOCUMENT
+    })
+    const corp = provider({ discoveryUrl: 'busy' })
+    assert.equal((await settingsOf(corp)).issuer, undefined)
+    isBusy = false
+    assert.equal((await settingsOf(corp)).issuer, 'i')
+    assert.equal(asked.length, 2)
+  })
 
   it('asks nobody when the record says everything', async () => {
     const { asked, settingsOf } = upstream(() => DOCUMENT)

@@ -149,6 +149,7 @@ for (const mode of MODES) {
 
     describe('the way there', () => {
       it('has a link on the sign-in page for each provider that can be used and shows one, in order', async () => {
+        await server.send('/login/external/lost') // which finds out that it cannot be used
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="([^"]*)"><bdi>([^<]*)</g)]
         assert.deepEqual(

@@ -1,7 +1,8 @@
 // Asks a directory who somebody is (LDAP, RFC 4511). Owns the three ways of finding a person and checking a password, and
 // the turn from one address to the next. Refuses to know who asks, and what becomes of the answer. What a directory may
 // cost and send is bounded in base/outbound.ts and message-stream.ts. See docs/decisions/0017-ldap-directories.md.
-import type { OpenConnection, OutboundConnections } from '../../base/outbound.ts'
+import type { Requester } from '../../base/fair-queue.ts'
+import type { OpenConnection, OutboundConnections, OutboundServer } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Passwords } from '../../base/passwords.ts'
 import type { DirectoryGroup } from './groups.ts'
@@ -29,6 +30,8 @@ export type DirectoryResult =
 export interface DirectoryAttempt {
   readonly userName: string
   readonly password: string
+  /** The zone whose record names the directory, and who asks. */
+  readonly requester?: Requester
 }
 
 /** Directories that can be asked. */
@@ -63,13 +66,17 @@ export function createDirectories({ outbound, passwords }: DirectoryDeps): Direc
     let result: DirectoryResult = BAD_CREDENTIALS // there is always an address
     for (const url of settings.urls) {
       result = await outbound
-        .connect({ ...url, withinMs }, open => ask({ settings, attempt, url, open, passwords }))
+        .connect({ ...url, withinMs, ...shareOf(attempt) }, open => ask({ settings, attempt, url, open, passwords }))
         .catch((cause: unknown) => resultOf(cause, url))
       if (result.outcome !== 'unreachable') return result
     }
     return result
   }
   return { authenticate }
+}
+
+function shareOf({ requester }: DirectoryAttempt): Pick<OutboundServer, 'share'> {
+  return requester ? { share: { zoneId: requester.zoneId, purpose: 'background' } } : {}
 }
 
 function resultOf(cause: unknown, { hostname, port }: DirectoryUrl): DirectoryResult {
@@ -181,7 +188,12 @@ async function searchAndCheck(
   const name = compared.attribute.toLowerCase()
   const stored = (whole.attributes.get(name) ?? []).slice(0, MOST_STORED_PASSWORDS)
   for (const value of stored) {
-    if (!(await isStoredPassword(value, attempt.password, conversation.passwords))) continue
+    if (
+      !(await isStoredPassword(value, attempt.password, {
+        verify: (hash, password) => conversation.passwords.verify(hash, password, attempt.requester),
+      }))
+    )
+      continue
     // The stored value has done its work, and goes no further.
     const left = new Map([...whole.attributes].filter(([each]) => each !== name))
     return { entry: { dn: whole.dn, attributes: left }, session }

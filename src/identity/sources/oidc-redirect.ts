@@ -2,7 +2,7 @@
 // what the code that they come back with is worth. See docs/decisions/0014-upstream-sign-in.md.
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
-import type { Outbound } from '../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
@@ -25,7 +25,7 @@ import type { TokenCheck } from './oidc-token.ts'
 export interface OidcRedirectDeps {
   readonly outbound: Outbound
   readonly vault: Vault
-  readonly settingsOf: OidcSettingsReader
+  readonly settings: OidcSettingsReader
   readonly check: TokenCheck
 }
 
@@ -43,7 +43,7 @@ const isReserved = (name: string): boolean => isOwnParameter(name) || name === '
 
 /** Opens the redirect ability of one provider. */
 export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => RedirectSignIn {
-  const { outbound, vault, settingsOf, check } = deps
+  const { outbound, vault, check } = deps
 
   /** The tokens for a code, or why there are none. */
   async function redeem(
@@ -69,7 +69,12 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       ...(secret !== undefined && !inBody && { authorization: basic(relyingPartyId, secret) }),
     }
     try {
-      const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString() })
+      const response = await outbound.fetch(tokenUrl, {
+        method: 'POST',
+        headers,
+        body: body.toString(),
+        share: shareOf(provider),
+      })
       const answer = parseObject(await response.text())
       if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
       if (response.status !== 200) return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
@@ -83,7 +88,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
   return (provider, read) => ({
     async start({ redirectUri, state, nonce, codeVerifier, userName, reauthenticate }) {
       const { config } = provider
-      const settings = knownOf(await settingsOf(provider, 'endpoints'))
+      const settings = knownOf(await deps.settings.read(provider, { wanted: 'endpoints' }))
       if (!settings) return undefined
       const url = new URL(settings.authUrl)
       const wanted = {
@@ -105,10 +110,15 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       return url.href
     },
     async isReady() {
-      return knownOf(await settingsOf(provider, 'endpoints')) !== undefined
+      return knownOf(await deps.settings.read(provider, { wanted: 'endpoints' })) !== undefined
+    },
+    isOffered() {
+      const settings = deps.settings.peek(provider, 'endpoints')
+      return settings === undefined || knownOf(settings) !== undefined
     },
     async finish(answer, attempt) {
-      const settings = knownOf(await settingsOf(provider, 'endpoints'))
+      const { purpose } = shareOf(provider)
+      const settings = knownOf(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
       if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
       if (answer.error !== undefined) return { outcome: 'declined', error: answer.error }
@@ -117,7 +127,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       if (redeemed.outcome !== 'tokens') return redeemed
       const idToken: unknown = Reflect.get(redeemed.tokens, 'id_token')
       if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
-      const checked = await check(idToken, settings)
+      const checked = await check(idToken, settings, shareOf(provider))
       if (checked.outcome === 'refused') return checked
       const problem = idTokenProblem(checked, {
         nonce: attempt.nonce,
@@ -128,6 +138,9 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
     },
   })
 }
+
+/** Who has come back from a provider waits for nobody who has not. */
+const shareOf = ({ zoneId }: IdentityProvider): OutboundShare => ({ zoneId, purpose: 'sign-in' })
 
 const REFUSED = 'The provider did not accept the code.'
 

@@ -5,6 +5,7 @@ import type { KeyObject } from 'node:crypto'
 import { compactVerify, decodeProtectedHeader } from 'jose'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { OutboundShare } from '../../base/outbound.ts'
 import { sameSecret } from '../../base/secrets.ts'
 import type { ExternalRefusal } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -14,7 +15,7 @@ import type { OidcSettings } from './oidc-settings.ts'
 export interface KeyFinder {
   /** Undefined when no key fits; throws when the set cannot be had. */
   find(
-    source: { readonly jwks?: string; readonly jwksUri?: string },
+    source: { readonly jwks?: string; readonly jwksUri?: string; readonly share?: OutboundShare },
     wanted: { readonly kid: string | undefined; readonly alg: string },
   ): Promise<KeyObject | undefined>
 }
@@ -27,8 +28,12 @@ export interface VerifiedToken {
   readonly alg: string
 }
 
-/** Checks signature, issuer, audience and time of a token. */
-export type TokenCheck = (token: string, settings: OidcSettings) => Promise<VerifiedToken | ExternalRefusal>
+/** Checks signature, issuer, audience and time of a token; a request for keys that it takes is of the share. */
+export type TokenCheck = (
+  token: string,
+  settings: OidcSettings,
+  share?: OutboundShare,
+) => Promise<VerifiedToken | ExternalRefusal>
 
 // Never `none`, and nothing symmetric: whoever can read a public key could sign with it otherwise.
 const ALGORITHM = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
@@ -48,19 +53,23 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
   /** Named by the record and nothing else: what the token's header says of keys (`jku`, `x5u`, `jwk`) is not looked at. */
   async function keyFor(
     { tokenKey, tokenKeyUrl }: OidcSettings,
-    wanted: { kid: string | undefined; alg: string },
+    { share, ...wanted }: { kid: string | undefined; alg: string; share: OutboundShare | undefined },
   ): Promise<KeyObject | undefined> {
     if (tokenKey?.startsWith('-----BEGIN')) return createPublicKey(tokenKey)
     if (tokenKey !== undefined) return foreignKeys.find({ jwks: tokenKey }, wanted)
-    if (tokenKeyUrl !== undefined) return foreignKeys.find({ jwksUri: tokenKeyUrl }, wanted)
+    if (tokenKeyUrl !== undefined) return foreignKeys.find({ jwksUri: tokenKeyUrl, ...(share && { share }) }, wanted)
     return undefined
   }
 
   /** The claims that the provider signed; throws for whatever is wrong with token, key or key document. */
-  async function verify(token: string, settings: OidcSettings): Promise<VerifiedToken> {
+  async function verify(
+    token: string,
+    settings: OidcSettings,
+    share: OutboundShare | undefined,
+  ): Promise<VerifiedToken> {
     const { alg, kid } = decodeProtectedHeader(token)
     if (alg === undefined || !ALGORITHM.test(alg)) throw new Error('the algorithm is not allowed')
-    const key = await keyFor(settings, { kid, alg })
+    const key = await keyFor(settings, { kid, alg, share })
     if (!key) throw new Error('no key of the provider fits')
     const { payload } = await compactVerify(token, key, { algorithms: [alg] })
     const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
@@ -91,8 +100,8 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
       : refuse('untrusted', 'Token is not valid yet.') // RFC 7523 §3
   }
 
-  return (token, settings) =>
-    verify(token, settings).then(
+  return (token, settings, share) =>
+    verify(token, settings, share).then(
       verified => problemOf(verified.claims, settings) ?? verified,
       (cause: unknown) =>
         refuse(

@@ -25,9 +25,9 @@ export interface OidcDeps {
 /** OpenID Connect providers: people are sent there to sign in, and their tokens are read as assertions. */
 export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const { clock } = deps
-  const settingsOf = createOidcSettings(deps)
+  const settings = createOidcSettings(deps)
   const check = createTokenCheck(deps)
-  const redirectTo = createOidcRedirect({ ...deps, settingsOf, check })
+  const redirectTo = createOidcRedirect({ ...deps, settings, check })
 
   return {
     type: OIDC,
@@ -36,10 +36,13 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
       assertion: {
         async isFrom(assertion) {
           const claimed = claimedIssuer(assertion)
-          return claimed !== undefined && (await settingsOf(provider)).issuer === claimed
+          return claimed !== undefined && (await settings.read(provider)).issuer === claimed
         },
         async read(assertion) {
-          const checked = await check(assertion, await settingsOf(provider))
+          const checked = await check(assertion, await settings.read(provider), {
+            zoneId: provider.zoneId,
+            purpose: 'background',
+          })
           return checked.outcome === 'refused' ? checked : read(checked.claims, provider, clock.now())
         },
       },

@@ -6,7 +6,7 @@ import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Zone } from '../../model/zone.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
-import type { ForeignKeys, WantedKey } from '../../token/foreign-keys.ts'
+import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import type { Params } from '../params.ts'
 import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod } from './client-auth.ts'
 import { speaksForItself } from './client-secret.ts'
@@ -139,7 +139,7 @@ async function checkSignature(
   foreignKeys: ForeignKeys,
 ): Promise<void> {
   const key = await foreignKeys
-    .find({ jwks: client?.jwks, jwksUri: client?.jwksUri }, wanted)
+    .find({ jwks: client?.jwks, jwksUri: client?.jwksUri, ...shareOf(client) }, wanted)
     .catch((cause: unknown) => {
       if (cause instanceof UnusableKeys) throw refuse('Bad client_assertion', cause.message)
       throw cause
@@ -151,3 +151,7 @@ async function checkSignature(
     throw new OAuthError('invalid_client', 'Unauthorized client_assertion', { detail: 'bad signature', cause })
   }
 }
+
+/** A request for the client's keys is its zone's. */
+const shareOf = (client: Client | undefined): Pick<KeySource, 'share'> =>
+  client ? { share: { zoneId: client.zoneId, purpose: 'background' } } : {}
