@@ -80,7 +80,7 @@ import type { PageWriter } from './web/pages.ts'
 import { createPasswordDemand } from './web/password-change.ts'
 import { takePlainBasic } from './web/plain-basic.ts'
 import { parseQuery } from './web/query.ts'
-import { createRateLimitHook } from './web/rate-limit.ts'
+import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSessions } from './web/session.ts'
@@ -144,7 +144,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   const keys = createKeyRing({ store, vault, clock, random, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
-  const reader = createTokenReader({ ...shared, keys, groupsOf })
+  const verifiedTokens = createVerifiedTokens()
+  const tokenReader = createTokenReader({ ...shared, keys, groupsOf })
+  const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const issuer = createTokenIssuer({ ...shared, keys })
   // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
   const outbound = createOutbound({
@@ -201,7 +203,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http.addHook('onRequest', cors.onRequest)
   // Its pages are made further down, before anybody can ask for one.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
-  const rateLimitDeps = { clock, urls, log, pages: { error: lateError } }
+  const rateLimitDeps = { clock, urls, log, verifiedTokens, pages: { error: lateError } }
   if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...rateLimitDeps, settings: rateLimit }))
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   const { limitedMode } = config.operations

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/event.ts'
 import { paintTerminal, readableLines } from './terminal.ts'
+import { createFaultSummary } from './fault-summary.ts'
 
 /** The log as the rest of the server sees it. */
 export interface Log {
@@ -12,7 +13,7 @@ export interface Log {
   readonly info: (message: string) => void
   /** Something the operator should change. */
   readonly warn: (message: string) => void
-  /** A fault of ours, with its cause. */
+  /** A fault of ours, with its cause; those that repeat are counted, and told once a minute. */
   readonly fault: (message: string, cause: unknown) => void
   /** Why a caller was refused, where the caller is not told. */
   readonly refusal: (message: string) => void
@@ -36,10 +37,15 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
     stream.flush()
   }
   setInterval(flush, 1000).unref()
+  const faults = createFaultSummary({
+    full: (message, cause) => logger.error({ err: cause }, message),
+    summary: message => logger.error(message),
+  })
+  setInterval(() => faults.tell(), 60_000).unref()
   return {
     info: message => logger.info(message),
     warn: message => logger.warn(message),
-    fault: (message, cause) => logger.error({ err: cause }, message),
+    fault: (message, cause) => faults.note(message, cause),
     refusal: message => logger.info(message),
     // A line for each token: put together here in the logger's form, because the logger itself costs as much as the claims.
     audit(event) {
@@ -47,6 +53,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
       audited.add(`{"level":${info},"time":"${isoNow()}","log":"audit",${facts},"msg":"${event.type}"}\n`)
     },
     flush() {
+      faults.tell()
       audited.flush()
       stream.flushSync()
     },

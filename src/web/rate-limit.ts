@@ -4,8 +4,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-address.ts'
+import { digest } from '../base/secrets.ts'
 import type { LimitKind, LimiterMapping, RateLimitSettings } from '../model/rate-limit.ts'
 import type { Urls } from '../model/urls.ts'
+import type { TokenReader } from '../token/reader.ts'
 import { createCredentialReader } from './caller-credential.ts'
 import type { CredentialReader } from './caller-credential.ts'
 import { securityHeaders } from './headers.ts'
@@ -146,6 +148,36 @@ function createPathChoice(
   }
 }
 
+/** Tokens that were found genuine not long ago. */
+export interface VerifiedTokens {
+  has(token: string): boolean
+  add(token: string): void
+}
+
+/** Remembers so many tokens, by their digests; of more it forgets the one that was verified first. */
+export function createVerifiedTokens(most = MOST_CALLERS): VerifiedTokens {
+  const digests = new Set<string>()
+  return {
+    has: token => digests.has(digest(token)),
+    add(token) {
+      digests.add(digest(token))
+      if (digests.size <= most) return
+      const oldest = digests.values().next()
+      if (!oldest.done) digests.delete(oldest.value)
+    },
+  }
+}
+
+/** The same reader, which remembers the tokens that it found good. */
+export const remembering = (reader: TokenReader, verified: Pick<VerifiedTokens, 'add'>): TokenReader => ({
+  ...reader,
+  async read(zone, token, expected) {
+    const read = await reader.read(zone, token, expected)
+    verified.add(token)
+    return read
+  },
+})
+
 /** Where the limiter tells of itself; it is never limited. */
 export const STATUS_PATH = '/RateLimitingStatus'
 
@@ -158,11 +190,19 @@ export function createRateLimitHook(deps: {
   urls: Urls
   pages: Pick<PageWriter, 'error'>
   log: { info(message: string): void; fault(message: string, cause: unknown): void }
+  /** Until a token is known to be genuine its request is counted by the address. */
+  verifiedTokens: Pick<VerifiedTokens, 'has'>
 }): Hook {
   const { settings, urls, pages, log } = deps
   const limiter = createRateLimiter(settings, deps.clock)
   const readCredential = settings.credential && createCredentialReader(settings.credential)
   const logsAll = settings.logging !== 'OnlyLimited'
+
+  function readIfVerified(read: CredentialReader, authorization: string | undefined): string | undefined {
+    const credential = read(authorization)
+    const token = authorization?.replace(/^bearer +/i, '').trim() ?? ''
+    return credential !== undefined && deps.verifiedTokens.has(token) ? credential : undefined
+  }
 
   function note({ method }: FastifyRequest, path: string, excess: Excess | undefined): void {
     if (!excess && !logsAll) return
@@ -174,7 +214,10 @@ export function createRateLimitHook(deps: {
   function judge(request: FastifyRequest): Excess | undefined {
     const path = pathBelow(request.url, urls.basePath)
     if (path === STATUS_PATH) return undefined
-    const excess = limiter.judge(path, callerOf(request, readCredential))
+    const excess = limiter.judge(
+      path,
+      callerOf(request, readCredential && (header => readIfVerified(readCredential, header))),
+    )
     note(request, path, excess)
     return excess
   }

@@ -23,6 +23,8 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
+import { createAnonymousSessions } from './anonymous-sessions.ts'
+import { PageError } from './answers.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
 import { createWaitingRequests } from './waiting-request.ts'
@@ -84,6 +86,8 @@ export interface OwnSession {
 
 const ID_LENGTH = 43
 const TOUCH_SECONDS = 60
+/** No authorization request that a program makes is longer. */
+const MAX_SAVED_LENGTH = 4096
 
 /** The name of the zone's session cookie (row P2). */
 export function sessionCookieName(
@@ -139,6 +143,7 @@ export function createSessions(deps: {
       sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
+  const anonymousSessions = createAnonymousSessions()
   const waiting = createWaitingRequests({
     clock,
     urls,
@@ -194,6 +199,9 @@ export function createSessions(deps: {
 
   async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
     const savedRequest = formatSavedRequest(saved)
+    if (savedRequest.length > MAX_SAVED_LENGTH) {
+      throw new PageError(400, 'The request is too long to wait for a sign-in.', { code: 'invalid_request' })
+    }
     const session = await of(request)
     if (session) {
       await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
@@ -201,6 +209,8 @@ export function createSessions(deps: {
     }
     const anonymous = newSession(request.zone.id, idleSeconds)
     await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
+    const oldest = anonymousSessions.add(request.ip, anonymous.session)
+    if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
     setId(reply, anonymous.id)
     waiting.forget(request, reply)
     return remember(request, { ...anonymous.session, savedRequest })

@@ -204,4 +204,75 @@ export const loadAttacks: readonly Attack[] = [
       }
     },
   },
+  {
+    attack: 'sends a forged bearer token of another name with each request, to be counted as another caller',
+    outcome: 'the limit by address holds; a token that was verified has the limit of its own',
+    attempt: async () => {
+      const ratelimit = {
+        credentialID: 'JWTjsonField:1:sub',
+        limiterMappings: [
+          {
+            name: 'Me',
+            pathSelectors: ['equals:/userinfo'],
+            withCallerCredentialsID: '2r/60s',
+            withCallerRemoteAddressID: '5r/60s',
+          },
+        ],
+      }
+      const server = await startServer({ config: { ...BEHIND_PROXY, ratelimit } })
+      try {
+        const statusOf = async (token: string, address: string) =>
+          (await server.send('/userinfo', { bearer: token, ...from(address) })).status
+        const forged: number[] = []
+        for (let index = 0; index < 7; index += 1) {
+          const claims = Buffer.from(JSON.stringify({ sub: `name ${index}` })).toString('base64url')
+          forged.push(await statusOf(`e30.${claims}.x`, '203.0.113.1'))
+        }
+        assert.deepEqual(forged, [401, 401, 401, 401, 401, 429, 429])
+        const answer = await server.token({ ...PASSWORD_GRANT, username: 'marissa', password: 'koala' })
+        const token = String(answer.json()['access_token'])
+        const genuine: number[] = []
+        for (let index = 0; index < 4; index += 1) genuine.push(await statusOf(token, '203.0.113.2'))
+        assert.deepEqual(genuine, [200, 200, 200, 429]) // the first one by its address
+      } finally {
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'has requests of any length wait for a sign-in that never comes',
+    outcome: 'more than 4 kB is refused with a page, and each network keeps 500 rows',
+    attempt: async () => {
+      const server = await startServer()
+      try {
+        const begin = (length: number) =>
+          server.send('/oauth/authorize', {
+            query: {
+              response_type: 'code',
+              client_id: 'auto',
+              redirect_uri: 'https://auto.example/cb',
+              state: 'x'.repeat(length),
+              code_challenge: 'c'.repeat(43),
+              code_challenge_method: 'S256',
+            },
+            headers: { accept: 'text/html' },
+          })
+        const long = await begin(5000)
+        assert.equal(long.status, 400)
+        assert.match(long.text, /too long to wait/)
+        assert.deepEqual(
+          Object.keys(long.cookies).filter(name => name.includes('session')),
+          [],
+        )
+        const first = await begin(3000)
+        assert.equal(first.status, 302)
+        const waits = async () => (await server.send('/login', { cookies: first.cookies })).text.includes('xxxxxxxx')
+        assert.equal(await waits(), true)
+        for (let index = 0; index < 500; index += 1) await begin(3000)
+        assert.equal(await waits(), false)
+      } finally {
+        await server.stop()
+      }
+    },
+  },
 ]

@@ -309,19 +309,28 @@ for (const mode of MODES) {
       })
     })
 
-    describe('with addresses of eight kilobytes', () => {
+    describe('with long addresses', () => {
       const huge = 'x'.repeat(7800)
 
-      it('comes back to the very request', async () => {
+      it('comes back to the very request of almost four kilobytes', async () => {
         const browser = server.browser()
-        const fields = await asked(browser, { ...AUTO_REQUEST, state: huge })
+        const state = huge.slice(0, 3600)
+        const fields = await asked(browser, { ...AUTO_REQUEST, state })
         const signed = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
-        assert.equal(responseOf(await follow(browser, signed)).query['state'], huge)
+        assert.equal(responseOf(await follow(browser, signed)).query['state'], state)
+      })
+
+      it('refuses a request that is longer, with a page and without a session', async () => {
+        const browser = server.browser()
+        const answer = await authorize(browser, { ...AUTO_REQUEST, state: huge })
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, /too long to wait for a sign-in/)
+        assert.equal((await browser.send('/home')).status, 302)
       })
 
       it('comes back to one that is half made of escapes', async () => {
         const browser = server.browser()
-        const state = '%&=+ü"<'.repeat(200)
+        const state = '%&=+ü"<'.repeat(140)
         const fields = await asked(browser, { ...AUTO_REQUEST, state })
         const signed = await browser.send('/login.do', { form: { ...KOALA, ...fields } })
         assert.equal(responseOf(await follow(browser, signed)).query['state'], state)

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createFaultSummary } from '../../src/ops/fault-summary.ts'
+
+function summary() {
+  const lines: string[] = []
+  const faults = createFaultSummary({
+    full: message => lines.push(message),
+    summary: message => lines.push(message),
+  })
+  return { lines, faults }
+}
+
+describe('a fault that repeats', () => {
+  it('is told in full once, whatever the route, and counted each minute', () => {
+    const { lines, faults } = summary()
+    for (let time = 0; time < 500; time += 1) faults.note(`GET /route-${time % 3}`, new Error('database is away'))
+    assert.deepEqual(lines, ['GET /route-0'])
+    faults.tell()
+    faults.note('GET /route-1', new Error('database is away'))
+    faults.tell()
+    assert.deepEqual(lines.slice(1), [
+      '499 more within a minute: Error: database is away',
+      '1 more within a minute: Error: database is away',
+    ])
+  })
+
+  it('is told in full again after a minute without it', () => {
+    const { lines, faults } = summary()
+    faults.note('first', new Error('a'))
+    faults.tell()
+    faults.note('again', new Error('a'))
+    assert.deepEqual(lines, ['first', 'again'])
+  })
+
+  it('is apart from other faults, by name, code and message', () => {
+    const { lines, faults } = summary()
+    faults.note('1', new Error('a'))
+    faults.note('2', new TypeError('a'))
+    faults.note('3', Object.assign(new Error('a'), { code: 'ECONNREFUSED' }))
+    faults.note('4', new Error('b'))
+    faults.note('5', 'no error')
+    assert.deepEqual(lines, ['1', '2', '3', '4', '5'])
+  })
+
+  it('is one of many where every fault is another one', () => {
+    const { lines, faults } = summary()
+    for (let time = 0; time < 1000; time += 1) faults.note('x', new Error(`fault ${time}`))
+    assert.equal(lines.length, 65)
+    faults.tell()
+    assert.deepEqual(lines.slice(65), ['935 more within a minute: faults of many kinds'])
+  })
+})
