@@ -35,7 +35,7 @@ export interface Passwords {
 /** OWASP's second choice: 19 MiB, two passes. */
 export const DEFAULT_COST: HashCost = { memoryKib: 19_456, passes: 2 }
 /** One network or zone can fill its share, and then the others still have room. */
-const BOUNDS: QueueBounds = { all: 256, zone: 128, network: 64 }
+const BOUNDS: QueueBounds = { all: 256, zone: 224, network: 192 }
 /** What the server hashes itself, at its start. */
 const SERVER: Requester = { zoneId: '', address: undefined }
 

@@ -7,7 +7,7 @@ import type { Passwords } from '../../src/base/passwords.ts'
 
 const CHEAP = { memoryKib: 64, passes: 1 }
 /** How many hashes of one requester may wait. */
-const SHARE = 64
+const SHARE = 192
 
 const passwords = createPasswords({ places: 2, cost: CHEAP })
 
