@@ -161,7 +161,7 @@ describe('a first start', () => {
       allowedproviders: ['svc'],
       required_user_groups: ['cloud.read'],
       token_salt: 'salt',
-      jwks: { kty: 'RSA', n: 'AA', e: 'AQAB', d: 'private', kid: 'k' },
+      jwks: { kty: 'RSA', n: 'AA', e: 'AQAB', kid: 'k' },
       post_logout_redirect_uris: ['https://shop.example/'],
       resource_ids: ['ignored'],
       lastModified: 5,

@@ -7,7 +7,7 @@ import { rightsBeyond } from '../model/client-caller.ts'
 import type { LimitedBearer } from '../model/client-caller.ts'
 import { clientFromJson } from '../model/client-json.ts'
 import type { ClientFromJson, ClientReading } from '../model/client-json.ts'
-import { mergedJson, updatedClient } from '../model/client-json.ts'
+import { hasKeys, mergedJson, updatedClient } from '../model/client-json.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../model/event.ts'
@@ -43,7 +43,7 @@ export interface ClientWriter {
    */
   find(request: FastifyRequest, clientId: string): Promise<StoredClient | undefined>
   /** A new client, its secrets still in the clear. Throws `invalid_client` for the first rule that it breaks. */
-  readNew(request: FastifyRequest, json: JsonRecord, options?: { readonly withTrust?: boolean }): ClientFromJson
+  readNew(request: FastifyRequest, json: JsonRecord, options?: { readonly withSecondSecret?: boolean }): ClientFromJson
   /** The client to be written; the slow part of making one. */
   create(request: FastifyRequest, draft: ClientFromJson): Promise<ClientWrite & { readonly client: Client }>
   /** The client after an update, by the merge of §4.4 unless all of it is to be replaced. Throws as `readNew`. */
@@ -145,8 +145,8 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       return found
     },
 
-    readNew: (request, json, { withTrust = false } = {}) =>
-      readRecord(request, json, { as: 'created', withTrust, secretPolicy: secretPolicy(request.zone) }),
+    readNew: (request, json, { withSecondSecret = false } = {}) =>
+      readRecord(request, json, { as: 'created', withSecondSecret, secretPolicy: secretPolicy(request.zone) }),
 
     async create(request, { definition, secrets }) {
       const createdBy = await creatorOf(request)
@@ -167,7 +167,11 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
 
     readUpdate(request, existing, json, { replace = false } = {}) {
       const record = replace ? json : mergedJson(existing, json)
-      const { definition } = readRecord(request, record, { as: 'updated', withTrust: false })
+      const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
+      // Keys are credentials: as a secret, only an administrator changes those of another client.
+      if (hasKeys(definition) && !isClientAdministrator(request, service)) {
+        throw lacksRight(request, administrators(service), service)
+      }
       return updatedClient(existing, definition, clock.now())
     },
 

@@ -35,8 +35,8 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
   const deleting = { access: clientAccess(service, 'clients.write'), audience: 'api' } as const
   const writing = { ...deleting, body: 'json' } as const
 
-  async function post(request: FastifyRequest, reply: FastifyReply, withTrust: boolean): Promise<FastifyReply> {
-    const draft = writer.readNew(request, jsonBody(request), { withTrust })
+  async function post(request: FastifyRequest, reply: FastifyReply, withSecondSecret: boolean): Promise<FastifyReply> {
+    const draft = writer.readNew(request, jsonBody(request), { withSecondSecret })
     const { clientId } = draft.definition
     // Before a hash is made for nothing; whoever comes in between is noticed by the write.
     if (await store.clients.findForChange(request.zone.id, clientId)) throw alreadyExists(clientId)

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { clientFromJson } from '../model/client-json.ts'
 import { isKeepable } from '../records/kinds.ts'
-import { clientToJson } from '../model/client-json.ts'
+import { clientToJson, hasKeys } from '../model/client-json.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
@@ -80,7 +80,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     const { definition, secrets, problems } = clientFromJson(
       json,
       { service, ...behaviour },
-      { as: 'created', withTrust: false, secretPolicy: secretPolicy(zone) },
+      { as: 'created', withSecondSecret: false, secretPolicy: secretPolicy(zone) },
     )
     const { clientId, scope, authorities, allowedProviders, authorizedGrantTypes } = definition
     const is = (list: readonly string[] | undefined, only: string): boolean => list?.length === 1 && list[0] === only
@@ -89,7 +89,8 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     if (!is(authorities, resource)) throw refuse(`only ${resource} authority is allowed`)
     if (clientId.trim() === '') throw refuse('client_id cannot be blank')
     const secret = secrets[0] ?? ''
-    if (isBlank(secret) && !is(authorizedGrantTypes, 'implicit')) throw refuse('client_secret cannot be blank')
+    if (isBlank(secret) && !hasKeys(definition) && !is(authorizedGrantTypes, 'implicit'))
+      throw refuse('client_secret cannot be blank')
     if (!is(allowedProviders, service.name)) throw refuse(`only the internal IdP ('${service.name}') is allowed`)
     const problem = problems.find(({ key }) => key !== 'redirect_uri')?.message
     if (problem !== undefined) throw refuse(problem)

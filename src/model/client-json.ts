@@ -3,9 +3,10 @@
 import type { JsonRecord } from '../base/json.ts'
 import { callerProblems } from './client-caller.ts'
 import type { LimitedCaller } from './client-caller.ts'
-import { keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
+import { holdsPrivateKey, keySetProblem, keyUriProblem, publicKeySet } from './client-keys.ts'
 import type { Client } from './client.ts'
 import { GRANT_TYPES } from './client.ts'
+import { isSafeUri } from './safe-uri.ts'
 import { isBlank, secretProblem } from './secret-policy.ts'
 import type { SecretPolicy } from './secret-policy.ts'
 import type { Service } from './service.ts'
@@ -41,8 +42,8 @@ export interface ClientRules {
 export interface ClientReading {
   /** By the configuration, as a new client of the API, or in the place of one that is there and keeps its secrets. */
   readonly as: 'configured' | 'created' | 'updated'
-  /** Whether it may bring a second secret and keys, which count for nothing elsewhere. */
-  readonly withTrust: boolean
+  /** Whether it may bring a second secret, which is refused elsewhere. */
+  readonly withSecondSecret: boolean
   /** Whoever sends it, when that is no administrator. */
   readonly caller?: LimitedCaller | undefined
   /** What new secrets must be like; nothing where it is absent. */
@@ -52,7 +53,7 @@ export interface ClientReading {
 /** Hears what is wrong with which member. */
 type Refuse = (key: string, message: string) => void
 
-const CONFIGURED: ClientReading = { as: 'configured', withTrust: true }
+const CONFIGURED: ClientReading = { as: 'configured', withSecondSecret: true }
 
 /** What the server alone says beside the described fields; a value sent by somebody else is ignored. */
 const IGNORED = ['approvals_deleted', 'action', 'client_jwt_config']
@@ -86,12 +87,13 @@ export function clientFromJson(
   checkGrantTypes(grantTypes, refuse)
 
   const { first } = sentSecrets.values
-  const second = reading.withTrust ? sentSecrets.values.second : undefined
+  const second = reading.withSecondSecret ? sentSecrets.values.second : undefined
   const secrets = [first, second].filter(text => text !== undefined)
   const keys = readKeys(json, reading, { values, problems: typeProblems })
-  // A configuration that gives keys means them; the API wants a secret as well (§3.2).
-  const named = reading.as === 'configured' ? [...secrets, keys.jwks ?? '', keys.jwksUri ?? ''] : [first ?? '']
-  const hasCredential = !isNew || named.some(text => !isBlank(text))
+  // UAA: wants a secret beside keys as well. A second secret counts alone in the configuration only.
+  const proofs = reading.as === 'configured' ? secrets : [first ?? '']
+  const named = [...proofs, keys.jwks ?? '', keys.jwksUri ?? '']
+  const hasCredential = !isNew || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are told instead
   const scope = values.scope ?? []
   if (grantTypes.includes(JWT_BEARER)) {
     if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
@@ -110,10 +112,14 @@ export function clientFromJson(
     refuse('client_secret', 'Client secret is required for client_credentials grant type')
   }
   checkSecrets({ first, second }, reading, refuse)
-  if (!reading.withTrust && (json['secondary_client_secret'] ?? undefined) !== undefined) {
+  if (!reading.withSecondSecret && (json['secondary_client_secret'] ?? undefined) !== undefined) {
     refuse('secondary_client_secret', 'secondary_client_secret is not allowed here')
   }
   problems.push(...keys.problems)
+  const wrongTarget = values.postLogoutRedirectUris?.find(uri => !isSafeUri(uri))
+  if (wrongTarget !== undefined) {
+    refuse('post_logout_redirect_uris', `One of the post_logout_redirect_uris is invalid: ${wrongTarget}`)
+  }
 
   const { allowPublic, jwks: _, jwksUri: __, ...others } = values
   const scopes = scope.length === 0 ? [service.scope('none')] : scope
@@ -192,22 +198,25 @@ function checkSecrets(
   }
 }
 
-/** Members that count for nothing where a record brings no trust with it. */
+/** Members that `readKeys` reads. */
 const KEY_MEMBERS: ReadonlySet<string> = new Set(['jwks', 'jwks_uri'])
 
-/** Public members only, as JSON text, and the address of others; nothing where keys count for nothing. */
+function keysProblem(keys: unknown, options: { readonly named: boolean }): string | undefined {
+  if (!isKeepable(keys)) return `jwks ${UNKEEPABLE}`
+  const problem = keySetProblem(keys, options)
+  return problem === undefined && holdsPrivateKey(keys) ? 'jwks must hold public keys only' : problem
+}
+
+/** Public keys as JSON text, and the address of others. */
 function readKeys(
   json: JsonRecord,
-  { as, withTrust }: ClientReading,
+  { as }: ClientReading,
   { values: { jwksUri }, problems: typeProblems }: ReturnType<typeof readRecord<typeof clientFields>>,
 ): { jwks?: string; jwksUri?: string; problems: readonly ClientProblem[] } {
-  if (!withTrust) return { problems: [] }
   const problems: ClientProblem[] = typeProblems.filter(({ key }) => key === 'jwks_uri')
-  const inApi = as !== 'configured'
-  const given = json['jwks'] ?? undefined
-  // §3.1: an object in the place of the text is refused by the API.
-  const isReadable = !inApi || typeof given === 'string'
-  const problem = given === undefined ? undefined : keySetProblem(isReadable ? given : undefined, { named: inApi })
+  const given = (Object.hasOwn(json, 'jwks') ? json['jwks'] : undefined) ?? undefined
+  // The API refers to keys by their names (§4.9).
+  const problem = given === undefined ? undefined : keysProblem(given, { named: as !== 'configured' })
   if (problem !== undefined) problems.push({ key: 'jwks', message: problem })
   const uriProblem = jwksUri === undefined ? undefined : keyUriProblem(jwksUri)
   if (uriProblem !== undefined) problems.push({ key: 'jwks_uri', message: uriProblem })
@@ -258,9 +267,14 @@ export const clientToJson = (client: Client, view: { readonly inList?: boolean }
 export const mergedJson = (existing: Client, update: JsonRecord): JsonRecord =>
   mergeUpdate(clientFields, clientToJson(existing), update)
 
-/** The client with what an update read; its secrets, keys and everything that only the server says stay. */
+/** Whether it brings keys of its own; null is none, and takes none away. */
+export const hasKeys = ({ jwks, jwksUri }: Pick<Client, 'jwks' | 'jwksUri'>): boolean =>
+  jwks !== undefined || jwksUri !== undefined
+
+/** The client with what an update read; secrets and what only the server says stay, and so do keys unless it gives some. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
-  const { zoneId, secrets, jwks, jwksUri, incarnation, createdWith, createdAt } = existing
+  const { zoneId, secrets, incarnation, createdWith, createdAt } = existing
+  const { jwks, jwksUri } = hasKeys(definition) ? definition : existing
   return {
     ...definition,
     zoneId,

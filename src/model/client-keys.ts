@@ -15,6 +15,10 @@ export interface ClientKeys {
   readonly jwksUri?: string
 }
 
+/** Whether a JWK, a JWK set, or JSON text of either holds what only the client may know. */
+export const holdsPrivateKey = (value: unknown): boolean =>
+  (keysOf(value) ?? []).some(key => Object.keys(key).some(member => PRIVATE_MEMBERS.has(member)))
+
 /**
  * What is wrong with a JWK, a JWK set, or JSON text of either, in the words of the client API; undefined when nothing.
  * `named` where later changes refer to keys by their names.

@@ -4,6 +4,7 @@
 import type { Client } from '../model/client.ts'
 import { isRedirectPattern } from '../model/client-json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { isSafeUri } from '../model/safe-uri.ts'
 
 /** The URI to answer to, or undefined when the request's does not fit the client's. */
 export function resolveRedirectUri(
@@ -23,13 +24,6 @@ export function resolveRedirectUri(
   const matches = exactRedirectUri ? matchesExactly : strictRedirects ? matchesStrictly : matchesLeniently
   return registered.some(entry => matches(entry, requested)) ? requested : undefined
 }
-
-/** An absolute URI that can stand in a header, means the same to every parser, and runs nothing. */
-export const isSafeUri = (uri: string): boolean =>
-  uri.length <= 4096 &&
-  /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash
-  URL.canParse(uri) &&
-  !/^(javascript|data|vbscript|blob|file):/i.test(uri)
 
 /** Whether a logout may lead there: the entry itself, or what fits the Ant pattern that it is. */
 export function fitsLogoutEntry(entry: string, target: string): boolean {

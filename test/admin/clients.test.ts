@@ -202,11 +202,6 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     description: 'Client secret is required for client_credentials grant type',
   },
   {
-    name: 'client_credentials with keys but without a secret',
-    body: { authorized_grant_types: ['client_credentials'], jwks: JSON.stringify(KEY) },
-    description: 'Client secret is required for client_credentials grant type',
-  },
-  {
     name: 'a secret that is too long for the policy',
     body: { client_secret: 's'.repeat(256) },
     description: 'Client Secret must be no more than 255 characters in length.',
@@ -221,9 +216,20 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { client_secret: 's', secondary_client_secret: '' },
     description: 'A second secret must not be empty',
   },
+  { name: 'keys that are an empty object', body: { jwks: {} }, description: /kid is required attribute/ },
   {
-    name: 'keys that are an object',
-    body: { jwks: { keys: [KEY] } },
+    name: 'a private key',
+    body: { jwks: JSON.stringify({ ...KEY, d: 'private' }) },
+    description: 'jwks must hold public keys only',
+  },
+  {
+    name: 'a private key in an object',
+    body: { jwks: { keys: [{ ...KEY, dp: 'private' }] } },
+    description: 'jwks must hold public keys only',
+  },
+  {
+    name: 'a symmetric key',
+    body: { jwks: { kty: 'oct', kid: 'a', k: 'c2VjcmV0' } },
     description: 'Client jwt configuration cannot be parsed',
   },
   { name: 'keys that are no JSON', body: { jwks: '{' }, description: 'Client jwt configuration cannot be parsed' },
@@ -328,8 +334,8 @@ for (const mode of MODES) {
         assert.doesNotMatch(text, /secret|-own|argon/)
       })
 
-      it('keeps public halves of keys, and tells none', async () => {
-        const id = await make({ jwks: JSON.stringify({ ...KEY, d: 'private' }) })
+      it('keeps keys, and tells none', async () => {
+        const id = await make({ jwks: JSON.stringify(KEY) })
         assert.equal((await kept(id)).jwks, JSON.stringify({ keys: [KEY] }))
         assert.doesNotMatch((await api.send('GET', `/oauth/clients/${id}`)).text, /jwks|AQAB/)
         const other = await make({ jwks_uri: 'https://a.example/keys', jwks: JSON.stringify(KEY) })
@@ -368,13 +374,10 @@ for (const mode of MODES) {
               ['/oauth/clients/restricted', false],
               ['/oauth/clients/tx', true],
             ] as const) {
-              // Keys count for nothing elsewhere.
-              if (key.startsWith('jwks') && path !== '/oauth/clients') continue
               const answer = await post(list ? [body] : body, path)
               assertInvalid(answer, /./)
               if (key !== 'client_id') assert.equal(await api.read(body.client_id), undefined)
             }
-            if (key.startsWith('jwks')) continue
             assertInvalid(await put(id, { ...code, [key]: value }), /./)
             if (key === 'client_id') continue // it names a client that is not there
             const update = { client_id: id, ...code, action: 'update', [key]: value }
@@ -552,14 +555,15 @@ for (const mode of MODES) {
         assert.deepEqual(record['required_user_groups'], [])
       })
 
-      it('leaves secrets, keys, dates of making and what only the server says alone', async () => {
+      it('leaves secrets, dates of making and what only the server says alone, and keys unless it has others', async () => {
         const id = await make({ client_secret: 'secret', jwks: JSON.stringify(KEY) })
         const before = await kept(id)
         await api.server.store.clients.update('svc', { ...before, createdWith: 'zones.write' })
         api.server.clock.advance(5)
         const answer = await put(id, {
           client_secret: 'other',
-          jwks_uri: 'https://b.example/',
+          jwks: null,
+          jwks_uri: null,
           createdwith: 'me',
           lastModified: 1,
         })
@@ -716,14 +720,9 @@ for (const mode of MODES) {
         assert.deepEqual([answer.status, answer.json()['scope']], [200, ['profile']])
       })
 
-      it('takes no second secret there, and no keys', async () => {
-        const id = newId()
-        const body = { client_id: id, ...code, jwks: JSON.stringify(KEY), jwks_uri: 'https://a.example/' }
-        const refused = await post({ ...body, secondary_client_secret: 's' }, '/oauth/clients/restricted')
-        assertInvalid(refused, 'secondary_client_secret is not allowed here')
-        assert.equal((await post(body, '/oauth/clients/restricted')).status, 201)
-        const { jwks, jwksUri } = await kept(id)
-        assert.deepEqual([jwks, jwksUri], [undefined, undefined])
+      it('takes no second secret there', async () => {
+        const body = { client_id: newId(), ...code, secondary_client_secret: 's' }
+        assertInvalid(await post(body, '/oauth/clients/restricted'), 'secondary_client_secret is not allowed here')
       })
 
       for (const scope of ['clients.admin', 'svc.admin', 'zones.x.admin', 'zones.a.b.scim.read', 'clients.*', '*.*']) {

@@ -66,7 +66,7 @@ describe('a caller who administers nothing', () => {
       { service, exactRedirectUri: true },
       {
         as: 'created',
-        withTrust: true,
+        withSecondSecret: true,
         caller: { clientId: 'me', scope: [] },
       },
     )

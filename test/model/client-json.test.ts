@@ -73,6 +73,30 @@ describe('clientFromJson', () => {
     },
     { name: 'keys that are no JSON', json: { jwks: '{' }, key: 'jwks', message: /cannot be parsed/ },
     { name: 'keys that are no objects', json: { jwks: { keys: [5] } }, key: 'jwks', message: /cannot be parsed/ },
+    ...['javascript:alert(1)', 'data:text/html,x', '/bye', 'https://a.example/\\b'].map(uri => ({
+      name: `the logout target '${uri}'`,
+      json: { post_logout_redirect_uris: ['https://a.example/bye', 'com.example.app:/bye', uri] },
+      key: 'post_logout_redirect_uris',
+      message: /^One of the post_logout_redirect_uris is invalid: /,
+    })),
+    {
+      name: 'logout targets of another type',
+      json: { post_logout_redirect_uris: { a: 1 } },
+      key: 'post_logout_redirect_uris',
+      message: /must be a list of strings/,
+    },
+    {
+      name: 'a private key',
+      json: { jwks: '{"kty":"EC","d":"secret"}' },
+      key: 'jwks',
+      message: /^jwks must hold public keys only$/,
+    },
+    {
+      name: 'a key with NUL',
+      json: { jwks: { kty: 'EC', kid: 'a\0' } },
+      key: 'jwks',
+      message: /^jwks holds characters that cannot be kept$/,
+    },
     { name: 'an empty key set', json: { jwks: { keys: [] } }, key: 'jwks', message: /jwk set is empty/ },
     {
       name: 'eleven keys',
@@ -129,7 +153,7 @@ describe('clientFromJson', () => {
     },
     {
       name: 'keys may be JSON text of one key',
-      json: { jwks: '{"kty":"EC","d":"secret"}' },
+      json: { jwks: '{"kty":"EC"}' },
       want: { jwks: '{"keys":[{"kty":"EC"}]}' },
     },
     {

@@ -13,7 +13,7 @@ const rules = { service: serviceNamed('svc'), exactRedirectUri: true }
 const later = new Date('2031-01-01T00:00:00Z')
 
 const made = (json: Readonly<Record<string, unknown>>): Client => {
-  const { definition, problems } = clientFromJson(json, rules, { as: 'created', withTrust: true })
+  const { definition, problems } = clientFromJson(json, rules, { as: 'created', withSecondSecret: true })
   assert.deepEqual(problems, [])
   return { ...definition, zoneId: 'svc', secrets: [], createdAt: later, updatedAt: later }
 }
@@ -33,7 +33,7 @@ describe('a client record', () => {
         const stored = made(json)
         const { definition, problems } = clientFromJson(mergedJson(stored, clientToJson(stored)), rules, {
           as: 'updated',
-          withTrust: false,
+          withSecondSecret: false,
         })
         assert.deepEqual(problems, [])
         const { allowPublic, ...left } = stored
@@ -49,7 +49,7 @@ describe('a client record', () => {
   it('is the same after an update that says nothing', () => {
     const stored = client({ ...fullClient, allowPublic: true, accessTokenSeconds: 60, refreshTokenSeconds: 60 })
     const json = mergedJson(stored, { client_id: stored.clientId })
-    const { definition, problems } = clientFromJson(json, rules, { as: 'updated', withTrust: false })
+    const { definition, problems } = clientFromJson(json, rules, { as: 'updated', withSecondSecret: false })
     assert.deepEqual(problems, [])
     const want = { ...stored, authorizedGrantTypes: ['client_credentials', 'password', 'refresh_token'] }
     assert.deepEqual(updatedClient(stored, definition, stored.updatedAt), want)
@@ -59,12 +59,12 @@ describe('a client record', () => {
     const keys = Object.keys({ ...clientToJson(client(fullClient)), client_secret: 1, jwks: 1, jwks_uri: 1 })
     const json = fc.dictionary(fc.oneof(fc.constantFrom(...keys), fc.string()), fc.jsonValue({ maxDepth: 4 }))
     fc.assert(
-      fc.property(json, fc.boolean(), (body, withTrust) => {
+      fc.property(json, fc.boolean(), (body, withSecondSecret) => {
         for (const as of ['configured', 'created', 'updated'] as const) {
-          const { problems } = clientFromJson(body, rules, { as, withTrust })
+          const { problems } = clientFromJson(body, rules, { as, withSecondSecret })
           for (const { message } of problems) assert.ok(message.length > 0)
         }
-        clientFromJson(mergedJson(client(fullClient), body), rules, { as: 'updated', withTrust: false })
+        clientFromJson(mergedJson(client(fullClient), body), rules, { as: 'updated', withSecondSecret: false })
       }),
     )
   })
@@ -83,7 +83,7 @@ describe('an update', () => {
   const updated = (json: Readonly<Record<string, unknown>>): Client => {
     const { definition, problems } = clientFromJson(mergedJson(stored, json), rules, {
       as: 'updated',
-      withTrust: false,
+      withSecondSecret: false,
     })
     assert.deepEqual(problems, [])
     return updatedClient(stored, definition, later)
@@ -98,12 +98,13 @@ describe('an update', () => {
     assert.deepEqual([createdWith, additional], ['zones.write', {}])
   })
 
-  it('keeps secrets and keys', () => {
-    const { secrets, jwks, jwksUri, createdAt, updatedAt } = updated({
-      client_secret: 'x',
-      jwks_uri: 'https://a.example/',
-    })
+  it('keeps secrets, and keys unless it has others', () => {
+    const { secrets, jwks, jwksUri, createdAt, updatedAt } = updated({ client_secret: 'x', jwks: null, jwks_uri: null })
     assert.deepEqual([secrets, jwks, jwksUri], [stored.secrets, stored.jwks, undefined])
+    const moved = updated({ jwks_uri: 'https://a.example/' })
+    assert.deepEqual([moved.jwks, moved.jwksUri], [undefined, 'https://a.example/'])
+    const back = updatedClient(moved, updated({ jwks: { kty: 'EC', kid: 'a' } }), later)
+    assert.deepEqual([back.jwks, back.jwksUri], ['{"keys":[{"kty":"EC","kid":"a"}]}', undefined])
     assert.deepEqual([createdAt, updatedAt], [stored.createdAt, later])
   })
 
@@ -117,7 +118,7 @@ describe('an update', () => {
   ] as const) {
     it(`does not take ${JSON.stringify(value)} for no ${key}`, () => {
       const json = mergedJson(stored, { [key]: value })
-      const { problems } = clientFromJson(json, rules, { as: 'updated', withTrust: false })
+      const { problems } = clientFromJson(json, rules, { as: 'updated', withSecondSecret: false })
       assert.deepEqual(
         problems.map(problem => problem.key),
         [key],

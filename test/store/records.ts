@@ -70,7 +70,7 @@ export const fullClient: Partial<Client> = {
   tokenSalt: 'salt',
   jwks: '{"keys":[]}',
   jwksUri: 'https://example.org/jwks',
-  postLogoutRedirectUris: ['x'],
+  postLogoutRedirectUris: ['https://x.example'],
   additional: { nested: { a: null } },
   updatedAt: at(5),
 }
