@@ -34,7 +34,7 @@ type Action = (typeof ACTIONS)[number]
 
 /** `/oauth/clients/tx` and what is below it. */
 export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
-  const { service, audit } = deps
+  const { service, behaviour, audit } = deps
   const access = clientAccess(service)
   const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
 
@@ -90,7 +90,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
 
   app.post('/oauth/clients/tx', batch, async (request, reply) => {
     const entries = entriesOf(request, 'client_id', 409)
-    if (entries.length === 0) return sendNotFound(reply)
+    if (entries.length === 0) return sendNotFound(reply, behaviour)
     const drafts = entries.map(({ json }) => writer.readNew(request, json))
     await refuseExisting(request, entries)
     const results = await inTurns(drafts, async draft => {
@@ -104,7 +104,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     const entries = entriesOf(request, 'client_id')
     if (entries.length === 0) throw invalidClient('No clients specified for update.')
     const known = await findAll(request, entries)
-    if (!known) return sendNotFound(reply)
+    if (!known) return sendNotFound(reply, behaviour)
     const results = known.map(({ json, existing }) => {
       const client = writer.readUpdate(request, existing.client, json)
       return { write: update(existing, client), answer: clientToJson(client) }
@@ -114,7 +114,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
 
   app.post('/oauth/clients/tx/delete', batch, async (request, reply) => {
     const known = await findAll(request, entriesOf(request, 'client_id'))
-    if (!known) return sendNotFound(reply)
+    if (!known) return sendNotFound(reply, behaviour)
     const results = known.map(({ existing }) => ({
       write: deletion(existing),
       answer: { ...clientToJson(existing.client), approvals_deleted: true },
@@ -124,7 +124,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
 
   app.post('/oauth/clients/tx/secret', batch, async (request, reply) => {
     const known = await findAll(request, entriesOf(request, 'clientId'))
-    if (!known) return sendNotFound(reply)
+    if (!known) return sendNotFound(reply, behaviour)
     try {
       const changes = known.map(({ json, existing }) => {
         const secret = replacementOf(json)
@@ -213,7 +213,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
       const action = actions[index] ?? 'add'
       const existing = found[index]
       if (action === 'add' && existing) throw alreadyExists(clientId)
-      if (action !== 'add' && !existing) return sendNotFound(reply)
+      if (action !== 'add' && !existing) return sendNotFound(reply, behaviour)
       works.push(modification(request, { json, clientId, action, ...(existing && { existing }) }))
     }
     return finish(request, reply, { results: await inTurns(works, work => work()) })

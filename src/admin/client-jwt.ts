@@ -3,18 +3,22 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { digest } from '../base/secrets.ts'
 import type { ClientKeys, KeyRemoval } from '../model/client-keys.ts'
 import { keySetProblem, keyUriProblem, namesOfKeys, publicKeySet, withKeys, withoutKeys } from '../model/client-keys.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { Store } from '../store/store.ts'
+import { isKeepable } from '../records/kinds.ts'
 import { hasRight } from '../web/bearer.ts'
 import type { JsonObject } from '../web/json.ts'
 import { jsonBody } from '../web/json.ts'
+import { sendNotFound } from './client-record.ts'
 
 /** What the endpoint needs. */
 export interface ClientJwtDeps {
   readonly store: Store
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
@@ -31,7 +35,7 @@ const INVALID = 'Invalid jwt configuration configuration'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
 export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): void {
-  const { store, service, audit } = deps
+  const { store, service, behaviour, audit } = deps
   const admins = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: ['zones.{zone}.admin'] }
   const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin']
 
@@ -95,7 +99,7 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
       }
       // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
       report('ClientJwtChangeFailure', digest(clientId), 'there is no such client')
-      return reply.status(404).send()
+      return sendNotFound(reply, behaviour)
     },
   )
 }
@@ -105,7 +109,7 @@ function readChange(body: JsonObject): KeyChange {
   const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
   const text = (name: string, problem: string): string | undefined => {
     const value = member(name)
-    if (value === undefined || typeof value === 'string') return value
+    if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
     throw refuse(problem)
   }
   const jwksUri = text('jwks_uri', 'Client jwt configuration with invalid URI')

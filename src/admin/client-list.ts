@@ -7,7 +7,7 @@ import type { Service } from '../model/service.ts'
 import type { Page, Store } from '../store/store.ts'
 import type { Client } from '../model/client.ts'
 import type { Form } from '../web/form.ts'
-import { queryForm } from '../web/query.ts'
+import { queryForm, refuseRepeated } from '../web/query.ts'
 import { clientAccess, clientToJson, sendJson } from './client-record.ts'
 
 /** What the endpoint needs. */
@@ -70,8 +70,7 @@ async function findPage(store: Store, zoneId: string, parameters: ListParameters
 
 function readParameters(query: Form, behaviour: Behaviour): ListParameters {
   const names = ['filter', 'sortBy', 'sortOrder', 'startIndex', 'count', 'attributes']
-  const repeated = behaviour.refuseRepeated ? names.find(name => query.repeated.includes(name)) : undefined
-  if (repeated !== undefined) throw new OAuthError('invalid_request', `The parameter ${repeated} must not be repeated`)
+  refuseRepeated(query, names, behaviour)
   const text = (name: string, fallback: string): string => query.get(name) || fallback
   const startIndex = wholeNumber('startIndex', text('startIndex', '1'))
   if (startIndex < 1) throw new OAuthError('invalid_request', 'The parameter startIndex must be at least 1')

@@ -1,5 +1,6 @@
 // What the endpoints of clients share: their refusals, their answers, and who counts as an administrator of clients.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import { hasRight } from '../web/bearer.ts'
@@ -15,8 +16,11 @@ export const invalidClient = (description: string, status = 400, cause?: unknown
 export const sendJson = (reply: FastifyReply, body: unknown, status = 200): FastifyReply =>
   reply.status(status).type('application/json').send(JSON.stringify(body))
 
-/** Says that there is no such client, by the status alone. */
-export const sendNotFound = (reply: FastifyReply): FastifyReply => reply.status(404).send()
+/** Says that there is no such client (row M10). */
+export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): FastifyReply =>
+  behaviour.bodyInEveryRefusal
+    ? sendJson(reply, { error: 'not_found', error_description: 'There is no such client.' }, 404)
+    : reply.status(404).send()
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
 

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { memberOf } from '../base/json.ts'
 import { digest } from '../base/secrets.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isBlank, secretPolicy, secretProblem } from '../model/secret-policy.ts'
@@ -11,6 +12,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { JsonObject } from '../web/json.ts'
 import { jsonBody } from '../web/json.ts'
+import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { clientAccess, invalidClient, isClientAdministrator, sendJson, sendNotFound } from './client-record.ts'
@@ -23,6 +25,7 @@ import type { ClientWriter } from './client-writer.ts'
 export interface ClientSecretDeps extends SecretDeps {
   readonly store: Store
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly audit: Audit
   readonly limits: Limits
 }
@@ -37,7 +40,7 @@ const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Se
 
 /** `PUT /oauth/clients/{client_id}/secret`. */
 export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter, deps: ClientSecretDeps): void {
-  const { store, service, audit, limits } = deps
+  const { store, service, behaviour, audit, limits } = deps
 
   /** Only the very client may change itself; a user who came through it may not, and no namesake of another zone. */
   function checkCaller(request: FastifyRequest, clientId: string): void {
@@ -118,7 +121,7 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
       }
       // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
       reportFailure(digest(clientId), 'there is no such client')
-      return sendNotFound(reply)
+      return sendNotFound(reply, behaviour)
     },
   )
 }
@@ -141,8 +144,9 @@ export function checkPolicy(zone: Zone, secret: string | undefined): void {
 /** A text of a body, absent or null alike. Throws `invalid_client` for anything else. */
 export function textOf(body: JsonObject, name: string): string | undefined {
   const value = memberOf(body, name) ?? undefined
-  if (value === undefined || typeof value === 'string') return value
-  throw invalidClient(`${name} must be a string`)
+  if (value !== undefined && typeof value !== 'string') throw invalidClient(`${name} must be a string`)
+  if (!isKeepable(value)) throw invalidClient(`${name} ${UNKEEPABLE}`)
+  return value
 }
 
 /** The secret that replaces all others: null, but not absence, stands for none. */

@@ -30,7 +30,11 @@ export function clientEndpoints(app: FastifyInstance, deps: ClientDeps): void {
   clientInfoEndpoint(app, deps)
 }
 
-function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, service }: ClientWriterDeps): void {
+function singleEndpoints(
+  app: FastifyInstance,
+  writer: ClientWriter,
+  { store, service, behaviour }: ClientWriterDeps,
+): void {
   const reading = { access: clientAccess(service, 'clients.read'), audience: 'api' } as const
   const deleting = { access: clientAccess(service, 'clients.write'), audience: 'api' } as const
   const writing = { ...deleting, body: 'json' } as const
@@ -51,7 +55,7 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
       throw invalidClient('The client id from the request body does not match the client id in the url')
     }
     const existing = await writer.find(request, clientId)
-    if (!existing) return sendNotFound(reply)
+    if (!existing) return sendNotFound(reply, behaviour)
     const client = writer.readUpdate(request, existing.client, json)
     await writer.commit(request, [update(existing, client)])
     return sendJson(reply, clientToJson(client))
@@ -76,7 +80,7 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
 
   app.get<OfClient>('/oauth/clients/:client_id', { config: reading }, async (request, reply) => {
     const found = await store.clients.findForChange(request.zone.id, request.params.client_id)
-    return found ? sendJson(reply, clientToJson(found.client)) : sendNotFound(reply)
+    return found ? sendJson(reply, clientToJson(found.client)) : sendNotFound(reply, behaviour)
   })
 
   app.post('/oauth/clients', { config: writing }, (request, reply) => post(request, reply, true))
@@ -87,7 +91,7 @@ function singleEndpoints(app: FastifyInstance, writer: ClientWriter, { store, se
 
   app.delete<OfClient>('/oauth/clients/:client_id', { config: deleting }, async (request, reply) => {
     const found = await writer.find(request, request.params.client_id)
-    if (!found) return sendNotFound(reply)
+    if (!found) return sendNotFound(reply, behaviour)
     await writer.commit(request, [deletion(found)])
     return sendJson(reply, clientToJson(found.client))
   })

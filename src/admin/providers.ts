@@ -1,6 +1,7 @@
 // Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in provider-changes.ts.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../base/json.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../model/event.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../model/provider-json.ts'
@@ -10,7 +11,7 @@ import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 import { hasRight } from '../web/bearer.ts'
 import { MalformedInput } from '../web/form.ts'
 import { jsonBody } from '../web/json.ts'
-import { queryForm } from '../web/query.ts'
+import { queryForm, refuseRepeated } from '../web/query.ts'
 import type { RouteConfig } from '../web/route.ts'
 import { createProviderChanges } from './provider-changes.ts'
 import type { ProviderChangeDeps, Written } from './provider-changes.ts'
@@ -18,6 +19,7 @@ import { ProviderRefusal, refuseRecord, refuseWith, sendJson, sendRefusal } from
 
 /** What the endpoints need. */
 export interface ProviderDeps extends ProviderChangeDeps {
+  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
@@ -40,7 +42,7 @@ type ById = { Params: { id: string } }
 
 /** `/identity-providers` and below. */
 export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): void {
-  const { store, service, audit, log } = deps
+  const { store, service, behaviour, audit, log } = deps
   const changes = createProviderChanges(deps)
   const serviceName = service.name
   const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
@@ -87,6 +89,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     { status = 200, work, echo }: { status?: number; work: () => Promise<unknown>; echo?: () => JsonRecord },
   ): Promise<FastifyReply> {
     try {
+      refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
       return sendJson(reply, status, await work())
     } catch (error) {
       const isConflict = error instanceof AlreadyExists || error instanceof ChangedMeanwhile

@@ -15,7 +15,7 @@ import type { ClientChange, Store } from '../store/store.ts'
 import { jsonBody } from '../web/json.ts'
 import { askedBy, newSecret } from './client-secrets.ts'
 import type { SecretDeps } from './client-secrets.ts'
-import { answering, ZoneRefusal } from './zone-refusal.ts'
+import { createAnswering, ZoneRefusal } from './zone-refusal.ts'
 
 /** What the endpoints need. */
 export interface ZoneClientDeps extends SecretDeps {
@@ -35,6 +35,7 @@ const refuse = (description: string, status = 400): ZoneRefusal =>
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
 export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
   const { store, clock, random, service, behaviour, audit } = deps
+  const answering = createAnswering(deps.behaviour)
   const config = {
     access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
     audience: 'api',

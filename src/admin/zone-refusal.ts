@@ -1,6 +1,7 @@
 // How the zone API refuses. Its texts are answered as they are, with line ends and quotes, which the descriptions of OAuth
-// could not carry; and some refusals are a status and nothing else.
+// could not carry; and some refusals are a status and nothing else (row M10).
 import type { FastifyReply } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
 import { InvalidZoneConfig } from '../model/zone-rules.ts'
 import { WrongShape } from '../model/zone-shape.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
@@ -24,20 +25,34 @@ export const invalidZone = (description: string): ZoneRefusal =>
 /** What the reference system fails on: a member of a wrong type. */
 export const malformed = (description: string): ZoneRefusal => new ZoneRefusal(400, 'invalid_request', description)
 
-/** Runs the work and answers what it refuses; anything else is thrown on. */
-export async function answering(reply: FastifyReply, work: () => Promise<FastifyReply>): Promise<FastifyReply> {
-  try {
-    return await work()
-  } catch (error) {
-    const refusal = refusalOf(error)
-    if (refusal === undefined) throw error
-    reply.status(refusal.status)
-    if (refusal.code === undefined) return reply.send()
-    return reply
-      .type('application/json')
-      .send(JSON.stringify({ error: refusal.code, error_description: refusal.message }))
-  }
+/** What is said where the status says everything already. */
+const WITHOUT_CODE: Readonly<Record<number, readonly [code: string, description: string]>> = {
+  400: ['invalid_request', 'The name or the subdomain is missing.'],
+  403: ['access_denied', 'The caller is in another zone, or the zone is the default one.'],
+  404: ['not_found', 'There is no such zone, or no such client in it.'],
+  422: ['invalid_identity_zone', 'A provider of the zone has an alias in another one.'],
 }
+
+/** Runs the work and answers what it refuses; anything else is thrown on. */
+export type Answering = (reply: FastifyReply, work: () => Promise<FastifyReply>) => Promise<FastifyReply>
+
+/** Makes that for the mode. */
+export const createAnswering =
+  ({ bodyInEveryRefusal }: Behaviour): Answering =>
+  async (reply, work) => {
+    try {
+      return await work()
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === undefined) throw error
+      const { status, code, message } = refusal
+      const own = code === undefined ? undefined : ([code, message] as const)
+      const body = own ?? (bodyInEveryRefusal ? WITHOUT_CODE[status] : undefined)
+      reply.status(status)
+      if (body === undefined) return reply.send()
+      return reply.type('application/json').send(JSON.stringify({ error: body[0], error_description: body[1] }))
+    }
+  }
 
 function refusalOf(error: unknown): ZoneRefusal | undefined {
   if (error instanceof ZoneRefusal) return error

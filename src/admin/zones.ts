@@ -31,7 +31,7 @@ import type { ZoneClientDeps } from './zone-clients.ts'
 import type { SentKeys } from './zone-keys.ts'
 import { readSigningKeys } from './zone-keys.ts'
 import { listOfZones } from './zone-list.ts'
-import { answering, invalidZone, malformed, ZoneRefusal } from './zone-refusal.ts'
+import { createAnswering, invalidZone, malformed, ZoneRefusal } from './zone-refusal.ts'
 
 /** What the endpoints need. */
 export interface ZoneDeps extends ZoneClientDeps {
@@ -58,6 +58,7 @@ const BODY_LIMIT = 1024 * 1024
 /** `/identity-zones`, `/identity-zones/{id}` and the clients that are made below the latter. */
 export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
+  const answering = createAnswering(deps.behaviour)
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const shape = zoneConfigShape(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })

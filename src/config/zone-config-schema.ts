@@ -8,7 +8,12 @@ const text = { type: ['string', 'null'] } as const
 const link = { type: ['string', 'null'], pattern: LINK } as const
 const flag = { type: 'boolean' } as const
 const texts = { type: 'array', items: { type: 'string' } } as const
-const number = { type: 'integer', minimum: -1 } as const
+const number = { type: 'integer', minimum: -1, maximum: MAX_SECONDS } as const
+/** Each becomes the name of a group. */
+const groupNames = {
+  type: 'array',
+  items: { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 },
+} as const
 
 const closed = <P extends Record<string, unknown>>(properties: P) =>
   ({ type: 'object', additionalProperties: false, properties }) as const
@@ -21,7 +26,7 @@ const cors = closed({
   allowedHeaders: texts,
   allowedMethods: texts,
   allowedCredentials: flag,
-  maxAge: { type: 'integer' },
+  maxAge: number,
 })
 
 const lifetime = { type: 'integer', minimum: -1, maximum: MAX_SECONDS } as const
@@ -51,7 +56,7 @@ export const zoneConfigSchema = {
           description:
             'The `typ` of JWT access tokens; JWT unless set. RFC 9068 has at+jwt. A client may have its own.',
         },
-        activeKeyId: { ...text, description: 'Which of the keys signs.' },
+        activeKeyId: { ...text, maxLength: 255, description: 'Which of the keys signs.' },
         keys: {
           type: 'object',
           description: 'Signing keys by id; they are stored encrypted and apart from the other settings.',
@@ -125,8 +130,8 @@ export const zoneConfigSchema = {
       description: 'Names, logos (base64 PNG) and texts of the pages.',
     },
     userConfig: closed({
-      defaultGroups: { ...texts, description: 'Groups that every user has.' },
-      allowedGroups: { type: ['array', 'null'], items: { type: 'string' } },
+      defaultGroups: { ...groupNames, description: 'Groups that every user has.' },
+      allowedGroups: { ...groupNames, type: ['array', 'null'] },
       maxUsers: number,
       checkOriginEnabled: flag,
       allowOriginLoop: flag,

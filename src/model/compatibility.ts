@@ -35,6 +35,8 @@ const rows = {
   knownBuildFacts: { id: 'M9', standard: true, uaa: false },
   /** M9: whether /info links self-service only where it is configured; otherwise to the addresses that UAA has for it. */
   configuredLinksOnly: { id: 'M9', standard: true, uaa: false },
+  /** M10: whether every refusal of the management APIs has a JSON body; otherwise some are a status and nothing else. */
+  bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
   /** A1: whether client, redirect URI and parameters are checked before the person signs in. */
   validateBeforeLogin: { id: 'A1', standard: true, uaa: false },
   /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no anti-forgery value. */

@@ -63,7 +63,8 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   // The origin of a record never changes; only a SAML provider may leave it out (§6.5).
   if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
   const originKey = before?.originKey ?? named ?? ''
-  if (originKey.length > LONGEST_ORIGIN) refuse('originKey', `has more than ${LONGEST_ORIGIN} characters`, 'invalid')
+  if ((named ?? originKey).length > LONGEST_ORIGIN)
+    refuse('originKey', `has more than ${LONGEST_ORIGIN} characters`, 'invalid')
   if (type.length > LONGEST_NAME) refuse('type', `has more than ${LONGEST_NAME} characters`, 'invalid')
   if (name === undefined) refuse('name', 'must be given', 'invalid')
   else if (name.length > LONGEST_NAME) refuse('name', `has more than ${LONGEST_NAME} characters`, 'invalid')

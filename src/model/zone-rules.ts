@@ -12,11 +12,11 @@ export class InvalidZoneConfig extends Error {
 }
 
 /** A colour of a banner. */
-export const COLOUR = '^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$'
+export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 const IS_COLOUR = new RegExp(COLOUR)
 
 /** How a link of a banner or a consent begins. */
-export const WEB_LINK = '^https?://'
+export const WEB_LINK = '^(?:https?://|\\s*$)'
 const IS_WEB_LINK = new RegExp(WEB_LINK)
 
 /** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */

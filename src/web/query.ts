@@ -1,4 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
 import type { Form } from './form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from './form.ts'
 
@@ -18,6 +20,12 @@ export function queryForm(request: FastifyRequest): Form {
   const query = request.query as Form | MalformedInput // set by `parseQuery` only
   if (query instanceof MalformedInput) throw query
   return query
+}
+
+/** Throws for one of the parameters that is there twice (row A3). */
+export function refuseRepeated(query: Form, names: readonly string[], { refuseRepeated: refuses }: Behaviour): void {
+  const repeated = refuses ? names.find(name => query.repeated.includes(name)) : undefined
+  if (repeated !== undefined) throw new OAuthError('invalid_request', `The parameter ${repeated} must not be repeated`)
 }
 
 /** The query as it was sent, without its question mark. */

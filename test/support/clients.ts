@@ -159,9 +159,10 @@ export function assertInvalid(answer: TestAnswer, description: string | RegExp, 
   else assert.match(String(told), description)
 }
 
-/** Checks the answer for a client that is not there: a status and nothing else. */
-export function assertNotFound(answer: TestAnswer): void {
-  assert.deepEqual([answer.status, answer.text], [404, ''])
+/** Checks the answer for a client that is not there: in `uaa` a status and nothing else (row M10). */
+export function assertNotFound({ status, text }: TestAnswer, mode: CompatibilityMode): void {
+  const body = JSON.stringify({ error: 'not_found', error_description: 'There is no such client.' })
+  assert.deepEqual([status, text], [404, mode === 'uaa' ? '' : body])
 }
 
 /**

@@ -11,6 +11,8 @@ export interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
+  /** Whether an empty text counts as absent. */
+  readonly allowEmptyValue?: boolean
   readonly schema: Schema
 }
 

@@ -1,4 +1,5 @@
 // What tests of the zone API share: a server whose default zone has a client for each right, and requests to it.
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { startServer, usualBootstrap } from './server.ts'
@@ -80,4 +81,20 @@ export interface ZoneAnswer {
   readonly last_modified: number
   readonly config: Readonly<Record<string, Readonly<Record<string, unknown>>>> &
     Readonly<{ issuer?: string; defaultIdentityProvider?: string | null }>
+}
+
+/** What stands where the reference system answers the status alone (row M10), by its code. */
+const STATUS_ALONE: Readonly<Record<string, string>> = {
+  invalid_request: 'The name or the subdomain is missing.',
+  access_denied: 'The caller is in another zone, or the zone is the default one.',
+  not_found: 'There is no such zone, or no such client in it.',
+  invalid_identity_zone: 'A provider of the zone has an alias in another one.',
+}
+
+/** Whether the answer is a refusal that tells nothing but its status: in `uaa` by an empty body. */
+export function isStatusAlone(answer: TestAnswer, mode: CompatibilityMode): boolean {
+  const { text } = answer
+  if (mode === 'uaa' || text === '') return mode === 'uaa' && text === ''
+  const { error, error_description: description } = answer.json<{ error?: string; error_description?: string }>()
+  return error !== undefined && STATUS_ALONE[error] === description
 }

@@ -1,4 +1,5 @@
 // What a route answers because of its place in the table, whatever its handler does, and how answers are written down.
+import type { Behaviour } from '../../model/compatibility.ts'
 import { STATUS_PATH } from '../../web/rate-limit.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import type { Answer, Operation, Schema } from './description.ts'
@@ -21,7 +22,7 @@ export const ERROR: Schema = {
 const USUAL = {
   NotSignedIn: 'Nobody is signed in, or a new password is due.',
   Malformed: 'The request is malformed.',
-  NoToken: 'The token is missing or worth nothing.',
+  NoToken: 'The token is missing or not valid.',
   NoClient: 'The client cannot be authenticated.',
   NoRight: 'The token lacks a right, a page of this origin may not call, or the zone may not be chosen by a header.',
   NotAllowed: 'A page of this origin may not call, the zone may not be chosen by a header, or nobody is signed in.',
@@ -63,11 +64,13 @@ const ANY_REFUSAL = { 'application/json': ref('Error'), 'text/html': text }
 export function answersOf(
   route: RegisteredRoute,
   { answers }: Operation,
-  facts: { readonly isRateLimited: boolean },
+  facts: { readonly isRateLimited: boolean; readonly behaviour: Behaviour },
 ): Readonly<Record<string, NamedAnswer>> {
   const all: Record<string, NamedAnswer> = {}
   for (const [status, answer] of Object.entries(answers)) {
-    all[status] = typeof answer === 'string' ? { about: answer } : answer
+    const { statusAlone = false, ...own } = typeof answer === 'string' ? { about: answer } : answer
+    const mayBeEmpty = statusAlone && !facts.behaviour.bodyInEveryRefusal
+    all[status] = { ...own, ...(mayBeEmpty && { mayBeEmpty }) }
   }
   for (const [status, name] of usualAnswers(route, facts)) {
     const own = all[status]

@@ -3,14 +3,83 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { clientFields, clientSecretFields, GRANT_TYPES } from '../../records/client.ts'
 import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
 import type { Schema } from './description.ts'
-import { closed, flag, oneOf, text, texts, whole } from './description.ts'
+import { closed, flag, sent, text, texts, whole } from './description.ts'
+
+/** The id of a client that is made. */
+export const clientId: Schema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[^/\\\\\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'Unique in the zone, whatever the case.',
+}
+
+const GRANT = `(?:${GRANT_TYPES.join('|')})`
+const grantWords = `^[\\s,]*${GRANT}(?:[\\s,]+${GRANT})*[\\s,]*$`
+/** A blank text says nothing. */
+const grantWordsOrNone = `${grantWords}|^[\\s,]*$`
+const GRANTS_ABOUT = `The grants it may use: ${GRANT_TYPES.join(', ')}.`
+const grants: Schema = {
+  type: ['array', 'string', 'null'],
+  items: { type: 'string', pattern: grantWordsOrNone },
+  pattern: grantWordsOrNone,
+  description: GRANTS_ABOUT,
+}
+const someGrants: Schema = {
+  ...grants,
+  type: ['array', 'string'],
+  contains: { pattern: grantWords },
+  pattern: grantWords,
+}
+
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const publicKey: Schema = {
+  type: 'object',
+  properties: { kty: { type: 'string', not: { const: 'oct' } }, kid: text },
+  required: ['kty', 'kid'],
+  not: { anyOf: PRIVATE_MEMBERS.map(name => ({ required: [name] })) },
+}
+const publicKeys: Schema = {
+  anyOf: [
+    { type: ['string', 'null'] },
+    publicKey,
+    {
+      type: 'object',
+      properties: { keys: { type: 'array', items: publicKey, minItems: 1, maxItems: 10 } },
+      required: ['keys'],
+    },
+  ],
+  description:
+    'Public keys for `private_key_jwt`, which take the place of a secret: a JWK set or a JWK, or JSON text of one. Never answered.',
+}
 
 /** The members of a client as it is sent; null says nothing, and any others are kept as they are. */
-export const sentClient: Readonly<Record<string, Schema>> = {
+const sentClient: Readonly<Record<string, Schema>> = {
   ...sentSchemas(clientFields, { nullable: true }),
-  authorized_grant_types: { ...sentSchemas(clientFields)['authorized_grant_types'], items: oneOf(GRANT_TYPES) },
+  client_id: clientId,
+  authorized_grant_types: grants,
+  jwks: publicKeys,
+  jwks_uri: {
+    type: ['string', 'null'],
+    pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
+    description: 'Where those keys are published; wins over `jwks`. Never answered.',
+  },
   ...sentSchemas(clientSecretFields, { nullable: true }),
+  secondary_client_secret: { type: 'null', description: 'Only where one client is made.' },
 }
+
+const newClient: Readonly<Record<string, Schema>> = { ...sentClient, authorized_grant_types: someGrants }
+
+const toMake = (properties: Readonly<Record<string, Schema>>, { exactRedirectUri }: Behaviour): Schema =>
+  sent(
+    {
+      type: 'object',
+      properties,
+      required: ['client_id', 'authorized_grant_types'],
+      description: `Further members are kept as they are.${exactRedirectUri ? ' Redirect URIs are absolute, and have no wildcards.' : ''}`,
+    },
+    { kept: true },
+  )
 
 const answered = shownSchemas(clientFields)
 
@@ -23,13 +92,20 @@ export const clientSchemas = (behaviour: Behaviour): Readonly<Record<string, Sch
     description: 'Further members are the attributes that were sent.',
     not: { anyOf: ['client_secret', 'jwks', 'jwks_uri'].map(name => ({ required: [name] })) },
   },
-  ClientToMake: {
-    type: 'object',
-    properties: sentClient,
-    required: ['client_id', 'authorized_grant_types'],
-    description: `Further members are kept as they are.${behaviour.exactRedirectUri ? ' Redirect URIs are absolute, and have no wildcards.' : ''}`,
-  },
-  ClientToChange: { type: 'object', properties: sentClient, required: ['client_id'] },
+  ClientToMake: toMake(newClient, behaviour),
+  ClientWithTwoSecrets: toMake(
+    {
+      ...newClient,
+      secondary_client_secret: {
+        type: ['string', 'null'],
+        pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
+        description: 'A second valid secret, for changing the first without an interruption.',
+      },
+    },
+    behaviour,
+  ),
+  ClientOfZone: toMake({ ...newClient, autoapprove: { description: 'Ignored.' } }, behaviour),
+  ClientToChange: sent({ type: 'object', properties: sentClient, required: ['client_id'] }, { kept: true }),
   ClientInfo: closed(
     {
       client_id: text,

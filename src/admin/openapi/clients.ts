@@ -1,17 +1,21 @@
 // The management of clients.
-import { clientSchemas, sentClient } from './client-schemas.ts'
-import type { Area, Facts, Operation } from './description.ts'
+import { clientId, clientSchemas } from './client-schemas.ts'
+import type { Area, Facts, Operation, Schema } from './description.ts'
 import {
-  bare,
+  BASE64,
   closed,
-  described,
+  filled,
+  filledList,
   json,
   listOf,
-  may,
+  listOrNull,
+  mayBe,
   must,
   oneOf,
+  oneOfOrNull,
   open,
   ref,
+  statusAlone,
   text,
   textOrNull,
   texts,
@@ -26,7 +30,7 @@ const example = {
 }
 
 const path = { client_id: must('The client.') }
-const missing = bare('There is no such client.')
+const missing = statusAlone('There is no such client.')
 const INVALID = 'The record is malformed or breaks a rule: `invalid_client`.'
 const CHANGED = 'There is one with this id, or the client was changed meanwhile.'
 const aClient = json('The client, without its secrets.', ref('Client'))
@@ -35,13 +39,14 @@ const overload = 'Too many secrets are being hashed.'
 
 const create: Operation = {
   summary: 'Make a client',
-  json: { schema: ref('ClientToMake'), example },
+  json: { schema: ref('ClientWithTwoSecrets'), example },
   answers: { 201: aClient, 400: INVALID, 409: CHANGED, 503: overload },
 }
 
 const update: Operation = {
   summary: 'Change a client',
-  about: 'What is absent or empty keeps its value, and null takes an attribute away. Secrets and keys stay.',
+  about:
+    'What is absent or empty keeps its value, and null takes an attribute away. Secrets stay; keys stay unless others are given, which only administrators may.',
   path,
   json: { schema: ref('ClientToChange'), example: { ...example, client_secret: undefined, name: 'The shop' } },
   answers: { 200: aClient, 400: INVALID, 404: missing, 409: CHANGED },
@@ -59,7 +64,17 @@ const info: Operation = {
   answers: { 200: json('The client.', ref('ClientInfo')) },
 }
 
+/** A condition on the entries of a batch with one of these actions. */
+const actionIs = (words: readonly string[], demand: Schema): Schema => ({
+  anyOf: [{ not: { properties: { action: oneOf(words) } } }, demand],
+})
+
 const said = json('What was done.', closed({ status: { const: 'ok' }, message: text }))
+
+const LARGEST = 2 ** 31 - 1
+
+/** Which secret or keys to change; the word is needed where nothing else is named. */
+const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
 
 /** `/oauth/clients` and below, and `/clientinfo`. */
 export function clientsArea({ behaviour }: Facts): Area {
@@ -70,12 +85,16 @@ export function clientsArea({ behaviour }: Facts): Area {
       'GET /oauth/clients': {
         summary: 'List clients',
         query: {
-          filter: may('A SCIM filter.'),
-          sortBy: may('The attribute to sort by.'),
-          sortOrder: may('Which comes first.', oneOf(['ascending', 'descending'])),
-          startIndex: may('The first to show, from 1.', { type: 'integer', minimum: 1 }),
-          count: may('How many, at most 500.', whole),
-          attributes: may('Names of the members that are wanted, separated by commas.'),
+          filter: mayBe('A SCIM filter.'),
+          sortBy: mayBe('The attribute to sort by.'),
+          sortOrder: mayBe('`ascending`; anything else is descending.'),
+          startIndex: mayBe('The first to show, from 1.', { type: 'integer', minimum: 1, maximum: LARGEST }),
+          count: mayBe('How many, at most 500; a negative number counts as 0.', {
+            type: 'integer',
+            minimum: -LARGEST,
+            maximum: LARGEST,
+          }),
+          attributes: mayBe('Names of the members that are wanted, separated by commas.'),
         },
         answers: {
           200: json(
@@ -111,31 +130,40 @@ export function clientsArea({ behaviour }: Facts): Area {
       'PUT /oauth/clients/restricted/:client_id': { ...update, summary: 'Change a client, without restricted scopes' },
       'POST /oauth/clients/tx': batch({
         summary: 'Make clients',
-        json: { schema: listOf(ref('ClientToMake')), example: [{ ...example, client_id: 'shop-1' }] },
-        answers: { 201: clients, 400: INVALID, 404: bare('The list is empty.'), 409: CHANGED, 503: overload },
+        json: { schema: filledList(ref('ClientToMake')), example: [{ ...example, client_id: 'shop-1' }] },
+        answers: { 201: clients, 400: INVALID, 404: statusAlone('The list is empty.'), 409: CHANGED, 503: overload },
       }),
       'PUT /oauth/clients/tx': batch({
         summary: 'Change clients',
-        json: { schema: listOf(ref('ClientToChange')), example: [{ ...example, client_secret: undefined }] },
+        json: { schema: filledList(ref('ClientToChange')), example: [{ ...example, client_secret: undefined }] },
       }),
       'POST /oauth/clients/tx/delete': batch({
         summary: 'Delete clients',
-        json: { schema: listOf(open({ client_id: text }, ['client_id'])), example: [{ client_id: 'shop-1' }] },
+        json: { schema: listOrNull(open({ client_id: filled }, ['client_id'])), example: [{ client_id: 'shop-1' }] },
       }),
       'POST /oauth/clients/tx/secret': batch({
         summary: 'Change the secrets of clients',
         json: {
-          schema: listOf(open({ clientId: text, secret: textOrNull, oldSecret: textOrNull }, ['clientId', 'secret'])),
+          schema: listOrNull(
+            open({ clientId: filled, secret: textOrNull, oldSecret: textOrNull }, ['clientId', 'secret']),
+          ),
           example: [{ clientId: 'shop', secret: 'another-secret' }],
         },
       }),
       'POST /oauth/clients/tx/modify': batch({
         summary: 'Make, change and delete clients',
         json: {
-          schema: listOf({
+          schema: listOrNull({
             type: 'object',
-            properties: { ...sentClient, action: oneOf(['add', 'update', 'update,secret', 'secret', 'delete']) },
+            properties: {
+              client_id: clientId,
+              action: oneOf(['add', 'update', 'update,secret', 'secret', 'delete']),
+            },
             required: ['client_id', 'action'],
+            allOf: [
+              actionIs(['add', 'update', 'update,secret'], ref('ClientToMake')),
+              actionIs(['update,secret', 'secret'], { required: ['client_secret'] }),
+            ],
           }),
           example: [{ ...example, client_id: 'shop-2', action: 'add' }],
         },
@@ -152,7 +180,13 @@ export function clientsArea({ behaviour }: Facts): Area {
         about: 'A client that changes its own names the old one; an administrator need not.',
         path,
         json: {
-          schema: open({ secret: textOrNull, oldSecret: textOrNull, changeMode: oneOf(['UPDATE', 'ADD', 'DELETE']) }),
+          schema: {
+            ...open({ secret: textOrNull, oldSecret: textOrNull, changeMode: CHANGE_MODES }),
+            anyOf: [
+              { required: ['secret'] },
+              { properties: { changeMode: { const: 'DELETE' } }, required: ['changeMode'] },
+            ],
+          },
           example: { secret: 'another-secret' },
         },
         answers: {
@@ -172,7 +206,7 @@ export function clientsArea({ behaviour }: Facts): Area {
             jwks: textOrNull,
             jwks_uri: textOrNull,
             kid: textOrNull,
-            changeMode: oneOf(['ADD', 'UPDATE', 'DELETE']),
+            changeMode: oneOfOrNull(['ADD', 'UPDATE', 'DELETE']),
           }),
           example: { jwks_uri: 'https://shop.example/keys', changeMode: 'UPDATE' },
         },
@@ -200,8 +234,8 @@ export function clientsArea({ behaviour }: Facts): Area {
             clientId: textOrNull,
             clientName: textOrNull,
             showOnHomePage: { type: ['boolean', 'null'] },
-            appLaunchUrl: { type: ['string', 'null'], pattern: '^https?://' },
-            appIcon: described(textOrNull, 'A picture in base64.'),
+            appLaunchUrl: { type: ['string', 'null'], pattern: '^(?:[Hh][Tt][Tt][Pp][Ss]?://|$)' },
+            appIcon: { type: ['string', 'null'], pattern: BASE64, description: 'A picture in base64.' },
           }),
           example: { clientName: 'The shop', showOnHomePage: true, appLaunchUrl: 'https://shop.example/' },
         },

@@ -12,6 +12,8 @@ export interface Field {
   readonly about: string
   readonly schema: Schema
   readonly required: boolean
+  /** Whether an empty text counts as absent in a query. */
+  readonly mayBeEmpty?: true
 }
 
 /** Fields by name. */
@@ -24,6 +26,8 @@ export interface Answer {
   readonly content?: Readonly<Record<string, Schema>>
   /** Whether the body may be left out: the status says everything. */
   readonly mayBeEmpty?: true
+  /** Whether it may be left out where the reference system leaves it out (row M10). */
+  readonly statusAlone?: true
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -78,6 +82,10 @@ export interface SupportedLists {
 export const text: Schema = { type: 'string' }
 /** A text, or nothing. */
 export const textOrNull: Schema = { type: ['string', 'null'] }
+/** A text that is not empty. */
+export const filled: Schema = { type: 'string', minLength: 1 }
+/** RFC 4648 §4, with its padding. */
+export const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
 /** Texts. */
 export const texts: Schema = { type: 'array', items: text }
 /** True or false. */
@@ -95,6 +103,15 @@ export const described = (schema: Schema, description: string): Schema => ({ ...
 
 /** A list. */
 export const listOf = (items: Schema): Schema => ({ type: 'array', items })
+
+/** The same, in a body; null counts as an empty one. */
+export const listOrNull = (items: Schema): Schema => ({ type: ['array', 'null'], items, maxItems: 1000 })
+
+/** A list in a body that must not be empty. */
+export const filledList = (items: Schema): Schema => ({ type: 'array', items, minItems: 1, maxItems: 1000 })
+
+/** One of the words, or null for the first. */
+export const oneOfOrNull = (words: readonly string[]): Schema => ({ enum: [...words, null] })
 
 /** The schema of this name. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
@@ -116,6 +133,8 @@ export const open = (members: Readonly<Record<string, Schema>>, required: readon
 
 /** A field that may be left out. */
 export const may = (about: string, schema: Schema = text): Field => ({ about, schema, required: false })
+/** A parameter of a query that may be left out, or empty. */
+export const mayBe = (about: string, schema: Schema = text): Field => ({ ...may(about, schema), mayBeEmpty: true })
 /** A field that must be there. */
 export const must = (about: string, schema: Schema = text): Field => ({ about, schema, required: true })
 
@@ -135,6 +154,9 @@ export const empty = (about: string): Answer => ({ about, content: {} })
 /** A status that may come without a body. */
 export const bare = (about: string): Answer => ({ about, mayBeEmpty: true })
 
+/** A refusal that the reference system answers with the status alone (row M10). */
+export const statusAlone = (about: string): Answer => ({ about, statusAlone: true })
+
 /** A redirect. */
 export const redirect = (about: string): Answer => ({
   about,
@@ -143,4 +165,42 @@ export const redirect = (about: string): Answer => ({
 })
 
 /** A flag in a query. */
-export const queryFlag: Schema = oneOf(['true', 'false'])
+export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no', '1', '0'])
+
+/** A text that the database can keep: without NUL. */
+export const WITHOUT_NUL = '^[^\\u0000]*$'
+
+/**
+ * The schema of something that is sent, where no text may have NUL. `kept` for a record whose unknown members are refused
+ * for it as well.
+ */
+export function sent(schema: Schema, { kept = false } = {}): Schema {
+  return walk(schema) as Schema // an object in, an object out
+
+  function walk(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(walk)
+    if (typeof value !== 'object' || value === null) return value
+    const { properties, examples, ...rest } = value as Schema // an object of JSON
+    const types = new Set([rest['type']].flat())
+    const isOpen = kept && types.has('object') && rest['additionalProperties'] === undefined
+    return {
+      ...Object.fromEntries(Object.entries(rest).map(([name, each]) => [name, walk(each)])),
+      ...(types.has('string') && rest['pattern'] === undefined && !rest['enum'] && { pattern: WITHOUT_NUL }),
+      ...(examples !== undefined && { examples }),
+      ...(properties !== undefined && {
+        properties: Object.fromEntries(Object.entries(Object(properties)).map(([name, each]) => [name, walk(each)])),
+      }),
+      ...(isOpen && { additionalProperties: ref('Kept'), propertyNames: { pattern: WITHOUT_NUL } }),
+    }
+  }
+}
+
+/** Any JSON without NUL in it. */
+export const KEPT: Schema = {
+  type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
+  pattern: WITHOUT_NUL,
+  items: ref('Kept'),
+  additionalProperties: ref('Kept'),
+  propertyNames: { pattern: WITHOUT_NUL },
+  description: 'Any JSON whose texts have no NUL.',
+}

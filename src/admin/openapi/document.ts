@@ -8,7 +8,7 @@ import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { clientsArea } from './clients.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
-import { may, open, text } from './description.ts'
+import { KEPT, may, open, sent, text } from './description.ts'
 import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
@@ -124,7 +124,11 @@ function documentObject(documented: readonly DescribedArea[], areas: readonly Ar
     tags: documented.map(({ name, about }) => ({ name, description: about })),
     paths,
     components: {
-      schemas: Object.fromEntries([['Error', ERROR], ...areas.flatMap(({ schemas = {} }) => Object.entries(schemas))]),
+      schemas: Object.fromEntries([
+        ['Error', ERROR] as const,
+        ['Kept', KEPT] as const,
+        ...areas.flatMap(({ schemas = {} }) => Object.entries(schemas)),
+      ]),
       responses,
       securitySchemes: securitySchemes(deps),
     },
@@ -159,7 +163,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
     ...parametersOf({ ...operation.headers, ...(acrossZones && ZONE_HEADERS) }, 'header'),
   ]
   const content = json
-    ? { 'application/json': { schema: json.schema, example: json.example } }
+    ? { 'application/json': { schema: sent(json.schema), example: json.example } }
     : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
       ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
       : undefined
@@ -189,18 +193,19 @@ export const ZONE_HEADERS: Fields = {
 }
 
 const parametersOf = (fields: Fields | undefined, where: string): readonly Schema[] =>
-  Object.entries(fields ?? {}).map(([name, { about, schema, required }]) => ({
+  Object.entries(fields ?? {}).map(([name, { about, schema, required, mayBeEmpty }]) => ({
     name,
     in: where,
     description: about,
     required,
-    schema,
+    ...(mayBeEmpty && { allowEmptyValue: true }),
+    schema: where === 'header' ? schema : sent(schema),
   }))
 
 const formSchema = (form: Fields): Schema =>
   open(
     Object.fromEntries(
-      Object.entries(form).map(([name, { about, schema }]) => [name, { ...schema, description: about }]),
+      Object.entries(form).map(([name, { about, schema }]) => [name, { ...sent(schema), description: about }]),
     ),
     Object.keys(form).filter(name => form[name]?.required),
   )

@@ -1,6 +1,6 @@
 // The pages of people: signing in, and what they see of their own account.
 import type { Area, Facts, Fields, Operation } from './description.ts'
-import { may, must, oneOf, page, queryFlag, redirect, ref, text } from './description.ts'
+import { may, must, oneOf, page, redirect, ref, text } from './description.ts'
 
 const loginQuery: Fields = {
   error: may('What went wrong before.'),
@@ -9,8 +9,8 @@ const loginQuery: Fields = {
   username: may('The name to begin with.'),
   email: may('The address to begin with.'),
   origin: may('Origin of the provider whose fields are wanted.'),
-  discoveryPerformed: may('Whether the provider is chosen already.', queryFlag),
-  otherAccountSignIn: may('Whether another account than the remembered ones is wanted.', queryFlag),
+  discoveryPerformed: may('`true` where the provider is chosen already.'),
+  otherAccountSignIn: may('`true` where another account than the remembered ones is wanted.'),
   ui_locales: may('Languages of the pages, the best first.'),
 }
 

@@ -6,19 +6,20 @@ import {
   flag,
   json,
   listOf,
-  may,
+  mayBe,
   milliseconds,
   must,
   open,
   queryFlag,
   ref,
+  sent,
   text,
   textOrNull,
   whole,
 } from './description.ts'
 
 const path = { id: must('Id of the provider.') }
-const rawConfig = { rawConfig: may('Whether `config` is an object; otherwise it is JSON text.', queryFlag) }
+const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise it is JSON text.', queryFlag) }
 const provider = json('The provider, without its secrets.', ref('IdentityProvider'))
 
 /** A sentence, or the record that was sent without its secrets. */
@@ -74,8 +75,8 @@ export function providersArea({ service }: Facts): Area {
         summary: 'List providers',
         query: {
           ...rawConfig,
-          active_only: may('Whether to leave out those that are not active.', queryFlag),
-          originKey: may('Only the active one of this origin.'),
+          active_only: mayBe('Whether to leave out those that are not active.', queryFlag),
+          originKey: mayBe('Only the active one of this origin.'),
         },
         answers: {
           200: json('The providers, without their secrets.', listOf(ref('IdentityProvider'))),
@@ -168,22 +169,24 @@ export function providersArea({ service }: Facts): Area {
         aliasId: textOrNull,
         aliasZid: textOrNull,
       }),
-      IdentityProviderToMake: open(
-        {
-          type: { type: ['string', 'null'], examples: types },
-          originKey: { type: 'string', minLength: 1, maxLength: 36 },
-          name: { type: 'string', minLength: 1, maxLength: 255 },
-          active: { type: ['boolean', 'null'] },
-          version: { type: ['integer', 'null'], minimum: 0 },
-          config: {
-            type: ['object', 'string', 'null'],
-            description:
-              'The settings of the type, or JSON text of them. With `linkByEmail: true` an address that the provider calls verified leads to an account of its origin that nobody signed in to yet.',
+      IdentityProviderToMake: sent(
+        open(
+          {
+            type: { type: ['string', 'null'], examples: types },
+            originKey: { type: 'string', minLength: 1, maxLength: 36 },
+            name: { type: 'string', minLength: 1, maxLength: 255 },
+            active: { type: ['boolean', 'null'] },
+            version: { type: ['integer', 'null'], minimum: 0, maximum: 2 ** 31 - 2 },
+            config: {
+              type: ['object', 'string', 'null'],
+              description:
+                'The settings of the type, or JSON text of them. With `linkByEmail: true` an address that the provider calls verified leads to an account of its origin that nobody signed in to yet.',
+            },
+            aliasId: textOrNull,
+            aliasZid: textOrNull,
           },
-          aliasId: textOrNull,
-          aliasZid: textOrNull,
-        },
-        ['originKey', 'name'],
+          ['originKey', 'name'],
+        ),
       ),
     },
   }

@@ -52,7 +52,7 @@ export function tokensArea(facts: Facts): Area {
     summary: 'What a token says, the older way',
     answers: {
       200: json('Its claims.', ref('CheckedToken')),
-      400: 'The token is worth nothing, or lacks a scope.',
+      400: 'The token is not valid, or lacks a scope.',
       403: `The client lacks ${facts.service.scope('resource')}.`,
       406: 'Parameters stand in the query.',
     },
@@ -67,7 +67,7 @@ export function tokensArea(facts: Facts): Area {
         credentials: ['form', 'bearer'],
         form: inspected(token),
         answers: {
-          200: json('Its claims, or that it is worth nothing.', ref('Introspection')),
+          200: json('Its claims, or `"active": false`.', ref('Introspection')),
           400: 'A parameter is missing.',
           403: `The caller lacks ${facts.service.scope('resource')}.`,
         },
@@ -85,7 +85,7 @@ export function tokensArea(facts: Facts): Area {
         credentials: ['form', 'none'],
         form: inspected(token),
         answers: {
-          200: empty('It is worth nothing now, whatever it was.'),
+          200: empty('Revoked, or it was not valid anyway.'),
           400: 'A parameter is missing, or the token is another client’s.',
         },
       },

@@ -1,7 +1,6 @@
 // The management of identity zones.
 import type { Area, Facts, Schema } from './description.ts'
 import {
-  bare,
   described,
   flag,
   json,
@@ -10,40 +9,56 @@ import {
   must,
   open,
   ref,
+  sent,
+  statusAlone,
   text,
   textOrNull,
   whole,
 } from './description.ts'
 
-/** The schema as the API means it: unknown members are dropped, not refused, and null stands for what is usual. */
-function lenient(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(lenient)
-  if (typeof schema !== 'object' || schema === null) return schema
-  const { additionalProperties, required: _, type, enum: words, ...rest } = schema as Schema // an object of JSON
+/** What the API takes in any form, and shows as the same always. */
+const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])
+/** What cannot be null, for which the reference system fails. */
+const NEVER_NULL = new Set(['issuer', 'corsPolicy'])
+
+/** The schema of the file as the API means it: unknown members are dropped, not refused, and null stands for the default. */
+function lenient(schema: unknown): Schema {
+  const { additionalProperties, properties, items, required = [], ...rest } = Object(schema) as Schema // of JSON
+  const needed = required as readonly string[]
+  const isNullable = (name: string): boolean => !needed.includes(name) && !NEVER_NULL.has(name)
   return {
-    ...(type !== undefined && { type: [...new Set([type, 'null'].flat())] }),
-    ...(Array.isArray(words) && { enum: [...(words as readonly unknown[]), null] }),
-    ...Object.fromEntries(
-      Object.entries(rest).map(([name, value]) => [name, isMap(name) ? each(value) : lenient(value)]),
-    ),
+    ...rest,
+    ...(needed.length > 0 && { required }),
+    ...(items !== undefined && { items: lenient(items) }),
     ...(typeof additionalProperties === 'object' && { additionalProperties: lenient(additionalProperties) }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(Object(properties) as Schema).map(([name, each]) => [
+          name,
+          IGNORED.has(name) ? ref('Kept') : isNullable(name) ? orNull(lenient(each)) : lenient(each),
+        ]),
+      ),
+    }),
   }
 }
 
-const isMap = (keyword: string): boolean => keyword === 'properties'
-
-/** The names in a table of members are no keywords. */
-const each = (members: unknown): unknown =>
-  Object.fromEntries(Object.entries(Object(members) as Schema).map(([name, schema]) => [name, lenient(schema)]))
+const orNull = ({ type, enum: words, ...rest }: Schema): Schema => ({
+  ...rest,
+  ...(type !== undefined && { type: [...new Set([type, 'null'].flat())] }),
+  ...(Array.isArray(words) && { enum: [...(words as readonly unknown[]), null] }),
+})
 
 const path = { id: must('Id of the zone.') }
 const client = { ...path, client_id: must('The client.') }
 const zone = json('The zone, without private keys.', ref('Zone'))
-const forbidden = bare('The caller is in another zone, or the zone is the default one.')
-const missing = bare('There is no such zone.')
+const forbidden = statusAlone('The caller is in another zone, or the zone is the default one.')
+const missing = statusAlone('There is no such zone.')
 const INVALID = 'The record breaks a rule: `invalid_identity_zone`.'
 const MALFORMED = 'A member has a wrong type.'
 const TAKEN = 'Another zone has the id or the subdomain, or the zone was changed meanwhile.'
+
+const ID = '^\\s*(?:[\\x21\\x23-\\x29\\x2d\\x30-\\x5b\\x5d-\\x7e]{1,36})?\\s*$'
+const SUBDOMAIN = '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$'
 
 /** `/identity-zones` and below. */
 export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
@@ -82,7 +97,7 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
         json: { ...toMake, example: { ...toMake.example, name: 'The branch' } },
         answers: {
           200: zone,
-          400: bare('A member has a wrong type, or name or subdomain is missing.'),
+          400: statusAlone('A member has a wrong type, or name or subdomain is missing.'),
           403: forbidden,
           404: missing,
           409: TAKEN,
@@ -96,14 +111,14 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
           200: zone,
           403: forbidden,
           404: missing,
-          422: bare('A provider of the zone has an alias in another one.'),
+          422: statusAlone('A provider of the zone has an alias in another one.'),
         },
       },
       'POST /identity-zones/:id/clients': {
         summary: 'Make a client that signs people in there',
         path,
         json: {
-          schema: ref('ClientToMake'),
+          schema: ref('ClientOfZone'),
           example: {
             client_id: 'portal',
             client_secret: 'portal-secret',
@@ -129,7 +144,7 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
           200: json('The client, without its secret.', ref('Client')),
           400: 'The client was not made here.',
           403: forbidden,
-          404: bare('There is no such zone or client.'),
+          404: statusAlone('There is no such zone or client.'),
           409: 'The client was changed meanwhile.',
         },
       },
@@ -151,19 +166,25 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
         required: ['id', 'subdomain', 'name', 'version', 'active', 'created', 'last_modified', 'config'],
         additionalProperties: false,
       },
-      ZoneToMake: open(
-        {
-          id: described(textOrNull, 'At most 36 characters; made when it is missing.'),
-          subdomain: described({ type: 'string', minLength: 1, maxLength: 255 }, 'As a host name is.'),
-          name: { type: 'string', minLength: 1, maxLength: 255 },
-          description: textOrNull,
-          version: { type: ['integer', 'null'], minimum: 0 },
-          active: { type: ['boolean', 'null'] },
-          config: ref('ZoneConfig'),
-        },
-        ['subdomain', 'name'],
+      ZoneToMake: sent(
+        open(
+          {
+            id: described(
+              { type: ['string', 'null'], pattern: ID },
+              'At most 36 characters of ASCII; made when it is missing. White space around it is left out.',
+            ),
+            subdomain: described({ type: 'string', pattern: SUBDOMAIN, maxLength: 255 }, 'As a host name is.'),
+            name: { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 },
+            description: textOrNull,
+            version: { type: ['integer', 'null'], minimum: 0, maximum: 2 ** 31 - 2 },
+            active: { type: ['boolean', 'null'] },
+            config: ref('ZoneConfig'),
+          },
+          ['subdomain', 'name'],
+        ),
+        { kept: true },
       ),
-      ZoneConfig: lenient(zoneConfigSchema) as Schema, // an object in, an object out
+      ZoneConfig: sent(lenient(zoneConfigSchema), { kept: true }),
     },
   }
 }

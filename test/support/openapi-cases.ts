@@ -1,0 +1,87 @@
+// Requests made from the schemas of an OpenAPI document: bodies and parameters that differ from an accepted one in one place.
+// The schema itself, asked through Ajv, says of each whether it is valid.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { isJsonRecord } from '../../src/base/json.ts'
+import type { OpenApi, Parameter, Schema } from './openapi.ts'
+
+/** What is put in the place of each member: every JSON type, limits, and texts that some members may be and others not. */
+const VALUES: readonly unknown[] = [
+  null,
+  true,
+  0,
+  -1,
+  7,
+  1.5,
+  2 ** 31,
+  '',
+  ' ',
+  'x',
+  'a\u0000b',
+  'javascript:alert(1)',
+  'https://x.example/',
+  'x'.repeat(300),
+  [],
+  [''],
+  ['x'],
+  [7],
+  ['a\u0000b'],
+  {},
+  { x: 'a\u0000b' },
+]
+
+/** Deeper members are parts of parts, of which there are too many to send each. */
+const DEEPEST = 4
+
+/** A body with what was done to it. */
+export interface BodyCase {
+  readonly label: string
+  readonly body: unknown
+}
+
+const resolve = (schema: Schema, { components }: OpenApi): Schema => {
+  const { $ref } = schema
+  return typeof $ref === 'string' ? (components.schemas[$ref.replace('#/components/schemas/', '')] ?? {}) : schema
+}
+
+const asSchema = (value: unknown): Schema => (isJsonRecord(value) ? value : {})
+
+/** The value with each of its members, known or not, replaced or left out, one at a time. */
+export function* bodyCases(schema: Schema, valid: unknown, api: OpenApi, at = ''): Generator<BodyCase> {
+  const { properties, items } = resolve(schema, api)
+  for (const value of VALUES) yield { label: `${at || 'body'} = ${JSON.stringify(value).slice(0, 30)}`, body: value }
+  if (at.split('.').length > DEEPEST) return
+  if (items !== undefined && Array.isArray(valid)) {
+    const [first, ...others]: unknown[] = valid
+    for (const { label, body } of bodyCases(asSchema(items), first, api, `${at}[0]`)) {
+      yield { label, body: [body, ...others] }
+    }
+  }
+  if (!isJsonRecord(properties)) return
+  const record = isJsonRecord(valid) ? valid : {}
+  for (const [name, member] of [...Object.entries(properties), ['unknown_member', {}] as const]) {
+    const path = at === '' ? name : `${at}.${name}`
+    const { [name]: old, ...without } = record
+    if (old !== undefined) yield { label: `${path} left out`, body: without }
+    for (const { label, body } of bodyCases(asSchema(member), old, api, path)) {
+      yield { label, body: { ...record, [name]: body } }
+    }
+  }
+}
+
+/** Texts for a parameter of the query, and whether its schema allows each of them. */
+export function* parameterCases(parameter: Parameter): Generator<{ readonly text: string; readonly isValid: boolean }> {
+  const { schema, allowEmptyValue = false } = parameter
+  const isValid = validatorOf(schema, undefined)
+  const texts = ['', 'x', 'abc', '1', '0', '-1', '1.5', '1e3', '99999999999', 'true', 'false', 'a\u0000b', 'ascending']
+  for (const text of texts) {
+    const value = schema['type'] === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text
+    yield { text, isValid: (text === '' && allowEmptyValue) || isValid(value) }
+  }
+}
+
+/** Asks whether a value is valid. */
+export function validatorOf(schema: Schema, api: OpenApi | undefined): (value: unknown) => boolean {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const check = ajv.compile({ ...schema, ...(api && { components: api.components }) })
+  return value => check(value)
+}
