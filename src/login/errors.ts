@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Texts } from '../pages/texts/texts.ts'
-import { FORGED, wantsJson } from '../web/answers.ts'
+import { FORGED, PageError, wantsJson } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/suspicion.ts'
 
@@ -64,13 +64,12 @@ const PAGES: Readonly<Record<string, Shown>> = {
   },
   '/saml_error': {
     title: 'notSignedIn',
-    description:
-      'Another place was to say who you are, and its answer could not be used. Start again from the application.',
+    description: 'Sign-in with your SAML identity provider failed. Start again from the application.',
     code: 'saml_error',
   },
   '/oauth_error': {
     title: 'notSignedIn',
-    description: 'Another place was to say who you are, and it did not. Start again from the application.',
+    description: 'Sign-in with your identity provider failed. Start again from the application.',
     code: 'oauth_error',
   },
   '/invalid_request': { title: 'invalid', description: FORGED, code: 'invalid_request', about: 403 },
@@ -95,11 +94,16 @@ export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPage
       status: about,
       ...(about !== undefined && { code }),
       title: chrome.texts.error.titles[title],
-      knownWords: !behaviour.ownErrorWords,
     })
     return pages.send(reply, page)
   }
 
+  if (!behaviour.authenticateIsUnknown) {
+    app.get('/authenticate', { config: { ...config, refuses: true } }, (_, reply) => {
+      reply.header('allow', 'POST')
+      throw new PageError(405, "Request method 'GET' is not supported")
+    })
+  }
   for (const [path, shown] of Object.entries(PAGES)) {
     app.get(path, { config }, (request, reply) => show(request, reply, shown))
   }

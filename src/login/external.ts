@@ -173,8 +173,7 @@ type Refused = Exclude<RedirectResult, { readonly outcome: 'signed-in' }>
 
 const LOST: Failure = {
   status: 400,
-  description:
-    'This sign-in was begun in another browser or too long ago, or it is finished already. Please start again.',
+  description: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
 }
 
 function failureOf(result: Refused, name: string): Failure {

@@ -219,8 +219,12 @@ const rows = {
   staleFormShownAgain: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
-  /** P4: whether error pages have our own words only; otherwise also those that clients look for. */
-  ownErrorWords: { id: 'P4', standard: true, uaa: false },
+  /** P4: whether pages have our own words, in the language that is asked for; otherwise those that UAA's clients look for. */
+  ownWords: { id: 'P4', standard: true, uaa: false },
+  /** P4: whether `/authenticate` is unknown; otherwise it is an address that has no GET. */
+  authenticateIsUnknown: { id: 'P4', standard: true, uaa: false },
+  /** P2: whether a session cookie waits for a session; otherwise who is sent to sign in gets one, behind which nothing stands. */
+  noEmptySessions: { id: 'P2', standard: true, uaa: false },
   /** P4: whether a `;` in a path is a character like any other (RFC 3986 §3.3); otherwise it is refused as malicious. */
   plainSemicolons: { id: 'P4', standard: true, uaa: false },
   /** P4: the status of a direct visit to /rejected. */
@@ -229,8 +233,6 @@ const rows = {
   shortestPassword: { id: 'P5', standard: 8, uaa: 0 },
   /** P6: whether an address finds an account that nobody signed in to yet only where the provider's record asks for it. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
-  /** P4: whether pages speak the language that the application or the browser asks for; otherwise English. */
-  translatedPages: { id: 'P4', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows

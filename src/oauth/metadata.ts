@@ -125,7 +125,7 @@ export function metadata(
     claims_parameter_supported: false,
     service_documentation: `${base}/`,
     // As specified first; the others are what the pages are written in.
-    ui_locales_supported: behaviour.translatedPages ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
+    ui_locales_supported: behaviour.ownWords ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }
   if (!behaviour.fullMetadata) return specified

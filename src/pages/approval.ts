@@ -30,17 +30,19 @@ export interface ApprovalProps {
 /** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
 export function approvalPage(chrome: Chrome, props: ApprovalProps): Html {
   const texts = chrome.texts.approval
+  // Enter in a checkbox presses the first button.
   const body = html`<form id="application_authorization" action="${props.action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 <fieldset>
-<legend>${texts.choose(html`<strong>${isolated(props.userName)}</strong>`)}</legend>
+<legend>${chrome.texts.reference && html`<h2>${chrome.texts.reference.clientHeading(isolated(props.clientName, 80))}</h2>\n`}${texts.choose(html`<strong>${isolated(props.userName)}</strong>`)}</legend>
 <ul class="choices">
 ${props.scopes.map(scope => choice(texts, scope))}</ul>
 </fieldset>
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
+<p class="note">${texts.changeLater}</p>
 <div class="buttons">
-<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
 <button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${texts.allow}</button>
+<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
 </div>
 </form>
 `

@@ -1,7 +1,8 @@
 import { type Html, html } from '../base/html.ts'
+import { alert } from './alert.ts'
 import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
-import { translatedDescription } from './texts/texts.ts'
+import { nameOfDescription, translatedDescription } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** What an error page says. */
@@ -17,16 +18,17 @@ export interface ErrorProps {
   /** Whether the description is English on a page that is not. */
   readonly isForeign?: boolean | undefined
   readonly back?: { readonly text: string; readonly url: string } | undefined
-  /** Whether the page has the words by which clients of the reference system know an error page (row P4). */
-  readonly knownWords?: boolean | undefined
+  /** Which description it is, where it is a known one. */
+  readonly known?: ReturnType<typeof nameOfDescription>
 }
 
 /** The page for what cannot go on: what happened, what to do, and the words an administrator needs. */
 export function errorPage(chrome: Chrome, props: ErrorProps): Html {
-  const { status, code, title, description, isForeign = false, back, knownWords = false } = props
+  const { status, code, title, description, isForeign = false, back, known } = props
   const said = isForeign ? html`<bdi lang="en">${plain(description, 1000)}</bdi>` : isolated(description, 1000)
   const link = safeLink(back?.url)
-  const body = html`${knownWords && html`<div class="lead"><h2>Uh oh.</h2>\n<p>Something went amiss.</p></div>\n`}<p class="lead">${said}</p>
+  const subheading = chrome.texts.reference?.subheading(known)
+  const body = html`${subheading === undefined ? html`<p class="lead">${said}</p>` : refusal(description, subheading)}
 ${status !== undefined && html`<p class="technical">${chrome.texts.error.status(status)}${code !== undefined && html` · <code>${isolated(code)}</code>`}</p>\n`}${
   back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
 }`
@@ -34,7 +36,12 @@ ${status !== undefined && html`<p class="technical">${chrome.texts.error.status(
 }
 
 /** What programs are told in English, in the person's language where it is known there. */
-export function describedIn(texts: Texts, english: string): Pick<ErrorProps, 'description' | 'isForeign'> {
+export function describedIn(texts: Texts, english: string): Pick<ErrorProps, 'description' | 'isForeign' | 'known'> {
   const description = translatedDescription(texts, english)
-  return description === undefined ? { description: english, isForeign: texts.tag !== 'en' } : { description }
+  if (description === undefined) return { description: english, isForeign: texts.tag !== 'en' }
+  return { description, known: nameOfDescription(english) }
 }
+
+/** The description as an alert and what the reference system says below it, once where both are the same. */
+const refusal = (description: string, subheading: string): Html =>
+  html`${description !== subheading && alert({ kind: 'error', text: description })}<h2>${subheading}</h2>`

@@ -23,7 +23,7 @@ export function forcePasswordChangePage(chrome: Chrome, props: ForcePasswordChan
   const { problem, demands } = props
   const described = [...(problem === undefined ? [] : [MESSAGE_ID]), ...(demands.length === 0 ? [] : ['demands'])]
   const body = html`<p class="lead">${texts.lead(html`<strong>${isolated(props.email)}</strong>`)}</p>
-${problem !== undefined && alert({ kind: 'error', text: sentencesIn(chrome.texts, problem) })}${
+${problem !== undefined && alert({ kind: 'error', text: sentencesIn(chrome.texts, problem) }, 'error-message')}${
   demands.length > 0 &&
   html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(chrome.texts, demand)}</li>`)}</ul>\n`
 }<form action="${props.action}" method="post" novalidate="novalidate" accept-charset="UTF-8">

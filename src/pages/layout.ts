@@ -64,7 +64,9 @@ const PRODUCT = 'Latchkey'
 
 /** Who runs the place, as the person reads it: the company in the default zone, else the zone. */
 export const siteName = (chrome: Chrome): string =>
-  plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? PRODUCT) : chrome.zoneName, 80)
+  plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? productIn(chrome)) : chrome.zoneName, 80)
+
+const productIn = ({ texts }: Chrome): string => texts.reference?.product ?? PRODUCT
 
 /** A complete document round the content: head, banner of the zone, brand, who is signed in, main landmark, footer. */
 export function layout(chrome: Chrome, page: Page): Html {
@@ -75,7 +77,7 @@ export function layout(chrome: Chrome, page: Page): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${plain(page.title)} · ${siteName(chrome)}</title>
+<title>${!chrome.texts.reference && html`${plain(page.title)} · `}${siteName(chrome)}</title>
 <link rel="stylesheet" href="${chrome.assets.stylesheet}">
 ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 </head>
@@ -107,9 +109,11 @@ function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined 
   const text = banner?.text ? plain(banner.text, 1000) : ''
   if (logo === undefined && text === '') return undefined
   const content =
-    logo === undefined ? html`<bdi>${text}</bdi>` : html`<img src="${logo}" alt="${text || texts.layout.banner}">`
+    logo === undefined
+      ? html`<span><bdi>${text}</bdi></span>`
+      : html`<img src="${logo}" alt="${text || texts.layout.banner}">`
   const link = safeLink(banner?.link)
-  return html`<div class="banner">${link === undefined ? content : html`<a href="${link}">${content}</a>`}</div>\n`
+  return html`<div class="banner banner-header">${link === undefined ? content : html`<a href="${link}">${content}</a>`}</div>\n`
 }
 
 /** The zone's logo, or the key and the name; a way home for who is signed in. */
@@ -126,6 +130,18 @@ function brand(chrome: Chrome): Html {
 }
 
 function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome['person']>): Html {
+  const { reference } = chrome.texts
+  if (reference) {
+    // UAA: its sign-out is a link. See docs/compatibility.md, P4.
+    return html`
+<details class="person dropdown">
+<summary class="dropdown-trigger quiet">${isolated(userName)}</summary>
+<nav class="dropdown-content">
+<a href="${chrome.basePath}/profile">${reference.menu.settings}</a>
+<a href="${signOutAction}">${reference.menu.signOut}</a>
+</nav>
+</details>`
+  }
   return html`
 <form class="person" action="${signOutAction}" method="post">${csrfField(chrome)}
 <span class="name">${isolated(userName)}</span>
@@ -133,14 +149,16 @@ function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome[
 </form>`
 }
 
-function footer({ branding, isDefaultZone, zoneName, year, about, person, texts }: Chrome): Html {
-  const company = plain(branding.companyName ?? (isDefaultZone ? PRODUCT : zoneName), 80)
+function footer(chrome: Chrome): Html {
+  const { branding, isDefaultZone, zoneName, year, about, person, texts } = chrome
+  const company = plain(branding.companyName ?? (isDefaultZone ? productIn(chrome) : zoneName), 80)
+  const copyright = texts.reference?.copyright(year, company) ?? html`© ${year} ${isolated(company)}`
   const links = Object.entries(branding.footerLinks ?? {}).flatMap(([text, url]) => {
     const link = safeLink(url)
     return link === undefined ? [] : [html`<li><a href="${link}">${isolated(text)}</a></li>`]
   })
-  return html`<footer title="${plain(about, 500)}">
-<p>${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : html`© ${year} ${isolated(company)}`}</p>
+  return html`<footer class="footer" title="${plain(about, 500)}">
+<p class="copyright">${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : copyright}</p>
 ${person?.lastSignIn && lastSignIn(texts, person.lastSignIn)}${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
 }
 

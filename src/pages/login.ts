@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import type { Prompt } from '../model/zone.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
-import { isolated, safeLink } from './foreign.ts'
+import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Message } from './messages.ts'
 import { textsIn } from './texts/texts.ts'
@@ -41,7 +41,8 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
     prompts.length + providers.length === 0 && html`<p class="lead">${texts.noWay}</p>\n`
   }${createAccount(chrome, props)}`
-  return layout(chrome, { title: texts.title, heading: texts.title, body })
+  const welcome = chrome.texts.reference?.welcome(chrome.isDefaultZone ? undefined : plain(chrome.zoneName, 80))
+  return layout(chrome, { title: texts.title, heading: welcome ?? texts.title, body })
 }
 
 function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[]): Html {
@@ -87,8 +88,10 @@ const AUTOCOMPLETE = new Map([
 ])
 
 function field(chrome: Chrome, prompt: Prompt, { index, value, focus, described, resetPassword }: FieldProps): Html {
-  const autocomplete = AUTOCOMPLETE.get(prompt.name)
-  const id = autocomplete === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
+  const known = AUTOCOMPLETE.get(prompt.name)
+  const ours = prompt.name === 'password' ? chrome.texts.reference?.passwordAutocomplete : undefined
+  const autocomplete = ours ?? known
+  const id = known === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
   return html`<div class="field">
 <label for="${id}">${isolated(labelOf(chrome.texts, prompt))}</label>
 <input id="${id}" type="${FIELD_TYPES.has(prompt.type) ? prompt.type : 'text'}" name="${prompt.name}"${

@@ -22,6 +22,7 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
         return refuseProgram(reply, 'Full authentication is required to access this resource')
       }
       if (saved) await sessions.saveRequest(request, reply, saved)
+      await sessions.announce(request, reply)
       return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
     },
     async refuseForgery(request, reply) {

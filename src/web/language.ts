@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Behaviour } from '../model/compatibility.ts'
-import { LANGUAGES, negotiateLanguage } from '../model/language.ts'
+import { negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
 import { parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
@@ -16,13 +15,9 @@ const ON_THE_WAY = ['/login', '/force_password_change']
 
 /**
  * The language to answer a person in. `ui_locales` counts where it was sent, and, on every page of a sign-in, where the
- * authorization request has it that waits for the sign-in; after it, what the browser is set to. In `uaa` always English (row P4).
+ * authorization request has it that waits for the sign-in; after it, what the browser is set to.
  */
-export function languageOf(
-  request: FastifyRequest,
-  { urls, behaviour }: { readonly urls: Urls; readonly behaviour: Behaviour },
-): Language {
-  if (!behaviour.translatedPages) return LANGUAGES[0]
+export function languageOf(request: FastifyRequest, urls: Urls): Language {
   const query = parseQuery(rawQuery(request)) // afresh: Fastify has it otherwise where no route was found
   const forms = [query instanceof MalformedInput ? undefined : query, bodyForm(request)].filter(form => form != null)
   const sent = forms.map(form => form.get('ui_locales')).find(Boolean)

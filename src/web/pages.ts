@@ -7,7 +7,7 @@ import type { Urls } from '../model/urls.ts'
 import type { Branding, Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Chrome } from '../pages/layout.ts'
-import { textsIn } from '../pages/texts/texts.ts'
+import { referenceTexts, textsIn } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
@@ -85,7 +85,8 @@ export function createPageWriter(deps: {
     return { ...inherited, ...zone.config.branding }
   }
 
-  const textsFor = (request: FastifyRequest): Texts => textsIn(languageOf(request, { urls, behaviour }))
+  const textsFor = (request: FastifyRequest): Texts =>
+    behaviour.ownWords ? textsIn(languageOf(request, urls)) : referenceTexts
 
   return {
     brandingOf,
@@ -141,7 +142,6 @@ export function createPageWriter(deps: {
           title,
           code,
           back,
-          knownWords: !behaviour.ownErrorWords,
         }),
       )
     },

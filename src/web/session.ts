@@ -44,6 +44,8 @@ export interface Sessions {
    * signs in is written nowhere; what is too long for that begins an anonymous session.
    */
   saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+  /** UAA: gives who has no session an id for one, behind which nothing stands. See docs/compatibility.md, P2. */
+  announce(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** As `saveRequest`, but always in a session, to which an attempt at another provider can be bound. */
   saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
   /** Remembers, or with undefined forgets, the authorization request that waits for approval. */
@@ -132,7 +134,8 @@ export function createSessions(deps: {
     behaviour.ownSessionCookie && urls.isHttps ? deps.sameSite : behaviour.ownSessionCookie ? 'lax' : 'none'
   const attributesIn = (zone: Zone) =>
     ({
-      path: `${urls.pathOf(zone)}/`,
+      // UAA: without a slash at the end.
+      path: behaviour.ownSessionCookie ? `${urls.pathOf(zone)}/` : urls.pathOf(zone) || '/',
       httpOnly: true,
       sameSite,
       secure: urls.isHttps || !behaviour.ownSessionCookie,
@@ -148,7 +151,7 @@ export function createSessions(deps: {
     clock,
     urls,
     nameIn: zone => guardedName(zone, `${deps.service.name}-request`, urls),
-    attributesIn,
+    attributesIn: zone => ({ ...attributesIn(zone), path: `${urls.pathOf(zone)}/` }),
   })
 
   async function load(request: FastifyRequest): Promise<Session | undefined> {
@@ -289,6 +292,9 @@ export function createSessions(deps: {
       const text = formatSavedRequest(saved)
       if ((await of(request)) || !waiting.write(reply, text)) return saveInSession(request, reply, saved)
       request.waiting = text
+    },
+    async announce(request, reply) {
+      if (!behaviour.noEmptySessions && !(await of(request))) setId(reply, random.urlSafe(ID_LENGTH))
     },
     saveInSession,
     async setPendingApproval(request, query) {

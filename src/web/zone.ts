@@ -103,10 +103,11 @@ export function withoutTrailingSlash(url: string, { basePath }: Urls): string {
   return path.includes('//') ? url : path.slice(0, -1) + url.slice(end)
 }
 
-/** Where a request for `/z/{subdomain}` belongs: behind the slash, with which the zone's cookies come. */
+/** Where a request for the base path or `/z/{subdomain}` belongs: behind the slash, with which the zone's cookies come. */
 export function startOfZone(request: FastifyRequest, urls: Urls): string | undefined {
-  if (byPath.get(request.raw)?.isBare !== true || (request.method !== 'GET' && request.method !== 'HEAD'))
-    return undefined
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  const isBasePath = urls.basePath !== '' && request.originalUrl.replace(/\?.*$/s, '') === urls.basePath
+  if (!isBasePath && byPath.get(request.raw)?.isBare !== true) return undefined
   const query = rawQuery(request)
   return `${urls.ofZone(request.zone)}/${query === '' ? '' : `?${query}`}`
 }

@@ -89,9 +89,9 @@ for (const mode of MODES) {
       await page.goto(`${base}/oauth/authorize?${request()}`)
       assert.equal(page.url(), `${base}/login`)
       await signIn(page, 'wrong')
-      assert.match(await page.innerText('.alert-error'), /did not match/)
+      assert.match(await page.innerText('.alert-error'), mode === 'uaa' ? /credentials are invalid/ : /did not match/)
       await signIn(page)
-      assert.match(await page.innerText('h1'), /The application asks for access/)
+      assert.match(await page.innerText('h1'), mode === 'uaa' ? /Application Auth/ : /The application asks for access/)
       await page.uncheck('input[value="scope.cloud.read"]')
       await page.click('#authorize')
       const answer = new URL(page.url())
@@ -103,7 +103,8 @@ for (const mode of MODES) {
       assert.equal(new URL(page.url()).pathname, '/cb', 'the second time nobody asks')
 
       await page.goto(`${base}/`)
-      await page.click('form.person button')
+      if (mode === 'uaa') await page.click('.dropdown-trigger')
+      await page.click(mode === 'uaa' ? '.dropdown-content a[href$="logout.do"]' : 'form.person button')
       assert.equal(page.url(), `${base}/login`)
       await page.goto(`${base}/home`)
       assert.equal(page.url(), `${base}/login`, 'signed out')
@@ -115,6 +116,14 @@ for (const mode of MODES) {
       await signIn(page)
       await page.click('#deny')
       assert.equal(new URL(page.url()).searchParams.get('error'), 'access_denied')
+    })
+
+    it('allows when Enter is pressed in a checkbox', async () => {
+      const page = await newPage()
+      await page.goto(`${base}/oauth/authorize?${request({ scope: 'openid profile' })}`)
+      await signIn(page)
+      await page.press('input[type=checkbox] >> nth=0', 'Enter')
+      assert.ok(new URL(page.url()).searchParams.has('code'))
     })
 
     if (mode !== 'standard') return

@@ -38,7 +38,7 @@ for (const mode of MODES) {
           assert.equal(answer.status, status)
           assert.match(String(answer.headers['content-type']), /^text\/html/)
           assert.equal(answer.headers['x-frame-options'], 'DENY')
-          assert.equal(answer.text.includes('<h2>Uh oh.</h2>\n<p>Something went amiss.</p>'), mode === 'uaa')
+          assert.equal(answer.text.includes('<h2>'), mode === 'uaa')
           assert.equal(answer.text.includes('class="technical"'), about !== undefined)
           if (about !== undefined)
             assert.match(answer.text, new RegExp(`Error ${about} · <code><bdi>${code}</bdi></code>`))
@@ -86,7 +86,7 @@ for (const mode of MODES) {
       const signedOut =
         mode === 'uaa' ? await server.send('/login', { host: 'nowhere.localhost:8080', headers: HTML }) : answer
       assert.ok(signedOut.status >= 400)
-      assert.equal(signedOut.text.includes('<h2>Uh oh.</h2>'), mode === 'uaa')
+      assert.equal(signedOut.text.includes('<h2>Uh oh. Something went amiss.</h2>'), mode === 'uaa')
     })
   })
 
@@ -123,7 +123,7 @@ for (const mode of MODES) {
         }
         assert.equal(page.status, 400)
         assert.ok(page.text.includes(MALICIOUS))
-        assert.match(page.text, /<h2>Uh oh\.<\/h2>/)
+        assert.ok(page.text.includes(`<h2>${MALICIOUS}</h2>`))
         assert.equal(page.headers['x-frame-options'], 'DENY')
         assert.equal(program.status, 400)
         assert.deepEqual(program.json(), { error: 'invalid_request', error_description: MALICIOUS })

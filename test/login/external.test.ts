@@ -411,7 +411,7 @@ for (const mode of MODES) {
     })
 
     describe('a state', () => {
-      const lost = /begun in another browser or too long ago, or it is finished already/
+      const lost = /started in another browser, has expired or is already complete/
 
       it('is good once', async () => {
         const browser = server.browser()

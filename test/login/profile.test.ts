@@ -77,7 +77,7 @@ for (const mode of MODES) {
         assert.match(text, /<h1>Account Settings<\/h1>/)
         assert.match(text, /<dd><bdi>sam<\/bdi><\/dd>/)
         assert.match(text, /<dd><bdi>s@example\.org<\/bdi><\/dd>/)
-        assert.match(text, /No application has asked for your consent yet/)
+        assert.match(text, /No application has asked for your consent yet|not yet authorized any third party/)
         assert.doesNotMatch(text, /change_email|change_password/)
       })
 
@@ -94,7 +94,11 @@ for (const mode of MODES) {
         { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /kept elsewhere/ },
         { query: 'error_message_code=email_change.invalid_code', kind: 'error', text: /was used already/ },
         { query: 'error_message_code=session.unknown', kind: 'error', text: /already ended/ },
-        { query: 'success_message_code=email_change.success', kind: 'success', text: /address is changed/ },
+        {
+          query: 'success_message_code=email_change.success',
+          kind: 'success',
+          text: /address is changed|address successfully verified/,
+        },
         { query: 'error_message_code=%3Cscript%3E', kind: 'error', text: /<p>Error!<\/p>/ },
         { query: 'error_message_code=__proto__', kind: 'error', text: /<p>Error!<\/p>/ },
         { query: 'success_message_code=toString', kind: 'success', text: /<p>Success!<\/p>/ },

@@ -279,11 +279,11 @@ describe('the layout', () => {
   it('lets the logo of a banner win over its text', () => {
     const logo = png(4, 4, [1, 2, 3])
     const text = plainPage({ ...anonymous, branding: { banner: { logo, text: 'Notice' } } }).toString()
-    assert.match(text, /<div class="banner"><img src="data:image\/png;base64,[^"]+" alt="Notice"><\/div>/)
+    assert.match(text, /<div class="banner banner-header"><img src="data:image\/png;base64,[^"]+" alt="Notice"><\/div>/)
   })
   it('replaces the copyright line by the legal text of the zone', () => {
     const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()
-    assert.match(text, /<footer title="[^"]+">\s*<p><bdi>Ours\.<\/bdi><\/p>/)
+    assert.match(text, /<footer class="footer" title="[^"]+">\s*<p class="copyright"><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
   })
   it('tells what runs here in the title of its foot', () => {

@@ -16,7 +16,7 @@ import { messageFor } from '../../src/pages/messages.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
-import { textsIn } from '../../src/pages/texts/texts.ts'
+import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type), data])
@@ -67,6 +67,9 @@ export const signedIn: Chrome = {
   ...anonymous,
   person: { userName: 'marissa', signOutAction: '/logout.do', lastSignIn: new Date('2026-01-02T03:04:05Z') },
 }
+
+const reference: Chrome = { ...anonymous, texts: referenceTexts, basePath: '/uaa' }
+const referenceSignedIn: Chrome = { ...signedIn, texts: referenceTexts, basePath: '/uaa' }
 
 const branded: Chrome = {
   ...anonymous,
@@ -299,11 +302,25 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       goOnUrl: '/oauth/authorize?client_id=app',
       signInUrl: '/login',
     }),
-    'error-known-words': errorPage(anonymous, {
+    'reference-error': errorPage(reference, {
       title: 'There is nothing here',
       description: 'The address may be mistyped, or what was here has moved.',
-      knownWords: true,
+      status: 404,
     }),
+    'reference-malicious': errorPage(reference, {
+      title: 'This request cannot go on',
+      ...describedIn(referenceTexts, referenceTexts.descriptions.malicious),
+    }),
+    'reference-login': loginPage(reference, {
+      ...login,
+      message: messageFor(referenceTexts, 'error', 'login_failure'),
+    }),
+    'reference-approval': approvalPage(referenceSignedIn, approval),
+    'reference-home': homePage(referenceSignedIn, { userName: 'marissa', tiles }),
+    'reference-home-long': homePage(
+      { ...crowded, texts: referenceTexts },
+      { userName: hostile, tiles: [{ name: hostile, url: 'https://example.org/' }] },
+    ),
     'force-password-change': forcePasswordChangePage(spoken(signedIn), newPassword),
     'force-password-change-refused': forcePasswordChangePage(spoken(signedIn), {
       ...newPassword,

@@ -14,11 +14,11 @@ import { statesIn } from './states.ts'
 const english = textsIn('en')
 const others = LANGUAGES.filter(language => language !== 'en')
 
-/** The page of `uaa`, where everybody reads English. */
-const ALWAYS_ENGLISH = new Set(['error-known-words'])
+/** Pages of `uaa`, where everybody reads English, have a name that begins so. */
+const REFERENCE = 'reference-'
 const spokenIn = (language: Language): readonly (readonly [name: string, page: string])[] =>
   Object.entries(statesIn(language)).flatMap(([name, page]) =>
-    ALWAYS_ENGLISH.has(name) ? [] : [[name, page.toString()]],
+    name.startsWith(REFERENCE) ? [] : [[name, page.toString()]],
   )
 
 /** What stands in a sentence, by its place among the arguments. */

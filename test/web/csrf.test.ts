@@ -60,7 +60,9 @@ for (const mode of MODES) {
       const profile = (value: string) => browser.send('/profile/sessions', { form: { others: 'true', [NAME]: value } })
       assert.equal((await profile(before)).status, 403)
       assert.equal((await profile(after)).status, 302, 'the cookie, without a page')
-      assert.equal((await profile(await valueOn(browser, '/profile'))).status, 302)
+      await browser.send('/profile')
+      assert.notEqual(browser.csrf, after)
+      assert.equal((await profile(browser.csrf)).status, 302, 'of a page')
     })
 
     const cases: readonly {

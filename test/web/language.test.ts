@@ -213,7 +213,7 @@ describe('a page in uaa', () => {
     const browser = await signedIn(server)
     const answer = await authorize(browser, hinted('de'), { headers: GERMAN })
     assert.equal(languageOf(answer), 'en')
-    assert.match(answer.text, /asks for access/)
+    assert.match(answer.text, /Application Authorization/)
   })
   it('is English when something is wrong (P4)', async () => {
     const browser = await signedIn(server)

@@ -276,7 +276,7 @@ describe('the cookies over https', () => {
       name: 'have UAA’s names and paths in its mode',
       options: { ...https('https://id.example/uaa'), mode: 'uaa' },
       want: {
-        JSESSIONID: 'Path=/uaa/; HttpOnly; Secure; SameSite=None',
+        JSESSIONID: 'Path=/uaa; HttpOnly; Secure; SameSite=None',
         'X-Svc-Csrf': CSRF.replace('Path=/', 'Path=/uaa/'),
         'Current-User': 'Max-Age=1800; Path=/; Secure; SameSite=Strict',
       },

@@ -63,6 +63,7 @@ export const de: Texts = {
     choose: userName => html`Wählen Sie aus, was mit Ihrem Konto ${userName} erlaubt ist.`,
     thenReturn: destination => html`Danach kehren Sie zurück zu ${destination}`,
     deny: 'Ablehnen',
+    changeLater: 'Sie können das jederzeit in Ihren Kontoeinstellungen ändern.',
     allow: 'Erlauben',
     allowedBefore: 'zuvor erlaubt',
     declinedBefore: 'zuvor abgelehnt',
@@ -236,9 +237,9 @@ export const de: Texts = {
     ownFault:
       'Es liegt nicht an Ihnen. Versuchen Sie es in einer Minute erneut; wenn es wieder nicht klappt, wenden Sie sich an Ihre Administration.',
     samlFailed:
-      'Eine andere Stelle sollte sagen, wer Sie sind, doch ihre Antwort war nicht verwendbar. Beginnen Sie in der Anwendung von vorn.',
+      'Die Anmeldung bei Ihrem SAML-Identitätsanbieter ist fehlgeschlagen. Beginnen Sie in der Anwendung von vorn.',
     oauthFailed:
-      'Eine andere Stelle sollte sagen, wer Sie sind, und hat es nicht getan. Beginnen Sie in der Anwendung von vorn.',
+      'Die Anmeldung bei Ihrem Identitätsanbieter ist fehlgeschlagen. Beginnen Sie in der Anwendung von vorn.',
     malicious: 'Die Anfrage wurde abgelehnt, weil sie ein möglicherweise schädliches Zeichen enthielt.',
     passwordMismatch: 'Die Passwörter müssen übereinstimmen und dürfen nicht leer sein.',
     passwordSame: 'Ihr neues Passwort darf nicht das alte sein.',

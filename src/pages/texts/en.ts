@@ -61,6 +61,7 @@ export const en: Texts = {
     choose: userName => html`Choose what it may do with your account ${userName}.`,
     thenReturn: destination => html`You then return to ${destination}`,
     deny: 'Deny',
+    changeLater: 'You can change this at any time in your account settings.',
     allow: 'Allow',
     allowedBefore: 'allowed before',
     declinedBefore: 'declined before',
@@ -226,14 +227,12 @@ export const en: Texts = {
     noRedirect: 'Invalid redirect URI (none was named) did not match one of the registered values',
     general: 'What you asked for could not be done. Go back and try again; if it fails again, tell your administrator.',
     ownFault: 'It is not your doing. Try again in a minute; if it fails again, tell your administrator.',
-    samlFailed:
-      'Another place was to say who you are, and its answer could not be used. Start again from the application.',
-    oauthFailed: 'Another place was to say who you are, and it did not. Start again from the application.',
+    samlFailed: 'Sign-in with your SAML identity provider failed. Start again from the application.',
+    oauthFailed: 'Sign-in with your identity provider failed. Start again from the application.',
     malicious: 'The request was rejected because it contained a potentially malicious character.',
     passwordMismatch: 'Passwords must match and not be empty.',
     passwordSame: 'Your new password cannot be the same as the old password.',
-    lostAttempt:
-      'This sign-in was begun in another browser or too long ago, or it is finished already. Please start again.',
+    lostAttempt: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
     noProvider: 'That way to sign in is not available here. Please use another one.',
     misconfigured:
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',

@@ -62,6 +62,7 @@ export const es: Texts = {
     choose: userName => html`Elija lo que se permite hacer con su cuenta ${userName}.`,
     thenReturn: destination => html`Después volverá a ${destination}`,
     deny: 'Denegar',
+    changeLater: 'Puede cambiarlo en cualquier momento en la configuración de su cuenta.',
     allow: 'Permitir',
     allowedBefore: 'permitido antes',
     declinedBefore: 'rechazado antes',
@@ -230,8 +231,8 @@ export const es: Texts = {
       'No se ha podido hacer lo que pidió. Vuelva atrás e inténtelo de nuevo; si falla otra vez, avise a su administrador.',
     ownFault: 'No es culpa suya. Inténtelo de nuevo en un minuto; si falla otra vez, avise a su administrador.',
     samlFailed:
-      'Otro servicio debía decir quién es usted, pero su respuesta no se pudo usar. Empiece de nuevo desde la aplicación.',
-    oauthFailed: 'Otro servicio debía decir quién es usted y no lo hizo. Empiece de nuevo desde la aplicación.',
+      'El inicio de sesión con su proveedor de identidad SAML ha fallado. Empiece de nuevo desde la aplicación.',
+    oauthFailed: 'El inicio de sesión con su proveedor de identidad ha fallado. Empiece de nuevo desde la aplicación.',
     malicious: 'La solicitud se rechazó porque contenía un carácter potencialmente malicioso.',
     passwordMismatch: 'Las contraseñas deben coincidir y no estar vacías.',
     passwordSame: 'Su nueva contraseña no puede ser igual a la anterior.',

@@ -63,6 +63,7 @@ export const fr: Texts = {
     choose: userName => html`Choisissez ce qui est permis avec votre compte ${userName}.`,
     thenReturn: destination => html`Vous reviendrez ensuite à ${destination}`,
     deny: 'Refuser',
+    changeLater: 'Vous pouvez modifier ce choix à tout moment dans les paramètres de votre compte.',
     allow: 'Autoriser',
     allowedBefore: 'autorisé auparavant',
     declinedBefore: 'refusé auparavant',
@@ -232,10 +233,8 @@ export const fr: Texts = {
       'Votre demande n’a pas pu aboutir. Revenez en arrière et réessayez\u202f; si cela échoue encore, adressez-vous à votre administrateur.',
     ownFault:
       'Vous n’y êtes pour rien. Réessayez dans une minute\u202f; si cela échoue encore, adressez-vous à votre administrateur.',
-    samlFailed:
-      'Un autre service devait confirmer votre identité, mais sa réponse est inutilisable. Recommencez depuis l’application.',
-    oauthFailed:
-      'Un autre service devait confirmer votre identité, et ne l’a pas fait. Recommencez depuis l’application.',
+    samlFailed: 'La connexion auprès de votre fournisseur d’identité SAML a échoué. Recommencez depuis l’application.',
+    oauthFailed: 'La connexion auprès de votre fournisseur d’identité a échoué. Recommencez depuis l’application.',
     malicious: 'La demande a été rejetée, car elle contenait un caractère potentiellement malveillant.',
     passwordMismatch: 'Les mots de passe doivent être identiques et ne pas être vides.',
     passwordSame: 'Votre nouveau mot de passe doit être différent de l’ancien.',

@@ -12,6 +12,7 @@ import { en } from './en.ts'
 import { es } from './es.ts'
 import { fr } from './fr.ts'
 import { ja } from './ja.ts'
+import { uaa } from './uaa.ts'
 import { zh } from './zh.ts'
 
 /** What a page is called in the window's title and, where it has one of its own, its heading. */
@@ -22,6 +23,8 @@ interface Named {
 
 /** The words of all pages in one language. */
 export interface Texts {
+  /** Only in the catalogue of the reference system. */
+  readonly reference?: ReferenceTexts
   /** Of BCP 47, for `lang` and Content-Language; more precise than what is asked for where the script matters. */
   readonly tag: string
   readonly layout: {
@@ -66,6 +69,7 @@ export interface Texts {
     readonly heading: (client: Html) => Html
     readonly choose: (userName: Html) => Html
     readonly thenReturn: (destination: Html) => Html
+    readonly changeLater: string
     readonly deny: string
     readonly allow: string
     readonly allowedBefore: string
@@ -179,6 +183,22 @@ export interface Texts {
   readonly descriptionsWith: Readonly<Record<KnownPattern, (what: string) => string>>
 }
 
+/** What scripts look for on the reference system's pages where ours have something else, or nothing. */
+export interface ReferenceTexts {
+  /** Who runs the default zone where no company is set. */
+  readonly product: string
+  readonly copyright: (year: number, company: string) => string
+  /** Links of the menu of who is signed in. */
+  readonly menu: { readonly settings: string; readonly signOut: string }
+  /** The heading of the sign-in page; the default zone has no name. */
+  readonly welcome: (zoneName: string | undefined) => string
+  readonly passwordAutocomplete: string
+  /** A second heading of the approval page. */
+  readonly clientHeading: (client: Html) => Html
+  /** The second heading of an error page, which its alert comes before. */
+  readonly subheading: (known: KnownDescription | KnownPattern | undefined) => string
+}
+
 /** Why a sign-in came to nothing, as the sign-in page is told. */
 export type SignInError =
   | 'login_failure'
@@ -262,6 +282,9 @@ const CATALOGUES: Readonly<Record<Language, Texts>> = { en, de, fr, es, ja, zh }
 /** The catalogue of a language. */
 export const textsIn = (language: Language): Texts => CATALOGUES[language]
 
+/** The catalogue with the words that clients of the reference system look for (row P4). */
+export const referenceTexts: Texts = uaa
+
 /** A plain sentence for a scope that is known everywhere; the scope itself for any other. */
 export function scopeText(texts: Texts, scope: string, service: Service): string {
   const meaning = scopeMeaning(scope, service)
@@ -278,11 +301,18 @@ const PATTERNS = Object.entries(en.descriptionsWith).map(([name, sentence]) => {
   return { name: name as KnownPattern, start, end }
 })
 
+const patternOf = (description: string): (typeof PATTERNS)[number] | undefined =>
+  PATTERNS.find(({ start, end }) => description.startsWith(start) && description.endsWith(end))
+
+/** The name of an English description. */
+export const nameOfDescription = (description: string): KnownDescription | KnownPattern | undefined =>
+  NAMES.get(description) ?? patternOf(description)?.name
+
 /** An English description in the language of the texts; undefined for one that is known in English only. */
 export function translatedDescription(texts: Texts, description: string): string | undefined {
   const name = NAMES.get(description)
   if (name) return texts.descriptions[name]
-  const pattern = PATTERNS.find(({ start, end }) => description.startsWith(start) && description.endsWith(end))
+  const pattern = patternOf(description)
   if (!pattern) return undefined
   const what = description.slice(pattern.start.length, description.length - pattern.end.length)
   return texts.descriptionsWith[pattern.name](what)

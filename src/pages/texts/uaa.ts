@@ -1,0 +1,78 @@
+import { html } from '../../base/html.ts'
+import { en } from './en.ts'
+import type { KnownDescription, KnownPattern, Texts } from './texts.ts'
+
+const NOT_AUTHORIZED = 'Authorization Request Error There was an error. The request for authorization was invalid.'
+const FORGED =
+  'You have attempted to make a request that does not meet our security requirements. This may indicate that the request was not originated by you, or the request time limit was reached. Please retry your action.'
+
+/** The second headings of error pages that are about something in particular. */
+const SUBHEADINGS: Readonly<Partial<Record<KnownDescription | KnownPattern, string>>> = {
+  forged: FORGED,
+  malicious: en.descriptions.malicious,
+  unknownClient: NOT_AUTHORIZED,
+  missingClient: NOT_AUTHORIZED,
+  strangeRedirect: NOT_AUTHORIZED,
+  noRedirect: NOT_AUTHORIZED,
+  nothingToApprove: NOT_AUTHORIZED,
+  changedRequest: NOT_AUTHORIZED,
+  oauthFailed: 'There was an error when authenticating against the external identity provider',
+}
+
+/** The words by which scripts and tests of UAA's users know its pages; English where they look for none. */
+export const uaa: Texts = {
+  ...en,
+  reference: {
+    product: 'Cloud Foundry',
+    copyright: (year, company) => `Copyright © ${company} ${year}. All Rights Reserved.`,
+    menu: { settings: 'Account Settings', signOut: 'Sign Out' },
+    welcome: zone => (zone === undefined ? 'Welcome!' : `Welcome to ${zone}!`),
+    passwordAutocomplete: 'off',
+    clientHeading: client => client,
+    subheading: known => (known && SUBHEADINGS[known]) ?? 'Uh oh. Something went amiss.',
+  },
+  login: { ...en.login, or: 'or sign in with:' },
+  errors: {
+    ...en.errors,
+    login_failure: 'Provided credentials are invalid. Please try again.',
+    account_locked: 'Your account has been locked because of too many failed attempts to login.',
+    account_not_verified:
+      'Your account is not verified. You can get another verification link by clicking on Create Account.',
+    password_expired: 'Your current password has expired. Please reset your password.',
+    account_not_precreated: en.descriptions.notPrecreated,
+    invalid_login_request:
+      'Invalid login attempt, the request does not meet our security standards and may indicate that the action was not originated by you. Please try again.',
+    invalid_login_hint: 'The origin provided in the login hint is invalid.',
+    invalid_idp: 'The application is not authorized for your account.',
+    idp_not_found: 'Unable to map SAML identity provider. Please try a different authentication method.',
+  },
+  successes: {
+    ...en.successes,
+    verify_success: 'Verification successful. Login to access your account.',
+    password_reset: 'Password reset successful. Login to access your account.',
+    invite_accepted: 'Invitation accepted. Login to access your account.',
+    change_email_success: 'Email address successfully verified. Login to access your account.',
+  },
+  approval: {
+    ...en.approval,
+    title: 'Application Authorization',
+    heading: () => html`Application Authorization`,
+    choose: userName =>
+      html`This application has requested permission to access your account ${userName}. If you do not recognize this application or its URL, you should click Deny. The application will not see your password.`,
+    changeLater:
+      'You can change your approval of permissions or revoke access for this application at any time from account settings.',
+    allow: 'Authorize',
+  },
+  newPassword: { ...en.newPassword, title: 'Force Change Password', heading: 'Force Change Password' },
+  profile: {
+    ...en.profile,
+    applications: 'Third Party Access',
+    noApplications: 'You have not yet authorized any third party applications.',
+    applicationsLead: 'These applications have been granted access to your account.',
+    cancel: 'Go Back',
+    confirm: 'Yes',
+    successes: { ...en.profile.successes, 'email_change.success': 'Email address successfully verified.' },
+  },
+  home: { ...en.home, heading: () => html`Where to?` },
+  descriptions: { ...en.descriptions, forged: 'Warning: Invalid Request Error' },
+}

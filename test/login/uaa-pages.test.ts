@@ -1,0 +1,169 @@
+// The words and marks of UAA's pages that scripts and tests of its users look for, as a browser without script sees them.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { authorizeBootstrap } from '../support/authorize.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { setCookies } from '../support/forms.ts'
+import { changeUser } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+describe('pages in uaa, as a browser shows them', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  let port: number
+
+  before(async () => {
+    const free = createServer().listen(0, '127.0.0.1')
+    await new Promise(resolve => free.once('listening', resolve))
+    port = (free.address() as AddressInfo).port // no pipe
+    await new Promise(resolve => free.close(resolve))
+    base = `http://localhost:${port}/uaa`
+    server = await startServer({
+      mode: 'uaa',
+      config: {
+        base_url: base,
+        bootstrap: {
+          ...authorizeBootstrap,
+          users: [
+            ...authorizeBootstrap.users,
+            { userName: 'late', password: 'late-password', emails: [{ value: 'late@example.org' }] },
+          ],
+        },
+        zone_config: { branding: { banner: { text: 'Maintenance' } } },
+      },
+    })
+    await changeUser(server, 'late', { passwordChangeRequired: true })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    browser = await launchBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await server.stop()
+  })
+
+  const open = async (): Promise<Page> => (await browser.newContext({ javaScriptEnabled: false })).newPage()
+  const signIn = async (page: Page, name = 'marissa', password = 'koala'): Promise<void> => {
+    await page.goto(`${base}/login`)
+    await page.fill('input[name=username]', name)
+    await page.fill('input[name=password]', password)
+    await page.click('input[type=submit]')
+  }
+  const first = async (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText()
+
+  it('greet at the sign-in', async () => {
+    const page = await open()
+    await page.goto(`${base}/login`)
+    assert.equal(await page.title(), 'Cloud Foundry')
+    assert.equal(await first(page, 'h1'), 'Welcome!')
+    assert.equal(await page.getAttribute('input[name=password]', 'autocomplete'), 'off')
+    assert.match(await first(page, '.footer .copyright'), /^Copyright © Cloud Foundry \d{4}\. All Rights Reserved\.$/)
+    assert.equal(await first(page, '.banner-header span'), 'Maintenance')
+    await signIn(page, 'marissa', 'wrong')
+    assert.equal(await first(page, '.alert-error p'), 'Provided credentials are invalid. Please try again.')
+  })
+
+  it('lead to the home page, whose menu opens on a click and signs out', async () => {
+    const page = await open()
+    await signIn(page)
+    assert.equal(await first(page, 'h1'), 'Where to?')
+    assert.equal(await page.getByRole('link', { name: 'Sign Out' }).isVisible(), false)
+    await page.click('.dropdown-trigger')
+    await page.getByRole('link', { name: 'Account Settings', exact: true }).first().click()
+    assert.equal(await first(page, 'h1'), 'Account Settings')
+    await page.click('.dropdown-trigger')
+    await page.getByRole('link', { name: 'Sign Out' }).click()
+    assert.equal(await first(page, 'h1'), 'Welcome!')
+    await page.goto(`${base}/home`)
+    assert.equal(page.url(), `${base}/login`)
+  })
+
+  it('ask for approval', async () => {
+    const page = await open()
+    await signIn(page)
+    const query = 'response_type=code&client_id=app&scope=openid+cloud.read&redirect_uri=https%3A%2F%2Fapp.example%2Fcb'
+    await page.goto(`${base}/oauth/authorize?${query}`)
+    assert.equal(await first(page, 'h1'), 'Application Authorization')
+    assert.equal(await first(page, 'h2'), 'The application')
+    assert.match(await first(page, '#application_authorization'), /You can change your approval of permissions/)
+    assert.ok(await page.isVisible('#authorize'))
+  })
+
+  it('demand a new password', async () => {
+    const page = await open()
+    await signIn(page, 'late', 'late-password')
+    assert.equal(page.url(), `${base}/force_password_change`)
+    assert.equal(await first(page, 'h1'), 'Force Change Password')
+    await page.click('input[type=submit]')
+    assert.equal(await first(page, '.error-message'), 'Passwords must match and not be empty.')
+  })
+
+  const errors: readonly { path: string; status: number; h2: string; p?: string; host?: string }[] = [
+    { path: '/authenticate', status: 405, h2: 'Uh oh. Something went amiss.' },
+    { path: '/error', status: 200, h2: 'Uh oh. Something went amiss.' },
+    {
+      path: '/login;endpoint=x',
+      status: 400,
+      h2: 'The request was rejected because it contained a potentially malicious character.',
+    },
+    {
+      path: '/login',
+      host: 'none.localhost',
+      status: 404,
+      h2: 'Uh oh. Something went amiss.',
+      p: 'The subdomain does not map to a valid identity zone.',
+    },
+    {
+      path: '/oauth_error',
+      status: 200,
+      h2: 'There was an error when authenticating against the external identity provider',
+    },
+  ]
+  for (const { path, status, h2, p, host = 'localhost' } of errors) {
+    it(`tell what is wrong at ${host} ${path}`, async () => {
+      const page = await open()
+      const answer = await page.goto(`http://${host}:${port}/uaa${path}`)
+      assert.equal(answer?.status(), status)
+      assert.equal(await first(page, 'h2'), h2)
+      if (p !== undefined) assert.equal(await first(page, 'p'), p)
+    })
+  }
+
+  it('tell that a form was forged', async () => {
+    const visitor = server.browser()
+    const page = await visitor.send('/uaa/login')
+    const fields = { 'X-Svc-Csrf': /name="X-Svc-Csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? '' }
+    await visitor.send('/uaa/login.do', { form: { ...fields, username: 'marissa', password: 'koala' } })
+    const refused = await visitor.send('/uaa/profile', { form: { update: 'update' } })
+    assert.equal(refused.status, 403)
+    assert.match(refused.text, /Warning: Invalid Request Error/)
+    assert.match(
+      refused.text,
+      /<h2>You have attempted to make a request that does not meet our security requirements\./,
+    )
+  })
+
+  it('give a session id before the sign-in, at the base path', async () => {
+    for (const path of ['/uaa/', '/uaa/profile', '/uaa/oauth/authorize?client_id=app&response_type=code']) {
+      const answer = await server.send(path)
+      assert.equal(answer.headers['location'], `${base}/login`)
+      assert.match(setCookies(answer)['JSESSIONID'] ?? '', /^JSESSIONID=[\w-]{43}; Path=\/uaa; HttpOnly;/)
+    }
+    const planted = await server.send('/uaa/profile', { cookies: { JSESSIONID: 'A'.repeat(43) } })
+    assert.notEqual(planted.cookies['JSESSIONID'], 'A'.repeat(43))
+  })
+
+  it('stand behind the slash of the base path', async () => {
+    for (const [path, to] of [
+      ['/uaa', '/'],
+      ['/uaa?x', '/?x'],
+    ] as const) {
+      const answer = await server.send(path)
+      assert.deepEqual([answer.status, answer.headers['location']], [302, base + to])
+    }
+  })
+})
