@@ -2,11 +2,11 @@
 import { inMegabytes, number } from './markdown.ts'
 import { slowestOf } from './management.ts'
 import { delayOf } from './purge.ts'
-import { findCell, median, processorOf, ratioOf, shareOfLimit } from './results.ts'
+import { findCell, median, processorOf, ratioOf, shareOfLimit, tailOf } from './results.ts'
 import type { Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import { NPM_START } from './startup.ts'
-import { CODE_FLOWS, INTROSPECTION_ROWS, SIGN_IN_FLOWS } from './workloads.ts'
+import { CODE_FLOWS, INTROSPECTION_ROWS, OPAQUE_AMONG_MANY, SIGN_IN_FLOWS } from './workloads.ts'
 import { growthOfLists, growthOfRequests, stallOf } from './zone-management.ts'
 import { idleOfEmpty, lastOfFirst, readyOfEmpty } from './zones.ts'
 
@@ -37,6 +37,7 @@ export function judge(results: Results): Bar[] {
     atLeast(`${rs256}, of oidc-provider`, ratio(rs256, 'oidc-provider'), 1.7),
     atLeast(`${es256}, of oidc-provider`, ratio(es256, 'oidc-provider'), 2.5),
     atLeast(`${opaque} (SQLite), of oidc-provider (memory)`, ratio(opaque, 'oidc-provider'), 1.4),
+    atMost(`${OPAQUE_AMONG_MANY} (SQLite), p99 of p50`, tailOf(findCell(results, OPAQUE_AMONG_MANY, 'latchkey')), 5, 1),
     ...CODE_FLOWS.map(flow => atLeast(`${flow}, of oidc-provider (memory)`, ratio(flow, 'oidc-provider'), 1.5)),
     ...[...CODE_FLOWS, ...SIGN_IN_FLOWS].map(flow =>
       atMost(`${flow}, ms of processor time`, processorOf(findCell(results, flow, 'latchkey')), 5, 2),

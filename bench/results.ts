@@ -84,6 +84,14 @@ export function shareOfLimit(results: Results, workload: string, server: ServerN
 export const processorOf = (cell: Cell | undefined): number | undefined =>
   median(cell?.samples.flatMap(({ processor }) => processor ?? []) ?? [])
 
+/** How many times the median the 99th percentile is. */
+export const tailOf = (cell: Cell | undefined): number | undefined =>
+  cell &&
+  medianRatio(
+    cell.samples.map(({ p99 }) => p99),
+    cell.samples.map(({ p50 }) => p50),
+  )
+
 /** The median of the ratios of values that belong together. */
 export function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
   const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))

@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { stopwatch } from '../base/clock.ts'
+import { createCheckpoints } from './checkpoints.ts'
 import { type Change, readChange, writeChange } from './changes.ts'
 import {
   type Database,
@@ -19,7 +20,7 @@ import {
   valuesFor,
 } from './database.ts'
 import { nounOf } from './schema.ts'
-import { createScanner } from './sqlite-scan.ts'
+import { createSqliteThread } from './sqlite-thread.ts'
 import { AlreadyExists, StoreUnavailable } from './store.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -56,9 +57,8 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     new DatabaseSync(path, { timeout: inMemory ? PATIENCE_MILLISECONDS : WRITER_BUSY_MILLISECONDS }),
   )
   await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
-  // Keys are random, so each batch touches many index pages: a cache that holds them, and folding the log back only
-  // every 16 MB, write each page less often.
-  writer.database.exec('pragma cache_size = -8000; pragma wal_autocheckpoint = 4000')
+  // Keys are random, so each batch touches many index pages: a cache that holds them.
+  writer.database.exec('pragma cache_size = -8000')
   writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
   // A database in memory belongs to its connection; its reads wait while a batch is open, to see committed rows only.
   const reader = inMemory
@@ -66,9 +66,16 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
   // The inner pages of an index over a million random digests: each look-up then reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
+  const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
   const queue = createWriteQueue({
-    begin: () => patiently(() => writer.database.exec('begin immediate')),
-    commit: () => translated(() => writer.database.exec('commit')),
+    async begin() {
+      await checkpoints?.lastPass
+      await patiently(() => writer.database.exec('begin immediate'))
+    },
+    commit() {
+      translated(() => writer.database.exec('commit'))
+      checkpoints?.afterCommit()
+    },
     rollback() {
       if (writer.database.isTransaction) writer.database.exec('rollback')
     },
@@ -117,7 +124,9 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     dataVersion = version
   }
 
-  const scanner = inMemory ? undefined : createScanner({ path, patienceMilliseconds: PATIENCE_MILLISECONDS })
+  const scanner = inMemory
+    ? undefined
+    : createSqliteThread({ path, patienceMilliseconds: PATIENCE_MILLISECONDS, readOnly: true })
 
   async function read<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Promise<readonly Row[]> {
     if (inMemory) await queue.whenClosed()
@@ -190,6 +199,7 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
       clearInterval(timer)
       await queue.drain()
       await scanner?.close()
+      await checkpoints?.close()
       if (reader !== writer) reader.database.close()
       writer.database.close() // last, so that it may fold the log into the file
     },

@@ -8,7 +8,7 @@ import { median } from '../../bench/results.ts'
 import type { Cell, Results } from '../../bench/results.ts'
 import { NPM_START } from '../../bench/startup.ts'
 import type { Latencies } from '../../bench/steady.ts'
-import { INTROSPECTION_ROWS, WORKLOADS } from '../../bench/workloads.ts'
+import { INTROSPECTION_ROWS, OPAQUE_AMONG_MANY, WORKLOADS } from '../../bench/workloads.ts'
 import type { ZoneLists, ZoneRow } from '../../bench/zone-management.ts'
 import type { ManyZones } from '../../bench/zones.ts'
 
@@ -129,11 +129,27 @@ describe('the report', () => {
       cell(few, 'latchkey', [1000, 2000, 4000]),
       cell(many, 'latchkey', [much, 2 * much, 4 * much]),
     ]
-    assert.deepEqual(verdict(results({ cells: rates(900) }), /stored tokens/), ['0.90', true])
-    assert.deepEqual(verdict(results({ cells: rates(899) }), /stored tokens/), ['0.90', false])
-    assert.deepEqual(verdict(results({ cells: rates(900).slice(1) }), /stored tokens/), ['–', undefined])
+    assert.deepEqual(verdict(results({ cells: rates(900) }), /introspection with .* stored tokens/), ['0.90', true])
+    assert.deepEqual(verdict(results({ cells: rates(899) }), /introspection with .* stored tokens/), ['0.90', false])
+    assert.deepEqual(verdict(results({ cells: rates(900).slice(1) }), /introspection with .* stored tokens/), [
+      '–',
+      undefined,
+    ])
     const filled = [{ workload: many, rows: 1_000_000, bytes: 562e6, seconds: 21 }]
     assert.match(formatReport(results({ filled })), /1000000 rows, a file of 562\.0 MB, filled in 21\.0 s/)
+  })
+
+  test('requires of opaque tokens among many that the slowest wait at most five times as long as the median', () => {
+    const cells = (p99: number): Cell[] => [
+      {
+        workload: OPAQUE_AMONG_MANY,
+        server: 'latchkey',
+        samples: [4, 5, 6].map(p50 => ({ rate: 1, p50, p99: p50 * p99, refused: 0, broken: 0 })),
+      },
+    ]
+    assert.deepEqual(verdict(results({ cells: cells(5) }), /p99 of p50/), ['5.0', true])
+    assert.deepEqual(verdict(results({ cells: cells(5.1) }), /p99 of p50/), ['5.1', false])
+    assert.deepEqual(verdict(results({}), /p99 of p50/), ['–', undefined])
   })
 
   test('judges the purge by the stream that it delays most', () => {

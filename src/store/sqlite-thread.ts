@@ -1,29 +1,31 @@
-// Reads that may look at every row of a large table. SQLite's calls block, so these are made in a thread of their own,
-// which is started by the first of them and ends when none came for a while: it costs 11 MB.
+// Statements that take long, such as a read of every row of a large table. SQLite's calls block, so these are made in a
+// thread with a connection of its own, which is started by the first of them and ends when none came for a while: it
+// costs 11 MB.
 import type { Value } from './database.ts'
 import { StoreUnavailable } from './store.ts'
 
 /** What the thread is started with. */
-export interface ScanSettings {
+export interface ThreadSettings {
   readonly path: string
   /** How long SQLite waits for a lock. */
   readonly patienceMilliseconds: number
+  readonly readOnly: boolean
 }
 
 /** What the thread is asked. */
-export interface ScanQuestion {
+export interface Question {
   readonly id: number
   readonly text: string
   readonly values: readonly Value[]
 }
 
 /** What it answers; `errcode` is SQLite's. */
-export type ScanAnswer =
+export type Answer =
   | { readonly id: number; readonly rows: readonly unknown[] }
   | { readonly id: number; readonly error: { readonly message: string; readonly errcode?: number } }
 
-/** Runs reads beside the thread of the server. */
-export interface Scanner {
+/** Runs statements beside the thread of the server, one after another. */
+export interface SqliteThread {
   /**
    * The rows of one statement; errors are those of node:sqlite. Throws `StoreUnavailable` when too many wait, and when the
    * thread ends on the way.
@@ -37,11 +39,11 @@ interface Waiting {
   readonly reject: (reason: Error) => void
 }
 
-const MOST_WAITING = 32
+const MAX_WAITING = 32
 const IDLE_MILLISECONDS = 10_000
 
-/** Nothing is started before the first read. */
-export function createScanner(settings: ScanSettings): Scanner {
+/** Nothing is started before the first statement. `last` is run before an idle thread ends. */
+export function createSqliteThread(settings: ThreadSettings, last?: string): SqliteThread {
   let current: Promise<Thread> | undefined
   let idle: NodeJS.Timeout | undefined
   let running = 0
@@ -53,16 +55,28 @@ export function createScanner(settings: ScanSettings): Scanner {
     return thread
   }
 
+  async function endIdle(): Promise<void> {
+    const ending = current
+    current = undefined // whoever comes now starts another
+    try {
+      const thread = await ending
+      if (last !== undefined) await thread?.ask(last, [])
+      await thread?.end()
+    } catch {
+      // the next statement of another thread fails too, and tells its caller
+    }
+  }
+
   async function end(): Promise<void> {
     clearTimeout(idle)
     const ending = current
-    current = undefined // whoever comes now starts another
+    current = undefined
     await (await ending)?.end()
   }
 
   return {
     async run(text, values) {
-      if (running >= MOST_WAITING) throw new StoreUnavailable('too many large reads are waiting')
+      if (running >= MAX_WAITING) throw new StoreUnavailable('too many long statements are waiting')
       running += 1
       clearTimeout(idle)
       try {
@@ -70,7 +84,7 @@ export function createScanner(settings: ScanSettings): Scanner {
         return await (await current).ask(text, values)
       } finally {
         running -= 1
-        if (running === 0) idle = setTimeout(() => void end(), IDLE_MILLISECONDS).unref()
+        if (running === 0) idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
       }
     },
     close: end,
@@ -82,12 +96,12 @@ interface Thread {
   end(): Promise<unknown>
 }
 
-async function start(settings: ScanSettings, onEnd: () => void): Promise<Thread> {
+async function start(settings: ThreadSettings, onEnd: () => void): Promise<Thread> {
   const { Worker } = await import('node:worker_threads')
-  const worker = new Worker(new URL('sqlite-scan-worker.ts', import.meta.url), { workerData: settings, env: {} })
+  const worker = new Worker(new URL('sqlite-thread-worker.ts', import.meta.url), { workerData: settings, env: {} })
   const waiting = new Map<number, Waiting>()
   let lastId = 0
-  worker.on('message', (answer: ScanAnswer) => {
+  worker.on('message', (answer: Answer) => {
     const asker = waiting.get(answer.id)
     waiting.delete(answer.id)
     if (waiting.size === 0) worker.unref() // an idle thread keeps no process alive
@@ -99,7 +113,7 @@ async function start(settings: ScanSettings, onEnd: () => void): Promise<Thread>
   worker.on('exit', () => {
     onEnd()
     for (const { reject } of waiting.values()) {
-      reject(new StoreUnavailable('the thread for large reads has ended', { cause }))
+      reject(new StoreUnavailable('the thread for long statements has ended', { cause }))
     }
   })
   return {
@@ -108,7 +122,7 @@ async function start(settings: ScanSettings, onEnd: () => void): Promise<Thread>
       lastId += 1
       waiting.set(lastId, { resolve, reject })
       worker.ref()
-      worker.postMessage({ id: lastId, text, values } satisfies ScanQuestion)
+      worker.postMessage({ id: lastId, text, values } satisfies Question)
       return promise
     },
     end: () => worker.terminate(),

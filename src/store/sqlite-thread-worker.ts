@@ -1,17 +1,16 @@
-// The thread of sqlite-scan.ts: runs what it is sent, one statement after another, on a connection of its own that only
-// reads.
+// The thread of sqlite-thread.ts: runs what it is sent, one statement after another, on a connection of its own.
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ScanAnswer, ScanQuestion, ScanSettings } from './sqlite-scan.ts'
+import type { Answer, Question, ThreadSettings } from './sqlite-thread.ts'
 
-const { path, patienceMilliseconds }: ScanSettings = workerData
-const database = new DatabaseSync(path, { readOnly: true, timeout: patienceMilliseconds })
+const { path, patienceMilliseconds, readOnly }: ThreadSettings = workerData
+const database = new DatabaseSync(path, { readOnly, timeout: patienceMilliseconds })
 
-parentPort?.on('message', ({ id, text, values }: ScanQuestion) => {
+parentPort?.on('message', ({ id, text, values }: Question) => {
   parentPort?.postMessage(answer(id, () => database.prepare(text).all(...values)))
 })
 
-function answer(id: number, work: () => readonly unknown[]): ScanAnswer {
+function answer(id: number, work: () => readonly unknown[]): Answer {
   try {
     return { id, rows: work() }
   } catch (cause) {

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { type Checkpoints, createCheckpoints } from '../../src/store/checkpoints.ts'
+
+const LIMITS = { pass: 20, restart: 100, last: 40, most: 1000 }
+
+describe('the log of a SQLite file', () => {
+  let folder: string
+  let path: string
+  let writer: DatabaseSync
+  let errors: unknown[]
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'latchkey-checkpoints-'))
+    path = join(folder, 'log.db')
+    writer = new DatabaseSync(path)
+    writer.exec('pragma journal_mode = wal; create table t (a blob)')
+    errors = []
+  })
+  afterEach(() => {
+    writer.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const open = (of = path): Checkpoints =>
+    createCheckpoints({ path: of, writer, limits: LIMITS, onError: error => errors.push(error) })
+
+  const progress = (): { log: number; checkpointed: number } =>
+    writer.prepare('pragma wal_checkpoint(noop)').get() as unknown as { log: number; checkpointed: number }
+
+  /** As the write queue does. */
+  async function write(checkpoints: Checkpoints, pages = 10): Promise<void> {
+    await checkpoints.lastPass
+    writer.exec(`insert into t with recursive n (i) as (select 1 union all select i + 1 from n where i < ${pages})
+      select randomblob(4000) from n`)
+    checkpoints.afterCommit()
+  }
+
+  /** Writes on until it is so. */
+  async function writeUntil(checkpoints: Checkpoints, isSo: () => boolean): Promise<void> {
+    for (let batch = 0; batch < 5000; batch += 1) {
+      await write(checkpoints)
+      await new Promise(resolve => setImmediate(resolve))
+      if (isSo()) return
+    }
+    assert.fail(`not after ${JSON.stringify(progress())}, errors: ${errors.map(String).join()}`)
+  }
+
+  it('is written back by a thread', async () => {
+    const checkpoints = open()
+    await writeUntil(checkpoints, () => progress().checkpointed > 0)
+    await checkpoints.close()
+    assert.deepEqual(errors, [])
+  })
+
+  it('starts again from its beginning while writes go on, so that it stays short', async () => {
+    const checkpoints = open()
+    let before = 0
+    let restarts = 0
+    let longest = 0
+    await writeUntil(checkpoints, () => {
+      const { log } = progress()
+      if (log < before) restarts += 1
+      before = log
+      longest = Math.max(longest, log)
+      return restarts === 3
+    })
+    assert.ok(longest < LIMITS.most, `${longest} pages`)
+    await checkpoints.close()
+    assert.deepEqual(errors, [])
+  })
+
+  it('waits for a reader that needs it, and starts again when that one is done', async () => {
+    const checkpoints = open()
+    const reader = new DatabaseSync(path, { readOnly: true })
+    reader.exec('begin; select count(*) from t')
+    await writeUntil(checkpoints, () => progress().log > 3 * LIMITS.restart)
+    reader.exec('commit')
+    reader.close()
+    await writeUntil(checkpoints, () => progress().log < LIMITS.restart)
+    await checkpoints.close()
+    assert.deepEqual(errors, [])
+  })
+
+  it('is written back by the serving thread when the other one fails, and the failure is told', async () => {
+    const checkpoints = open(join(folder, 'none', 'log.db'))
+    let before = 0
+    await writeUntil(checkpoints, () => {
+      const { log } = progress()
+      const began = log < before
+      before = log
+      return began
+    })
+    assert.ok(statSync(`${path}-wal`).size < 2 * LIMITS.most * 4200)
+    assert.ok(errors.length > 0)
+    await checkpoints.close()
+  })
+
+  it('is left as it is by a close in the middle of a pass, and folded in by the last connection', async () => {
+    const checkpoints = open()
+    await write(checkpoints, 5 * LIMITS.pass)
+    await checkpoints.close()
+    const count = writer.prepare('select count(*) as count from t').get()
+    assert.equal(count?.['count'], 5 * LIMITS.pass)
+    assert.deepEqual(errors, [])
+    writer.close()
+    assert.equal(existsSync(`${path}-wal`), false)
+    writer = new DatabaseSync(path)
+    assert.equal(writer.prepare('select count(*) as count from t').get()?.['count'], 5 * LIMITS.pass)
+  })
+})
