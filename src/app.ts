@@ -72,6 +72,7 @@ import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
 import { sendPlainJson } from './web/headers.ts'
+import { createHostCheck } from './web/host.ts'
 import { createLimitedModeHook } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
 import { createNoRouteHook } from './web/no-route.ts'
@@ -200,6 +201,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls })
   metrics?.watch(http)
+  http.addHook('onRequest', createHostCheck(urls.isHttps))
   http.addHook('onRequest', cors.onRequest)
   // Its pages are made further down, before anybody can ask for one.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
