@@ -197,7 +197,7 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({ baseUrl, compatibility, sessionSameSite, hashCost, cors, settings }),
+    warnings: warningsOf({ baseUrl, database, compatibility, sessionSameSite, hashCost, cors, settings }),
   }
 }
 

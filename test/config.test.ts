@@ -328,6 +328,33 @@ describe('a single value', () => {
     })
   }
 
+  const databases = [
+    { url: 'postgres://u:p@db.example/latchkey', exposed: true },
+    { url: 'postgres://u:p@10.0.0.5:5433/latchkey?sslmode=disable', exposed: true },
+    { url: 'postgresql://u:p@db.example/latchkey?sslmode=prefer', exposed: true },
+    { url: 'postgres://u:p@db.example/latchkey?sslmode=allow', exposed: true },
+    { url: 'postgres://u:p@db.example/latchkey?sslmode=no-verify', exposed: true },
+    { url: 'postgres://u:p@localhost/latchkey?host=db.example', exposed: true },
+    { url: 'postgres://u:p@db.example/latchkey?sslmode=require', exposed: false },
+    { url: 'postgres://u:p@db.example/latchkey?sslmode=verify-full', exposed: false },
+    { url: 'postgres://u:p@localhost/latchkey', exposed: false },
+    { url: 'postgres://u:p@127.0.0.1/latchkey?sslmode=disable', exposed: false },
+    { url: 'postgres://u:p@[::1]/latchkey', exposed: false },
+    { url: 'postgres://u@/latchkey?host=/var/run/postgresql', exposed: false },
+    { url: 'postgres://u@%2Fvar%2Frun%2Fpostgresql/latchkey', exposed: false },
+    { url: 'sqlite:./x.db', exposed: false },
+  ]
+  for (const { url, exposed } of databases) {
+    it(`${exposed ? 'warns of' : 'takes'} the database ${url} ${exposed ? 'for want of TLS' : 'as safe'}`, async () => {
+      const { warnings } = await load(`database: "${url}"`)
+      assert.deepEqual(
+        warnings.map(sentence => sentence.startsWith('database: the connection to')),
+        exposed ? [true] : [],
+      )
+      assert.doesNotMatch(warnings.join(), /u:p/)
+    })
+  }
+
   it('has no warning for http on a name below localhost', async () => {
     assert.deepEqual((await load('base_url: http://id.localhost:8080')).warnings, [])
   })

@@ -6,6 +6,7 @@ import { isCheap } from './hash-cost.ts'
 /** Sentences about what is usable, but probably not meant. */
 export function warningsOf({
   baseUrl,
+  database,
   compatibility,
   sessionSameSite,
   hashCost,
@@ -13,9 +14,10 @@ export function warningsOf({
   settings,
 }: Pick<
   Config,
-  'baseUrl' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
+  'baseUrl' | 'database' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
 >): readonly string[] {
   const { protocol, hostname } = new URL(baseUrl)
+  const exposed = exposedDatabaseHost(database)
   const rows: readonly (readonly [boolean, string])[] = [
     [
       protocol === 'http:' && !isLoopbackHost(hostname),
@@ -24,6 +26,10 @@ export function warningsOf({
     [
       sessionSameSite === 'none' && protocol === 'http:',
       'session.same_site: none has no effect over http: browsers want such cookies to be secure',
+    ],
+    [
+      exposed !== undefined,
+      `database: the connection to ${exposed} has no verified TLS, so all records can be read and changed on the way; add sslmode=verify-full to its URL`,
     ],
     [isCheap(hashCost), 'passwords: whoever reads the database guesses passwords and client secrets easily'],
     [
@@ -42,4 +48,16 @@ export function warningsOf({
     [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
   ]
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
+}
+
+// `pg` verifies for these; for libpq, `prefer` and `allow` may send in the clear.
+const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
+
+/** The host of a PostgreSQL that is reached over a network without verified TLS; undefined for any other database. */
+function exposedDatabaseHost(database: string): string | undefined {
+  if (!/^postgres(?:ql)?:/.test(database) || !URL.canParse(database)) return undefined
+  const { hostname, searchParams } = new URL(database)
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname)
+  if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine too
+  return SAFE_SSL_MODES.has(searchParams.get('sslmode') ?? '') ? undefined : host
 }
