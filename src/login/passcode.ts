@@ -28,13 +28,21 @@ const LENGTH = 32 // 192 bits
 export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
   const { store, clock, random, limits, pages } = deps
 
-  async function newPasscode({ zoneId, id: userId }: User): Promise<string> {
+  async function newPasscode({ zoneId, id: userId, passwordRevision }: User): Promise<string> {
     const key = `${zoneId} ${userId}`
     limits.newPasscodes.check(key)
     limits.newPasscodes.count(key)
     const value = random.urlSafe(LENGTH)
     const expiresAt = addSeconds(clock.now(), PASSCODE_SECONDS)
-    await store.oneTimeCodes.save(zoneId, { zoneId, purpose: 'passcode', userId, codeDigest: digest(value), expiresAt })
+    const code = {
+      zoneId,
+      purpose: 'passcode',
+      userId,
+      codeDigest: digest(value),
+      passwordRevision,
+      expiresAt,
+    } as const
+    await store.oneTimeCodes.save(zoneId, code)
     return value
   }
 

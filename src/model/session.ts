@@ -24,6 +24,8 @@ export interface SignIn {
   readonly amr: readonly string[]
   /** Random; the root of the `sid` of each client, so that no client can recognise another's. */
   readonly sessionSalt: string
+  /** The account's `passwordRevision` then; absent in sessions from before it was kept. */
+  readonly passwordRevision?: string
   /** The browser as it called itself then, in the form of `keptUserAgent`. */
   readonly userAgent?: string
 }

@@ -40,6 +40,8 @@ export interface OneTimeCode {
   readonly zoneId: string
   readonly purpose: 'passcode'
   readonly userId: string
+  /** The account's `passwordRevision` when the code was made; absent in codes from before it was kept. */
+  readonly passwordRevision?: string
   readonly codeDigest: string
   readonly expiresAt: Date
 }

@@ -198,6 +198,17 @@ const MIGRATIONS: readonly Migration[] = [
         where external_id <> '' and password_hash is null`,
     ],
   },
+  {
+    id: '0006-clocks-and-disks',
+    statements: ({ text, integer, tableEnd }) => [
+      // Whether the password changed since is told by its revision, because a clock may be set back.
+      `alter table sessions add column password_revision ${text}`,
+      `alter table one_time_codes add column password_revision ${text}`,
+
+      // One row, written again and again to see whether writing works.
+      `create table probes (id ${integer} primary key, probed_at ${integer} not null)${tableEnd}`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

@@ -5,7 +5,8 @@ import type { OneTimeCodeStore } from './store.ts'
 
 const SAVE = statement<OneTimeCodeRow>(
   `${insertInto('one_time_codes', ONE_TIME_CODE_COLUMNS)} on conflict (zone_id, purpose, user_id) do update set
-   code_digest = excluded.code_digest, expires_at = excluded.expires_at`,
+   code_digest = excluded.code_digest, password_revision = excluded.password_revision,
+   expires_at = excluded.expires_at`,
 )
 const REDEEM = statement<{ zone_id: string; purpose: string; code_digest: string }, OneTimeCodeRow>(
   `delete from one_time_codes where zone_id = :zone_id and purpose = :purpose and code_digest = :code_digest
@@ -31,6 +32,7 @@ const toRow = (zoneId: string, code: OneTimeCode): OneTimeCodeRow => ({
   purpose: code.purpose,
   user_id: code.userId,
   code_digest: code.codeDigest,
+  password_revision: code.passwordRevision ?? null,
   expires_at: code.expiresAt.getTime(),
 })
 
@@ -39,5 +41,6 @@ const toCode = (row: OneTimeCodeRow): OneTimeCode => ({
   purpose: row.purpose as OneTimeCode['purpose'], // written by toRow
   userId: row.user_id,
   codeDigest: row.code_digest,
+  ...(row.password_revision !== null && { passwordRevision: row.password_revision }),
   expiresAt: new Date(row.expires_at),
 })

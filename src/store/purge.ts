@@ -7,6 +7,8 @@ import { purgeKeys } from './keys.ts'
 const ROWS_PER_TABLE = 200
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+// What makes a token or an assertion worthless outlives it: a clock that jumps forward, and is put right again, revives none.
+const OUTLIVES = 24 * HOUR
 
 interface Rule {
   /** Rows that expired, or happened, longer ago than this go. */
@@ -26,10 +28,10 @@ function rule(table: string, keys: string, time: string, keptMilliseconds = 0, c
 
 const RULES: readonly Rule[] = [
   rule('tokens', 'zone_id, id_digest', 'expires_at'),
-  rule('authorization_codes', 'zone_id, code_digest', 'kept_until', 0, 'and used_at is not null'),
+  rule('authorization_codes', 'zone_id, code_digest', 'kept_until', OUTLIVES, 'and used_at is not null'),
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
-  rule('revocations', 'zone_id, revoked_id', 'expires_at'),
-  rule('used_assertions', 'zone_id, id_digest', 'expires_at'),
+  rule('revocations', 'zone_id, revoked_id', 'expires_at', OUTLIVES),
+  rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
   rule('one_time_codes', 'zone_id, purpose, user_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   // An expired one is still told apart from a missing one for a while.

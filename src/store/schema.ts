@@ -302,6 +302,7 @@ export interface SessionRow {
   amr: string | null
   session_salt: string | null
   user_agent: string | null
+  password_revision: string | null
   clients: string | null
   saved_request: string | null
   pending_approval: string | null
@@ -319,6 +320,7 @@ export const SESSION_COLUMNS = [
   'amr',
   'session_salt',
   'user_agent',
+  'password_revision',
   'clients',
   'saved_request',
   'pending_approval',
@@ -333,6 +335,7 @@ export interface OneTimeCodeRow {
   purpose: string
   user_id: string
   code_digest: string
+  password_revision: string | null
   expires_at: number
 }
 /** Columns of `one_time_codes`. */
@@ -341,6 +344,7 @@ export const ONE_TIME_CODE_COLUMNS = [
   'purpose',
   'user_id',
   'code_digest',
+  'password_revision',
   'expires_at',
 ] as const satisfies readonly (keyof OneTimeCodeRow)[]
 

@@ -148,6 +148,7 @@ const toRow = (zoneId: string, session: Session): SessionRow => ({
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
   session_salt: session.signIn?.sessionSalt ?? null,
   user_agent: session.signIn?.userAgent ?? null,
+  password_revision: session.signIn?.passwordRevision ?? null,
   clients: session.clients?.map(lineOf).join('') ?? null,
   saved_request: session.savedRequest ?? null,
   pending_approval: session.pendingApproval ?? null,
@@ -180,6 +181,7 @@ function toSignIn(row: SessionRow): SignIn | null {
     authenticatedAt: new Date(authenticatedAt),
     amr: fromJson<string[]>(amr),
     sessionSalt,
+    passwordRevision: row.password_revision,
     userAgent: row.user_agent,
   })
 }

@@ -235,6 +235,7 @@ export function createSessions(deps: {
       authenticatedAt: session.createdAt,
       amr,
       sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
+      passwordRevision: user.passwordRevision,
       ...(userAgent !== undefined && { userAgent }),
     }
     const savedRequest = renewed?.savedRequest
@@ -341,6 +342,12 @@ export function createSessions(deps: {
   }
 }
 
-/** A session ends with its user, and with a change of the password after it began. */
+/**
+ * A session ends with its user, and with a change of the password after it began: told by the revision, because the clock
+ * may have been set back in between.
+ */
 const mayContinue = (user: User, signIn: SignIn): boolean =>
-  user.active && user.passwordChangedAt <= signIn.authenticatedAt
+  user.active &&
+  (signIn.passwordRevision === undefined
+    ? user.passwordChangedAt <= signIn.authenticatedAt
+    : user.passwordRevision === signIn.passwordRevision)

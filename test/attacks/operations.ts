@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { changeUser, tokensOf } from '../support/oauth.ts'
 import { runToEnd } from '../support/process.ts'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
 const PUBLIC_ADDRESS = 'https://id.example.org'
@@ -17,4 +22,58 @@ export const operationsAttacks: readonly Attack[] = [
       assert.match(variable.stderr, /^latchkey: LATCHKEY_BASE_URL: .*only loopback[^\n]*\n$/)
     },
   },
+  {
+    attack: 'goes on with a session from before a password change, made while the clock was an hour behind',
+    outcome: 'the session has ended',
+    attempt: () =>
+      withServer(async server => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        assert.equal((await browser.send('/profile')).status, 200)
+        server.clock.advance(-3600)
+        await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
+        assert.equal((await browser.send('/profile')).status, 302)
+      }),
+  },
+  {
+    attack:
+      'uses a revoked token after the clock jumped past its expiry, the server purged, and the clock was put right',
+    outcome: 'the token is still revoked',
+    attempt: () =>
+      withServer(async server => {
+        const grant = { grant_type: 'client_credentials' }
+        const { access_token: token } = tokensOf(await server.token(grant, { basic: ['service', 'service-secret'] }))
+        const basic = ['service', 'service-secret'] as const
+        assert.equal((await server.send('/oauth/revoke', { method: 'POST', form: { token }, basic })).status, 200)
+        const jump = 20 * 3600
+        server.clock.advance(jump)
+        while ((await server.store.purge(server.clock.now())) > 0);
+        server.clock.advance(-jump)
+        const asked = { method: 'POST', form: { token }, basic: ['resource', 'resource-secret'] } as const
+        assert.equal((await server.send('/introspect', asked)).json()['active'], false)
+      }),
+  },
+  {
+    attack: 'sends two Host headers, of which a proxy in front reads the other one',
+    outcome: '400',
+    attempt: () =>
+      withServer(async server => {
+        const address = await server.app.http.listen({ host: '127.0.0.1', port: 0 })
+        const socket = connect(Number(new URL(address).port), '127.0.0.1')
+        let answer = ''
+        socket.setEncoding('latin1').on('data', (part: string) => (answer += part))
+        socket.write('GET /login HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n')
+        await once(socket, 'close')
+        assert.match(answer, /^HTTP\/1\.1 400 /)
+      }),
+  },
 ]
+
+async function withServer(attempt: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startServer()
+  try {
+    await attempt(server)
+  } finally {
+    await server.stop()
+  }
+}

@@ -80,7 +80,7 @@ for (const mode of MODES) {
     it('keeps a digest with its end in five minutes, and never the code', async () => {
       const browser = await signedIn(server)
       const passcode = await fetchCode(browser)
-      const { id: userId } = await userNamed(server, 'marissa')
+      const { id: userId, passwordRevision } = await userNamed(server, 'marissa')
       const codeDigest = digest(passcode)
       assert.equal(await server.store.oneTimeCodes.redeem('svc', 'passcode', passcode), undefined)
       assert.deepEqual(await server.store.oneTimeCodes.redeem('svc', 'passcode', codeDigest), {
@@ -88,6 +88,7 @@ for (const mode of MODES) {
         purpose: 'passcode',
         userId,
         codeDigest,
+        passwordRevision,
         expiresAt: addSeconds(server.clock.now(), 300),
       })
     })

@@ -1035,7 +1035,9 @@ export function storeCases(kind: DatabaseKind): void {
       }
       await purged.events.recordFailure('z1', 'u1', hours(1))
       await purged.events.recordFailure('z1', 'u1', hours(2))
-      assert.equal(await purged.purge(hours(26)), 3, 'token, grant and session; an expired approval is still told of')
+      assert.equal(await purged.purge(hours(25)), 2, 'token and session; an expired approval is still told of')
+      assert.equal(await purged.tokens.isRevoked('z1', { grantId: `${hours(1).getTime()}`, tokenId: 'none' }), true)
+      assert.equal(await purged.purge(hours(26)), 1, 'a revocation, a day later')
       assert.equal(await purged.purge(hours(26)), 0)
       assert.equal(await purged.tokens.find('z1', `${hours(1).getTime()}`), undefined)
       assert.notEqual(await purged.tokens.find('z1', `${hours(48).getTime()}`), undefined)
@@ -1049,7 +1051,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await purged.events.failures('z1', 'u1', at(0)), [hours(2)])
     })
 
-    it('keeps a used code for as long as it says, an unused one for ten minutes after it expired', async () => {
+    it('keeps a used code for a day longer than it says, an unused one for ten minutes after it expired', async () => {
       for (const codeDigest of ['used', 'unused']) {
         await purged.codes.insert('z2', code({ codeDigest, expiresAt: at(0), keptUntil: hours(12) }))
       }
@@ -1057,9 +1059,9 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await purged.purge(at(600)), 0)
       assert.equal(await purged.purge(at(601)), 1)
       assert.equal((await purged.codes.redeem('z2', 'unused', at(601))).outcome, 'unknown')
-      assert.equal(await purged.purge(hours(12)), 0)
+      assert.equal(await purged.purge(hours(36)), 0)
       assert.equal((await purged.codes.redeem('z2', 'used', hours(12))).outcome, 'used')
-      assert.ok((await purged.purge(new Date(hours(12).getTime() + 1))) > 0)
+      assert.ok((await purged.purge(new Date(hours(36).getTime() + 1))) > 0)
       assert.equal((await purged.codes.redeem('z2', 'used', hours(12))).outcome, 'unknown')
     })
 
@@ -1075,6 +1077,13 @@ export function storeCases(kind: DatabaseKind): void {
   })
 
   describe('a store', () => {
+    it('is written by a probe, which leaves one row', async () => {
+      const probed = await open()
+      await Promise.all([at(1), at(2), at(3)].map(now => probed.probeWriting(now)))
+      await probed.close()
+      await assert.rejects(probed.probeWriting(at(4)), StoreUnavailable)
+    })
+
     it('answers a ping, and refuses everything once it is closed', async () => {
       const closed = await open()
       await closed.ping()

@@ -223,6 +223,7 @@ export const signIn: SignIn = {
   authenticatedAt: at(1),
   amr: ['pwd', 'otp'],
   sessionSalt: 'salt',
+  passwordRevision: 'revision',
 }
 
 /** A session of somebody who signed in. */

@@ -8,7 +8,7 @@ import { createUrls } from '../../src/model/urls.ts'
 import { sessionCookieName } from '../../src/web/session.ts'
 import { APP_REQUEST, AUTO_REQUEST, authorize, signedIn } from '../support/authorize.ts'
 import { checkboxes, hiddenFields, setCookies } from '../support/forms.ts'
-import { MODES, changeUser } from '../support/oauth.ts'
+import { MODES, changeUser, userNamed } from '../support/oauth.ts'
 import type { Browser, ServerOptions, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -100,12 +100,31 @@ for (const mode of MODES) {
 
     inServer('ends when the password is changed after it began', async server => {
       const browser = await signedIn(server)
-      await changeUser(server, 'marissa', { passwordChangedAt: server.clock.now() })
-      assert.equal(await isSignedIn(browser), true, 'a change of the same moment came before')
+      await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
+      assert.equal(await isSignedIn(browser), false)
+      assert.equal(await isSignedIn(await signedIn(server)), true)
+    })
+
+    inServer('ends with a changed password although the clock was set back, and a new one begins', async server => {
+      const browser = await signedIn(server)
+      server.clock.advance(-3600)
+      await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
+      assert.equal(await isSignedIn(browser), false)
+      const later = await signedIn(server)
+      server.clock.advance(-60)
+      assert.equal(await isSignedIn(later), true)
+    })
+
+    inServer('from before the revision was kept ends by the time of the change', async server => {
+      const browser = await signedIn(server)
+      const user = await userNamed(server, 'marissa')
+      const [session] = await server.store.sessions.listOfUser('svc', user.id, server.clock.now())
+      assert.ok(session?.signIn)
+      const { passwordRevision: _, ...signIn } = session.signIn
+      await server.store.sessions.replace('svc', session.idDigest, { ...session, signIn })
+      assert.equal(await isSignedIn(browser), true)
       await changeUser(server, 'marissa', { passwordChangedAt: addSeconds(server.clock.now(), 1) })
       assert.equal(await isSignedIn(browser), false)
-      server.clock.advance(2)
-      assert.equal(await isSignedIn(await signedIn(server)), true)
     })
 
     inServer('is kept under a digest of its id only', async server => {

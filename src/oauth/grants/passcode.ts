@@ -1,12 +1,10 @@
 // A passcode in place of user name and password: a person who signs in through a browser takes it to a program that has
 // none. On the wire this is `grant_type=password`.
-import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
-import { PASSCODE_SECONDS } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
 import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -78,5 +76,5 @@ async function redeem(
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return 'gone'
   // A new password ends the sessions from before it, and so it does with what they left behind.
-  return user.passwordChangedAt > addSeconds(code.expiresAt, -PASSCODE_SECONDS) ? undefined : user
+  return code.passwordRevision === user.passwordRevision ? user : undefined
 }

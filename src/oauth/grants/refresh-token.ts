@@ -1,3 +1,4 @@
+import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
@@ -113,6 +114,8 @@ async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }
   }
 }
 
+const DAY_SECONDS = 86_400
+
 /** Marks the token as used; false when somebody did so before. */
 async function takeOutOfUse(
   zone: Zone,
@@ -126,10 +129,17 @@ async function takeOutOfUse(
     return grantId !== undefined && deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now)
   }
   if (stored) return deps.store.tokens.use(zone.id, idDigest, now)
-  // A JWT from before rotation was switched on has no row: it gets one that says it was used.
+  // A JWT from before rotation was switched on has no row: it gets one that says it was used, and that outlives the JWT by
+  // a day, as revocations do.
   const used = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
   try {
-    await deps.store.tokens.insert(zone.id, { ...used, claims: {}, usedAt: now, issuedAt: now, expiresAt })
+    await deps.store.tokens.insert(zone.id, {
+      ...used,
+      claims: {},
+      usedAt: now,
+      issuedAt: now,
+      expiresAt: addSeconds(expiresAt, DAY_SECONDS),
+    })
     return true
   } catch (error) {
     if (error instanceof AlreadyExists) return false
