@@ -56,6 +56,7 @@ import type { Health } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import { rateLimitingStatusEndpoint } from './ops/rate-limiting-status.ts'
+import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
@@ -73,7 +74,7 @@ import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
 import { sendPlainJson } from './web/headers.ts'
 import { createHostCheck } from './web/host.ts'
-import { createLimitedModeHook } from './web/limited-mode.ts'
+import { createLimitedModeHook, isLimited } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
 import { createNoRouteHook } from './web/no-route.ts'
 import { createPageWriter } from './web/pages.ts'
@@ -262,7 +263,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEntityId: config.saml.entityId,
     loginProviders: zone => identity.loginProviders(zone),
   })
-  const health = createHealth({ ping: () => store.ping(), log })
+  // In limited mode the database may be meant to take no writes.
+  const check = (): Promise<void> => (isLimited(limitedMode) ? store.ping() : store.probeWriting(clock.now()))
+  const health = createHealth({ check, log })
+  http.addHook('onError', (_request, _reply, error, done) => {
+    if (error instanceof StoreUnavailable) health.suspect()
+    done()
+  })
   const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
   const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, passwordDemand }

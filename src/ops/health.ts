@@ -1,10 +1,13 @@
 // Whether the server can work, as load balancers ask it. Owns when the database counts as gone; refuses to know a zone.
 import type { FastifyInstance } from 'fastify'
+import { stopwatch } from '../base/clock.ts'
 
 /** The state of this process. */
 export interface Health {
   /** Looks at the database once; never throws, and waits no longer than the patience. */
   probe(): Promise<void>
+  /** A request failed for the database: looks now, unless it did so within the last second. */
+  suspect(): void
   /** Looks again and again, which keeps no process alive; answers what ends it. */
   keepProbing(everyMilliseconds: number): () => void
   /** From now on the answer is that the process stops, whatever the database does. */
@@ -28,46 +31,49 @@ const ANSWERS = {
 
 /** A database that takes longer to answer one small question does not work. */
 const PATIENCE_MILLISECONDS = 5000
+const SUSPICION_PAUSE_MILLISECONDS = 1000
 
-/** Nothing is known before the first probe. `ping` rejects when the database does not answer. */
+/** Nothing is known before the first probe. `check` rejects when the database does not answer, or takes no writes. */
 export function createHealth({
-  ping,
+  check,
   log,
 }: {
-  ping: () => Promise<void>
+  check: () => Promise<void>
   log: { warn(message: string): void; info(message: string): void }
 }): Health {
   let database: 'unknown' | 'ok' | 'failed' = 'unknown'
   let stopping = false
-  let underWay: Promise<boolean> | undefined
+  let underWay: Promise<void> | undefined
+  let sinceSuspicion: (() => number) | undefined
 
-  function learn(isWell: boolean): void {
+  function learn(failure: string | undefined): void {
     const before = database
-    database = isWell ? 'ok' : 'failed'
+    database = failure === undefined ? 'ok' : 'failed'
     if (before === database || stopping) return
-    if (!isWell) log.warn('the database does not answer')
-    else if (before === 'failed') log.info('the database answers again')
+    if (failure !== undefined) log.warn(failure)
+    else if (before === 'failed') log.info('the database works again')
+  }
+
+  async function look(): Promise<void> {
+    let failure: string | undefined
+    try {
+      await check()
+    } catch (error) {
+      failure = `the database does not work: ${error instanceof Error ? error.message : String(error)}`
+    }
+    learn(failure)
   }
 
   /** One question at a time: those that hang must not use up the connections. What comes late is believed. */
-  function ask(): Promise<boolean> {
-    underWay ??= ping()
-      .then(
-        () => true,
-        () => false, // its cause is in the log of whoever needed the database
-      )
-      .then(isWell => {
-        underWay = undefined
-        learn(isWell)
-        return isWell
-      })
+  function ask(): Promise<void> {
+    underWay ??= look().finally(() => (underWay = undefined))
     return underWay
   }
 
   async function probe(): Promise<void> {
     const patience = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
-      learn(false)
+      learn('the database does not answer')
       patience.resolve()
     }, PATIENCE_MILLISECONDS)
     await Promise.race([ask(), patience.promise])
@@ -76,6 +82,11 @@ export function createHealth({
 
   return {
     probe,
+    suspect() {
+      if (sinceSuspicion && sinceSuspicion() < SUSPICION_PAUSE_MILLISECONDS) return
+      sinceSuspicion = stopwatch()
+      void probe()
+    },
     keepProbing(everyMilliseconds) {
       const timer = setInterval(() => void probe(), everyMilliseconds)
       timer.unref()

@@ -31,6 +31,9 @@ export interface StoreOptions {
   readonly onQuery?: ((milliseconds: number) => void) | undefined
 }
 
+const PROBE = statement<{ probed_at: number }>(
+  `insert into probes (id, probed_at) values (1, :probed_at) on conflict (id) do update set probed_at = excluded.probed_at`,
+)
 const PING = statement<object, { id: string }>(`select id from migrations limit 1`)
 
 /**
@@ -66,6 +69,9 @@ export async function openStore(url: string, { clock, onError = () => {}, onQuer
     purge: createPurge(db),
     async ping() {
       await db.read(PING, {})
+    },
+    async probeWriting(now) {
+      await db.write(PROBE, { probed_at: now.getTime() })
     },
     close: () => db.close(),
   }

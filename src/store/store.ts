@@ -57,6 +57,8 @@ export interface Store {
   purge(now: Date): Promise<number>
   /** A read that proves the database answers; throws `StoreUnavailable`. */
   ping(): Promise<void>
+  /** A small write that proves there is room and the database may be written; throws `StoreUnavailable`. */
+  probeWriting(now: Date): Promise<void>
   /** Finishes the writes under way and closes every connection. */
   close(): Promise<void>
 }

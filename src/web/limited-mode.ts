@@ -9,19 +9,22 @@ import { pathBelow } from './rate-limit.ts'
 
 const LOOK_MILLISECONDS = 5000
 
+/** Whether the status file is there. */
+export const isLimited = (mode: LimitedMode | undefined): boolean => mode !== undefined && existsSync(mode.statusFile)
+
 /** A hook that answers 503 to what is not let through while the status file is there. */
 export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; urls: Urls; mode: LimitedMode }) {
   let lookedAt = Number.NEGATIVE_INFINITY
-  let isLimited = false
+  let limited = false
 
   // Not async: every request passes here.
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const now = clock.now().getTime()
     if (now - lookedAt >= LOOK_MILLISECONDS) {
       lookedAt = now
-      isLimited = existsSync(mode.statusFile)
+      limited = isLimited(mode)
     }
-    if (!isLimited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
+    if (!limited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
     reply.headers(refusalHeaders(request, urls.isHttps))
     // UAA: the code has its name, whatever the service is called.
     const description = 'UAA intentionally in limited mode, operation not permitted. Please try later.'

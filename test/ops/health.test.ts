@@ -10,10 +10,10 @@ const FAILED = { status: 503, text: 'Database Connection failed.\n' }
 const STOPPING = { status: 503, text: 'stopping\n' }
 
 /** A health whose database does what the test says. */
-function healthOf(ping: () => Promise<void>) {
+function healthOf(check: () => Promise<void>) {
   const lines: string[] = []
   const note = (line: string): void => void lines.push(line)
-  return { health: createHealth({ ping, log: { warn: note, info: note } }), lines }
+  return { health: createHealth({ check, log: { warn: note, info: note } }), lines }
 }
 
 /** Lets everything run that waits for nothing but promises. */
@@ -36,7 +36,7 @@ describe('health', () => {
     works = true
     await health.probe()
     assert.deepEqual(health.answer, OK)
-    assert.deepEqual(lines, ['the database does not answer', 'the database answers again'])
+    assert.deepEqual(lines, ['the database does not work: gone', 'the database works again'])
   })
 
   it('looks in the background, as often as it is told, until it is ended', async t => {
@@ -79,6 +79,17 @@ describe('health', () => {
     assert.equal(ping.mock.callCount(), 2)
     answer()
     await settle()
+  })
+
+  it('looks at once when a request failed for the database, and not for each of many', async () => {
+    const check = mock.fn(() => Promise.reject(new Error('full')))
+    const { health } = healthOf(check)
+    for (let request = 0; request < 100; request += 1) {
+      health.suspect()
+      await settle()
+    }
+    assert.deepEqual(health.answer, FAILED)
+    assert.equal(check.mock.callCount(), 1)
   })
 
   it('says that it stops, whatever the database does', async () => {

@@ -7,7 +7,7 @@ import { type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
-import { client, token } from './records.ts'
+import { at, client, token } from './records.ts'
 
 describe('the store on PostgreSQL', () => storeCases('postgres'))
 
@@ -163,5 +163,32 @@ describe('a PostgreSQL store', () => {
         ])
       }
       assert.equal(await store.tokens.find('z1', 't0'), undefined)
+    }))
+})
+
+describe('a PostgreSQL that takes no writes', () => {
+  it('is found out by a probe although it answers, and works again when it does', () =>
+    withDatabase(async (store, url) => {
+      const name = new URL(url).pathname.slice(1)
+      await administer(url, `alter database ${name} set default_transaction_read_only = on`, DISCONNECT)
+      await inTime('refused', () =>
+        store.probeWriting(at(1)).then(
+          () => 'written',
+          error => (error instanceof StoreUnavailable && /read-only/.test(error.message) ? 'refused' : 'lost'),
+        ),
+      )
+      await store.ping()
+      await assert.rejects(store.tokens.insert('z1', token()), StoreUnavailable)
+      const admin = new URL(url)
+      admin.pathname = '/postgres'
+      await administer(admin.href, `alter database ${name} reset default_transaction_read_only`)
+      await administer(url, DISCONNECT)
+      await inTime('written', () =>
+        store.probeWriting(at(2)).then(
+          () => 'written',
+          () => 'refused',
+        ),
+      )
+      await store.tokens.insert('z1', token())
     }))
 })
