@@ -1,6 +1,7 @@
 // Reads tokens that this server issued: is this one genuine, of this zone, and still worth anything? The one place that
 // decides it, for userinfo, introspection, refresh and every bearer-protected route.
-import { compactVerify, decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { compactVerify } from 'jose/jws/compact/verify'
 import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 import type { TokenKind } from '../model/authorization.ts'

@@ -2,7 +2,8 @@
 // refuses to know what becomes of its claims.
 import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { compactVerify, decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { compactVerify } from 'jose/jws/compact/verify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { OutboundShare } from '../../base/outbound.ts'

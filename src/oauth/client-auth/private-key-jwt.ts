@@ -1,5 +1,7 @@
 // A client signs who it is, for whom and until when (RFC 7523 §2.2, OpenID Connect Core §9).
-import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { decodeJwt } from 'jose/jwt/decode'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'

@@ -1,4 +1,4 @@
-import { decodeJwt } from 'jose'
+import { decodeJwt } from 'jose/jwt/decode'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
