@@ -125,6 +125,9 @@ async function start(settings: ThreadSettings, onEnd: () => void): Promise<Threa
       worker.postMessage({ id: lastId, text, values } satisfies Question)
       return promise
     },
-    end: () => worker.terminate(),
+    end() {
+      worker.ref() // whoever waits for the end must not be the last thing that the process does
+      return worker.terminate()
+    },
   }
 }

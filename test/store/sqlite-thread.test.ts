@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,6 +77,16 @@ describe('a statement in a thread of its own', () => {
     await assert.rejects(slow, StoreUnavailable)
     assert.equal((await thread.run('select a from t', [])).length, 2)
     await thread.close()
+  })
+
+  it('can be waited for at the end of a process that has nothing else to do', () => {
+    const module = new URL('../../src/store/sqlite-thread.ts', import.meta.url).href
+    const script = `import { createSqliteThread } from '${module}'
+      const thread = createSqliteThread({ path: ${JSON.stringify(path)}, patienceMilliseconds: 100, readOnly: true })
+      await thread.run('select a from t', [])
+      await thread.close()`
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
   })
 
   it('of a file that is not there is told to whoever asks, each time', async () => {
