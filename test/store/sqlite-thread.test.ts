@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -81,11 +81,13 @@ describe('a statement in a thread of its own', () => {
 
   it('can be waited for at the end of a process that has nothing else to do', () => {
     const module = new URL('../../src/store/sqlite-thread.ts', import.meta.url).href
+    const file = join(folder, 'process.mjs')
     const script = `import { createSqliteThread } from '${module}'
       const thread = createSqliteThread({ path: ${JSON.stringify(path)}, patienceMilliseconds: 100, readOnly: true })
       await thread.run('select a from t', [])
       await thread.close()`
-    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    writeFileSync(file, script)
+    const { status, stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8' })
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
   })
 
