@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { memberOf } from '../base/json.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { isIcon, isLaunchUrl } from '../model/client-metadata.ts'
 import type { ClientDescription } from '../model/client-metadata.ts'
 import { isKeepable } from '../records/kinds.ts'
@@ -25,13 +26,13 @@ interface OfClient {
 export function metadataEndpoints(
   app: FastifyInstance,
   writer: ClientWriter,
-  { store, service }: Pick<ClientWriterDeps, 'store' | 'service'>,
+  { store, service, behaviour }: Pick<ClientWriterDeps, 'store' | 'service' | 'behaviour'>,
 ): void {
   const reading = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
   const writing = { access: clientAccess(service, 'clients.write'), audience: 'api', body: 'json' } as const
 
   app.get('/oauth/clients/meta', { config: reading }, async (request, reply) =>
-    reply.type('application/json').send(await listOfMetadata(store, request.zone.id)),
+    reply.type('application/json').send(await listOfMetadata(store, request.zone.id, behaviour)),
   )
 
   app.get<OfClient>('/oauth/clients/:client_id/meta', { config: reading }, async (request, reply) => {
@@ -62,8 +63,13 @@ const PIECE = 50
  * All that a zone has as one JSON array, at the pace of who asked. Every token of the zone may ask, and each icon may have
  * as much as a request: they are never in memory together.
  */
-async function listOfMetadata({ clients }: Pick<Store, 'clients'>, zoneId: string): Promise<Readable> {
-  const first = await clients.listMetadata(zoneId, { count: PIECE })
+async function listOfMetadata(
+  { clients }: Pick<Store, 'clients'>,
+  zoneId: string,
+  { describedClientsOnly }: Behaviour,
+): Promise<Readable> {
+  const page = { count: PIECE, all: !describedClientsOnly }
+  const first = await clients.listMetadata(zoneId, page)
   async function* pieces(): AsyncGenerator<string> {
     let before = '['
     let piece = first
@@ -71,7 +77,7 @@ async function listOfMetadata({ clients }: Pick<Store, 'clients'>, zoneId: strin
       yield before + piece.map(client => JSON.stringify(client)).join(',')
       before = ','
       await nextTurn()
-      piece = await clients.listMetadata(zoneId, { count: PIECE, after: piece.at(-1)?.clientId })
+      piece = await clients.listMetadata(zoneId, { ...page, after: piece.at(-1)?.clientId })
     }
     yield before === '[' ? '[]' : ']'
   }

@@ -13,6 +13,7 @@ import { MalformedInput } from '../web/form.ts'
 import { jsonBody } from '../web/json.ts'
 import { queryForm, refuseRepeated } from '../web/query.ts'
 import type { RouteConfig } from '../web/route.ts'
+import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './provider-changes.ts'
 import type { ProviderChangeDeps, Written } from './provider-changes.ts'
 import { ProviderRefusal, refuseRecord, refuseWith, sendJson, sendRefusal } from './provider-refusal.ts'
@@ -50,8 +51,10 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   // Metadata is part of a record.
   const writing = { config: route('idps.write', 'json'), bodyLimit: MAX_METADATA_BYTES }
 
-  const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord =>
-    providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') })
+  const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord => ({
+    ...providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') }),
+    ...(isIdleRow(provider) && { config: null }),
+  })
 
   /** `svc.admin` in a token of the default zone; in that of another zone it is only a name. */
   const callerOf = (request: FastifyRequest) => ({
@@ -108,7 +111,8 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
       async work() {
         const onlyActive = flagOf(request, 'active_only')
         const originKey = queryForm(request).get('originKey') ?? ''
-        const all = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
+        const stored = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
+        const all = behaviour.storedProvidersOnly ? stored : withIdleRows(stored, request.zone.id, serviceName)
         const wanted = all.filter(
           provider =>
             (provider.active || (!onlyActive && originKey === '')) &&

@@ -245,10 +245,10 @@ function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules):
 export const clientRules = ({
   service,
   compatibility,
-}: Pick<RecordRules, 'service' | 'compatibility'>): ClientRules => ({
-  service: serviceNamed(service),
-  exactRedirectUri: behaviourOf(compatibility).exactRedirectUri,
-})
+}: Pick<RecordRules, 'service' | 'compatibility'>): ClientRules => {
+  const { exactRedirectUri, strictConfiguredClients } = behaviourOf(compatibility)
+  return { service: serviceNamed(service), exactRedirectUri, lenientConfiguration: !strictConfiguredClients }
+}
 
 function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {
   const originOf = (user: UserRecord): string => user.origin ?? service

@@ -36,6 +36,8 @@ export interface ClientFromJson {
 export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean
+  /** row C13: whether the configuration may name grants that nobody knows, and redirects to where self-service leads. */
+  readonly lenientConfiguration?: boolean
 }
 
 /** How a record comes in. */
@@ -81,10 +83,12 @@ export function clientFromJson(
   const sentSecrets = readRecord(clientSecretFields, json)
   problems.push(...typeProblems.filter(({ key }) => !KEY_MEMBERS.has(key)), ...sentSecrets.problems)
 
-  const { clientId = '', authorizedGrantTypes: grantTypes = [], redirectUris = [], authorities = [] } = values
+  const { clientId = '', authorizedGrantTypes: grantTypes = [], authorities = [] } = values
+  const isLenient = reading.as === 'configured' && rules.lenientConfiguration === true
+  const redirectUris = [...new Set([...(values.redirectUris ?? []), ...(isLenient ? selfServiceTargets(json) : [])])]
   if (isNew) checkId(clientId, service, refuse)
   checkRedirectUris(redirectUris, grantTypes, rules, refuse)
-  checkGrantTypes(grantTypes, refuse)
+  checkGrantTypes(grantTypes, isLenient, refuse)
 
   const { first } = sentSecrets.values
   const second = reading.withSecondSecret ? sentSecrets.values.second : undefined
@@ -146,11 +150,19 @@ export function clientFromJson(
 const approvedOf = (sent: Client['autoapprove'] = [], scopes: readonly string[]): Client['autoapprove'] =>
   sent === true ? true : sent.filter(scope => scopes.includes(scope))
 
-function checkGrantTypes(grantTypes: readonly string[], refuse: Refuse): void {
+/** UAA: where self-service leads is a redirect target, too. See docs/compatibility.md, C13. */
+const selfServiceTargets = (json: JsonRecord): readonly string[] =>
+  ['signup_redirect_url', 'change_email_redirect_url'].flatMap(name => {
+    const url = Object.hasOwn(json, name) ? json[name] : undefined
+    return typeof url === 'string' && url !== '' ? [url] : []
+  })
+
+function checkGrantTypes(grantTypes: readonly string[], isLenient: boolean, refuse: Refuse): void {
   const known = `Must be one of: [${GRANT_TYPES.join(', ')}]`
   if (grantTypes.length === 0) {
     refuse('authorized_grant_types', `An authorized grant type must be provided. ${known}`)
   }
+  if (isLenient) return // a name that is no grant is of no use, and of no harm
   for (const grant of grantTypes.filter(grant => !GRANT_TYPES.some(type => type === grant))) {
     refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${known}`)
   }

@@ -21,7 +21,7 @@ const rows = {
   issuerPath: { id: 'M1', standard: '', uaa: '/oauth/token' },
   /** M4: whether discovery shows more than the members of the specification. */
   fullMetadata: { id: 'M4', standard: true, uaa: false },
-  /** M6: who sees which keys at /token_keys, and whether its ETag is quoted. */
+  /** M6: who sees which keys at /token_keys, and whether an answer may be kept. */
   allPublicKeys: { id: 'M6', standard: true, uaa: false },
   /** M7: what an unknown path gives to a person who is not signed in. */
   unknownPathIsNotFound: { id: 'M7', standard: true, uaa: false },
@@ -141,6 +141,12 @@ const rows = {
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
   /** C7: whether a client that may not inspect tokens is told the scope that would help; otherwise access is denied. */
   tellInspectorScope: { id: 'C7', standard: true, uaa: false },
+  /** C13: whether the list of clients' descriptions has only those that are described. */
+  describedClientsOnly: { id: 'C13', standard: true, uaa: false },
+  /** C13: whether the list of providers has only records; otherwise also the idle rows that UAA's database begins with. */
+  storedProvidersOnly: { id: 'C13', standard: true, uaa: false },
+  /** C13: whether clients of the configuration follow the API's rules for grants, and their self-service targets are only kept. */
+  strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
   /** C9: whether a token of this server works as an assertion only for whom it was issued to, and until it is revoked. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
   /** C11: wrong user name or password, or a passcode of somebody who is gone. */

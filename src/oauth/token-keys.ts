@@ -10,6 +10,7 @@ import { keyDocument, sharedKeyDocument } from '../token/key-document.ts'
 import type { KeyRing, PublicZoneKey, ZoneKey } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
 import { namesTag } from '../web/entity-tag.ts'
+import { NEVER_CACHED } from '../web/headers.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import { basicChallenge } from './client-auth/client-auth.ts'
 import { readParams } from './params.ts'
@@ -82,15 +83,15 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     return reply.type('application/json').send(text)
   }
 
-  /** UAA: one tag of plain digits for all callers, compared as it stands, before anybody is refused. */
+  /** UAA: one tag of digits for all callers, compared before anybody is refused. */
   async function tagOf({ zone }: FastifyRequest): Promise<string> {
     const revisions = (await keys.list(zone.id)).map(({ revision }) => revision) // the active key is the first
-    return digitsOf(JSON.stringify([zone.updatedAt, zone.version, revisions]))
+    return `"${digitsOf(JSON.stringify([zone.updatedAt, zone.version, revisions]))}"`
   }
 
   function sendPlain(reply: FastifyReply, tag: string, document: object): FastifyReply {
     const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ') // beside what others put there
-    reply.headers({ etag: tag, vary })
+    reply.headers({ ...NEVER_CACHED, etag: tag, vary })
     return reply.type('application/json').send(JSON.stringify(document))
   }
 
@@ -101,7 +102,12 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     if (behaviour.allPublicKeys) return sendTagged(request, reply, { keys: list.filter(isPublic).map(publicDocument) })
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
-    if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
+    if (namesTag(request.headers['if-none-match'], tag)) {
+      return reply
+        .status(304)
+        .headers({ ...NEVER_CACHED, etag: tag })
+        .send()
+    }
     return sendPlain(reply, tag, { keys: list.filter(key => maySee(caller, key, request)).map(anyDocument) })
   })
 
@@ -113,7 +119,12 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     }
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
-    if (request.headers['if-none-match'] === tag) return reply.status(304).header('etag', tag).send()
+    if (namesTag(request.headers['if-none-match'], tag)) {
+      return reply
+        .status(304)
+        .headers({ ...NEVER_CACHED, etag: tag })
+        .send()
+    }
     if (!maySee(caller, key, request)) throw refusal(caller, reply)
     return sendPlain(reply, tag, anyDocument(key))
   })

@@ -43,6 +43,9 @@ const LIST_METADATA = statement<Key & { most: number }, MetadataRow>(
    where zone_id = :zone_id and client_id > :client_id and (app_launch_url is not null or app_icon is not null)
    order by client_id limit :most`,
 )
+const LIST_ALL_METADATA = statement<Key & { most: number }, MetadataRow>(
+  `select ${list(METADATA)} from clients where zone_id = :zone_id and client_id > :client_id order by client_id limit :most`,
+)
 
 const LIST_ON_HOME_PAGE = statement<{ zone_id: string }, MetadataRow>(
   `select ${list(METADATA)} from clients
@@ -113,8 +116,9 @@ export function createClientChanges(
       const [row] = await db.read(FIND_METADATA, { zone_id: zoneId, client_id: clientId })
       return row && toMetadata(row)
     },
-    async listMetadata(zoneId, { count, after = '' }) {
-      return (await db.read(LIST_METADATA, { zone_id: zoneId, client_id: after, most: count })).map(toMetadata)
+    async listMetadata(zoneId, { count, after = '', all = false }) {
+      const wanted = all ? LIST_ALL_METADATA : LIST_METADATA
+      return (await db.read(wanted, { zone_id: zoneId, client_id: after, most: count })).map(toMetadata)
     },
     async listOnHomePage(zoneId) {
       return (await db.read(LIST_ON_HOME_PAGE, { zone_id: zoneId })).map(toMetadata)

@@ -155,10 +155,10 @@ export interface ClientStore {
   apply(zoneId: string, changes: readonly ClientChange[]): Promise<void>
   /** How the client is shown; not cached. */
   findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
-  /** Of those that have an address or an icon: so many, by id, behind the one named. */
+  /** Of those that have an address or an icon, or of all: so many, by id, behind the one named. */
   listMetadata(
     zoneId: string,
-    page: { readonly count: number; readonly after?: string | undefined },
+    page: { readonly count: number; readonly after?: string | undefined; readonly all?: boolean },
   ): Promise<readonly ClientMetadata[]>
   /** Of those that can be opened from the home page, by id, a hundred at most; not cached. */
   listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>

@@ -7,7 +7,18 @@ import type { PublicZoneKey, ZoneKey } from './keys.ts'
  */
 export function keyDocument(key: PublicZoneKey, now: Date): Readonly<Record<string, unknown>> {
   const { kty, n, e, crv, x, y }: JsonWebKey = key.verifyKey.export({ format: 'jwk' })
-  const document = { kty, kid: key.keyId, use: 'sig', alg: key.algorithm, value: key.publicKeyPem, n, e, crv, x, y }
+  const document = {
+    kty,
+    kid: key.keyId,
+    use: 'sig',
+    alg: key.algorithm,
+    value: key.publicKeyPem.trimEnd(),
+    n,
+    e,
+    crv,
+    x,
+    y,
+  }
   const [own] = key.certificates
   if (!own || key.certificates.some(({ validFrom, validTo }) => now < validFrom || now > validTo)) return document
   return {

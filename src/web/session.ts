@@ -130,15 +130,15 @@ export function createSessions(deps: {
   // A session in use must not end because its use was not written down.
   const touchMilliseconds = Math.min(TOUCH_SECONDS, idleSeconds / 4) * 1000
   const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
-  const sameSite =
-    behaviour.ownSessionCookie && urls.isHttps ? deps.sameSite : behaviour.ownSessionCookie ? 'lax' : 'none'
+  // Over http neither Secure nor what needs it (RFC 6265bis §5.7): clients other than browsers would lose the session.
+  const sameSite = urls.isHttps ? (behaviour.ownSessionCookie ? deps.sameSite : 'none') : 'lax'
   const attributesIn = (zone: Zone) =>
     ({
       // UAA: without a slash at the end.
       path: behaviour.ownSessionCookie ? `${urls.pathOf(zone)}/` : urls.pathOf(zone) || '/',
       httpOnly: true,
       sameSite,
-      secure: urls.isHttps || !behaviour.ownSessionCookie,
+      secure: urls.isHttps,
     }) as const satisfies CookieAttributes
   const currentUserIn = (zone: Zone) =>
     ({

@@ -242,7 +242,7 @@ for (const mode of MODES) {
           cookies[session] ?? '',
           isStandard
             ? /^svc-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/
-            : /^JSESSIONID=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=None$/,
+            : /^JSESSIONID=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
         )
         assert.match(
           cookies['X-Svc-Csrf'] ?? '',

@@ -137,7 +137,7 @@ const common: readonly Case[] = [
   },
   {
     name: 'a grant that the client lacks (C11)',
-    request: { form: 'grant_type=password&username=marissa&password=koala' },
+    request: { form: 'grant_type=authorization_code&code=x' },
     want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
     description: 'Unauthorized grant type',
   },

@@ -1,0 +1,101 @@
+// What management answers in uaa beside what is stored, and what it takes from the configuration: row C13.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+
+const BOSS = {
+  client_id: 'boss',
+  client_secret: 'boss-secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['svc.admin'],
+}
+const ODD = {
+  client_id: 'odd',
+  client_secret: 'odd-secret',
+  authorized_grant_types: ['authorization_code', 'magic'],
+  redirect_uri: ['https://odd.example/cb'],
+  signup_redirect_url: 'https://odd.example/joined',
+  change_email_redirect_url: 'https://odd.example/moved',
+}
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [...usualBootstrap.clients, BOSS],
+  identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: [BOSS] } }],
+}
+
+for (const mode of MODES) {
+  const isUaa = mode === 'uaa'
+  describe(`management in ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const call = async (method: string, path: string, json?: object, host?: string) => {
+      const at = host === undefined ? {} : { host }
+      const basic = ['boss', 'boss-secret'] as const
+      const { access_token } = (await server.token({ grant_type: 'client_credentials' }, { basic, ...at })).json()
+      const body = json && { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }
+      return server.send(path, { method, bearer: String(access_token), ...body, ...at })
+    }
+    const origins = async (query = '', host?: string): Promise<readonly unknown[]> =>
+      (await call('GET', `/identity-providers${query}`, undefined, host))
+        .json<readonly { originKey: string; active: boolean; config: unknown }[]>()
+        .map(({ originKey, active }) => `${originKey} ${active}`)
+
+    it('lists idle providers of the default zone in uaa, and no others', async () => {
+      const idle = isUaa ? ['keystone false', 'ldap false'] : []
+      assert.deepEqual(await origins(), [...idle, 'svc true'])
+      assert.deepEqual(await origins('?active_only=true'), ['svc true'])
+      assert.deepEqual(await origins('', 'z1.localhost:8080'), ['svc true'])
+    })
+
+    it('knows the idle ones nowhere else, and a real one takes their place', async () => {
+      for (const id of ['keystone', 'ldap']) {
+        for (const method of ['GET', 'DELETE']) {
+          assert.equal((await call(method, `/identity-providers/${id}`)).status, 404, `${method} ${id}`)
+        }
+      }
+      const ldap = {
+        type: 'ldap',
+        originKey: 'ldap',
+        name: 'Ours',
+        active: false,
+        config: { ldapProfileFile: 'ldap/ldap-search-and-bind.xml' },
+      }
+      const made = await call('POST', '/identity-providers', ldap)
+      assert.equal(made.status, 201, made.text)
+      assert.equal((await origins()).filter(each => each === 'ldap false').length, 1)
+      await call('DELETE', `/identity-providers/${String(made.json()['id'])}`)
+    })
+
+    it('lists every client at /oauth/clients/meta in uaa', async () => {
+      const list = (await call('GET', '/oauth/clients/meta')).json<readonly { clientId: string }[]>()
+      const all = bootstrap.clients.map(({ client_id }) => client_id).toSorted()
+      assert.deepEqual(
+        list.map(({ clientId }) => clientId),
+        isUaa ? all : [],
+      )
+    })
+  })
+
+  it(`takes bootstrap clients as UAA does, in ${mode}`, async () => {
+    const starting = startServer({ mode, config: { bootstrap: { ...usualBootstrap, clients: [ODD] } } })
+    if (!isUaa) return assert.rejects(starting, /magic is not an allowed grant type/)
+    const server = await starting
+    try {
+      const client = await server.store.clients.find('svc', 'odd')
+      assert.deepEqual(client?.redirectUris, [
+        'https://odd.example/cb',
+        'https://odd.example/joined',
+        'https://odd.example/moved',
+      ])
+      assert.equal((await server.token({ grant_type: 'magic' }, { basic: ['odd', 'odd-secret'] })).status, 400)
+    } finally {
+      await server.stop()
+    }
+  })
+}
