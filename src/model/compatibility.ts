@@ -109,8 +109,6 @@ const rows = {
   getOrPostUserinfo: { id: 'T5', standard: true, uaa: false },
   /** T7: the form of JWT access tokens (RFC 9068 §2). */
   standardAccessTokens: { id: 'T7', standard: true, uaa: false },
-  /** T8: whether an ID token is refused where an access token belongs (RFC 8725 §3.11). */
-  refuseIdTokenAsBearer: { id: 'T8', standard: true, uaa: false },
   /** T9: seconds that an access token lives when neither client nor zone says otherwise. */
   accessTokenSeconds: { id: 'T9', standard: 3600, uaa: 43_200 },
   /** T9: seconds that `expires_in` is behind the life of a new token: UAA tells the whole seconds that are left. */

@@ -6,7 +6,6 @@ import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 import type { TokenKind } from '../model/authorization.ts'
 import type { Client } from '../model/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { hasRequiredGroups, lostScopes } from '../model/scopes.ts'
 import type { UserGroups } from '../model/scopes.ts'
@@ -71,10 +70,9 @@ export function createTokenReader(deps: {
   keys: KeyRing
   clock: Clock
   urls: Urls
-  behaviour: Behaviour
   groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
 }): TokenReader {
-  const { store, keys, clock, urls, behaviour } = deps
+  const { store, keys, clock, urls } = deps
 
   async function verifySignature(zone: Zone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
@@ -102,7 +100,7 @@ export function createTokenReader(deps: {
   async function readJwt(zone: Zone, token: string, expected: Expected): Promise<[Claims, StoredToken | undefined]> {
     const { claims, type } = await verifySignature(zone, token)
     checkIssuer(zone, claims)
-    if (behaviour.refuseIdTokenAsBearer && expected === 'access_token' && kindOf(claims, type) === 'id_token') {
+    if (expected === 'access_token' && kindOf(claims, type) === 'id_token') {
       throw refuse('Invalid access token', 'an ID token is no access token') // RFC 8725 §3.11
     }
     if (claims['revocable'] !== true) return [claims, undefined]
@@ -212,7 +210,9 @@ export function createTokenReader(deps: {
       if (idToken.length > LONGEST_TOKEN || !isJwt(idToken)) throw refuse('The hint is no ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
       checkIssuer(zone, claims)
-      if (kindOf(claims, type) !== 'id_token') throw refuse('The hint is no ID token.')
+      if (kindOf(claims, type) !== 'id_token' || type !== 'JWT' || claims['events'] !== undefined) {
+        throw refuse('The hint is no ID token.')
+      }
       return claims
     },
   }
@@ -223,18 +223,34 @@ const isJwt = (token: string): boolean => token.split('.').length === 3
 /** What a genuine JWT is; the header need not say it (row T7). */
 function kindOf(claims: Claims, type: unknown): TokenKind {
   if (String(claims['jti']).endsWith('-r')) return 'refresh_token'
-  return type === 'at+jwt' || !isIdToken(claims) ? 'access_token' : 'id_token'
+  return type === 'at+jwt' || isAccessToken(claims) ? 'access_token' : 'id_token'
 }
 
+/** Claims of ID, refresh and logout tokens that no access token has. */
+const FOREIGN_CLAIMS = [
+  'email_verified',
+  'amr',
+  'sid',
+  'at_hash',
+  'c_hash',
+  'previous_logon_time',
+  'events',
+  'granted_scopes',
+]
+
 /**
- * Told by the claims alone: an access token names its scope, in `standard` as one text, and is meant for the resource
- * `openid` where that is in it. An ID token has no scope, or a list of `openid`, and is meant for its client only.
+ * Told by the claims alone, and in doubt by a no: it names its client and its scope, speaks for a user or for that client,
+ * and is meant for the resource `openid` where that is in its scope. An ID token has no scope, or a list of `openid` alone,
+ * and is meant for its client only; so a client that is called `openid` has access tokens of that scope in `standard` only.
  */
-function isIdToken(claims: Claims): boolean {
-  const { scope } = claims
-  if (typeof scope === 'string') return false
-  if (scope === undefined || claims['email_verified'] !== undefined) return true
-  return texts(scope).includes('openid') && !texts(claims['aud']).includes('openid')
+function isAccessToken(claims: Claims): boolean {
+  const { client_id: clientId, scope, sub, user_id: userId } = claims
+  if (typeof clientId !== 'string' || FOREIGN_CLAIMS.some(name => claims[name] !== undefined)) return false
+  if (userId === undefined && sub !== undefined && sub !== clientId) return false // somebody's, and not said whose
+  if (typeof scope === 'string') return true // never so in an ID token
+  const scopes = Array.isArray(scope) ? texts(scope) : undefined
+  if (scopes?.length !== 1 || scopes[0] !== 'openid') return scopes !== undefined
+  return clientId !== 'openid' && texts(claims['aud']).includes('openid')
 }
 
 /** The scopes that stand in the claims: `scope` as a list or one text, or the refresh token's `granted_scopes`. */

@@ -223,4 +223,74 @@ export const identityAttacks: readonly Attack[] = [
       assert.deepEqual([user?.email, user?.verified], [VICTIM.email, false])
     }),
   },
+  {
+    attack: 'presents an ID token as a bearer token, also a minimal one and one of a client that is called openid',
+    outcome: 'is refused by every endpoint',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const server = await startServer({ mode, config: { bootstrap: bearerBootstrap } })
+        for (const id of BEARER_CLIENTS) {
+          const basic = [id, 'x'] as const
+          const { id_token: idToken } = (
+            await server.token(
+              { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'openid' },
+              { basic },
+            )
+          ).json<{ id_token: string }>()
+          assert.equal(decodeJwt(idToken).aud?.[0], id)
+          const resource = ['resource', 'resource-secret'] as const
+          const check = await server.send('/check_token', { form: { token: idToken }, basic: resource })
+          assert.equal(check.status, 400, `${mode} ${id} ${check.text}`)
+          const introspected = await server.send('/introspect', { form: { token: idToken }, basic: resource })
+          assert.equal(introspected.json()['active'], false)
+          assert.equal((await server.send('/userinfo', { bearer: idToken })).status, 401)
+          const authorized = await server.send('/oauth/authorize', {
+            form: { ...REQUEST, state: 's' },
+            bearer: idToken,
+          })
+          assert.equal(authorized.status, 401)
+          const exchange = { grant_type: 'user_token', client_id: 'app', scope: 'openid' }
+          assert.equal((await server.token(exchange, { bearer: idToken })).status, 401)
+          assert.equal((await server.send('/oauth/token/list/client/app', { bearer: idToken })).status, 401)
+        }
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'presents an access token of the scope openid as an ID token',
+    outcome: 'it is no hint, and a good access token all the same',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const server = await startServer({ mode, config: { bootstrap: bearerBootstrap } })
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'openid' }
+        const { access_token: token } = (await server.token(form, { basic: ['plain', 'x'] })).json<{
+          access_token: string
+        }>()
+        assert.equal((await server.send('/userinfo', { bearer: token })).status, 200)
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        await browser.send('/logout.do', { query: { id_token_hint: token } })
+        assert.equal((await browser.send('/home')).status, mode === 'standard' ? 200 : 302)
+        await server.stop()
+      }
+    },
+  },
 ]
+
+const BEARER_CLIENTS = ['plain', 'minimal', 'openid']
+const bearerBootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    ...BEARER_CLIENTS.map(id => ({
+      client_id: id,
+      client_secret: 'x',
+      authorized_grant_types: ['password', 'authorization_code'],
+      scope: ['openid'],
+      redirect_uri: [REQUEST.redirect_uri],
+      autoapprove: true,
+      ...(id === 'minimal' && { id_token_minimal: true }),
+    })),
+  ],
+}

@@ -183,7 +183,7 @@ for (const mode of MODES) {
       {
         name: 'an ID token',
         request: async () => ({ bearer: (await passwordTokens(server, {}, ALL)).id_token }),
-        want: { standard: '401 invalid_token', uaa: '403 access_denied' },
+        want: '401 invalid_token',
       },
       {
         name: 'a token in two places',

@@ -180,7 +180,7 @@ for (const mode of MODES) {
       {
         name: 'no user id where the signature is that of a user',
         token: () => forge({ user_id: undefined }),
-        description: 'revocable signature mismatch',
+        description: 'Invalid access token',
       },
       { name: 'another rev_sig', token: () => forge({ rev_sig: '0' }), description: 'revocable signature mismatch' },
       {
