@@ -51,6 +51,8 @@ export function createPeople(deps: PeopleDeps): People {
   async function find({ request, form, bearer }: Passage): Promise<Resolved | undefined> {
     if (bearer) {
       if (!bearer.user) throw new Error('the token stands for nobody')
+      // A token outlives its provider; it begins nothing new.
+      if (!(await store.providers.isActive(request.zone.id, bearer.user.origin))) return undefined
       // A token of a passcode tells no sign-in; then its own age is all that is known.
       const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
       return { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }

@@ -274,6 +274,8 @@ export interface GroupStore {
 /** Identity providers; reads are cached. */
 export interface ProviderStore {
   findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
+  /** Whether people of the origin may go on; false when it has no provider. */
+  isActive(zoneId: string, originKey: string): Promise<boolean>
   /** Every active provider of the zone, by origin key. */
   listActive(zoneId: string): Promise<readonly IdentityProvider[]>
   insert(zoneId: string, provider: IdentityProvider): Promise<void>

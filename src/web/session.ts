@@ -162,7 +162,10 @@ export function createSessions(deps: {
     if (!found || !isLive(found.session, now, idleSeconds)) return undefined
     const { session, user } = found
     if (session.signIn) {
-      if (!user || !mayContinue(user, session.signIn)) {
+      const { providers } = store // cached: this costs no read
+      const isAllowed =
+        user && mayContinue(user, session.signIn) && (await providers.isActive(request.zone.id, user.origin))
+      if (!isAllowed) {
         await store.sessions.delete(request.zone.id, session.idDigest)
         return undefined
       }

@@ -223,6 +223,39 @@ export const identityAttacks: readonly Attack[] = [
       assert.deepEqual([user?.email, user?.verified], [VICTIM.email, false])
     }),
   },
+  ...(['corp', 'svc'] as const).map(origin => ({
+    attack: `goes on with session, code, passcode, access and refresh token after the provider ${origin} was disabled`,
+    outcome: 'session and refresh are over, and no access token comes of another one',
+    attempt: inBothModes(async scene => {
+      const { mode, server, signIn, tokensOf, userOf } = scene
+      const browser = server.browser()
+      const signedIn = origin === 'corp' ? (await signIn(MALLORY)).browser : browser
+      if (origin === 'svc') await browser.signIn('marissa', 'koala')
+      const tokens = await tokensOf(signedIn)
+      const code = (await signedIn.send('/oauth/authorize', { query: REQUEST })).location().searchParams.get('code')
+      const passcode = /[\w-]{32}/.exec(
+        (await signedIn.send('/passcode', { headers: { accept: 'application/json' } })).text,
+      )
+      const basic = ['auto', 'auto-secret'] as const
+      const refresh = () =>
+        server.token({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token }, { basic })
+      const provider = await server.store.providers.findByOrigin('svc', origin)
+      assert.ok(provider && code && passcode)
+      await server.store.providers.update('svc', { ...provider, active: false })
+
+      const want = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
+      const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+      assert.equal(told(await refresh()), want)
+      assert.equal(told(await redeem(server, code)), want)
+      assert.equal(told(await server.token({ grant_type: 'password', passcode: passcode[0] }, { basic })), want)
+      for (const path of ['/home', '/profile']) assert.notEqual((await signedIn.send(path)).status, 200)
+      assert.equal(await userOf(signedIn), undefined)
+
+      await server.store.providers.update('svc', provider)
+      assert.equal(await userOf(signedIn), undefined)
+      assert.equal((await refresh()).status, 200)
+    }),
+  })),
   {
     attack: 'presents an ID token as a bearer token, also a minimal one and one of a client that is called openid',
     outcome: 'is refused by every endpoint',

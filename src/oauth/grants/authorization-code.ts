@@ -14,6 +14,7 @@ import { isWellFormed, verifierMatches } from '../pkce.ts'
 import { revocationEvent } from '../revocation-event.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider } from './resource-owner.ts'
 
 /** The code of a browser's visit is exchanged for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
@@ -33,6 +34,7 @@ export const authorizationCode: Grant = {
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+    await checkProvider(zone, user, deps)
     const held = await deps.groupsOf(zone, user)
     if (!hasRequiredGroups(client, held.groups)) {
       throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")

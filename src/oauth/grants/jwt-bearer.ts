@@ -7,6 +7,7 @@ import type { AssertedPerson } from './assertion.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -76,6 +77,7 @@ async function ownPerson(
   if (!user?.active || user.origin !== origin) {
     throw new OAuthError('invalid_grant', 'User authentication not found')
   }
+  await checkProvider(zone, user, deps)
   if (!user.verified && origin === service.name) {
     throw assertionRefusal(behaviour.unverifiedAccount, 'Account not verified', { service })
   }

@@ -10,7 +10,7 @@ import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { authorizeFor, refusal, refused } from './resource-owner.ts'
+import { authorizeFor, checkProvider, refusal, refused } from './resource-owner.ts'
 
 /** Whether the form has a passcode instead of a name and a password; an empty one counts only where no name is. */
 export function bringsPasscode({ params, accept }: GrantRequest, { behaviour }: GrantDeps): boolean {
@@ -57,6 +57,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, owner.origin))
   if (mustChangePassword(owner, policy, deps.clock.now())) throw refused('password-change-required', deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+  await checkProvider(zone, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
   // The sign-in was the browser's, at a time and by means that a passcode does not tell: no `auth_time`, no `amr`.
   return authorizeFor({ user: owner, amr: [], format }, request, deps)

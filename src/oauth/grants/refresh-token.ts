@@ -17,6 +17,7 @@ import { revocationEvent } from '../revocation-event.ts'
 import { approvalProblem } from '../standing-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider } from './resource-owner.ts'
 
 /** A refresh token is exchanged for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
@@ -40,6 +41,7 @@ export const refreshToken: Grant = {
     checkOfflineScope(token, deps)
 
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+    await checkProvider(zone, user, deps)
     const scopes = narrow(token.scopes, parseScope(params.get('scope')))
     checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
     const unapproved = await approvalProblem(zone, token, scopes, deps)

@@ -7,6 +7,7 @@ import { parseScope, userScopes } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenFormat } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
 import { basicChallenge } from '../client-auth/client-auth.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 
@@ -48,6 +49,15 @@ export function refusal(to: Refusal, description: string, service: Service): OAu
     default:
       return new OAuthError(to, description)
   }
+}
+
+/** A disabled provider ends what its people began, whatever they or their clients still hold. */
+export async function checkProvider(
+  zone: Zone,
+  { origin }: User,
+  deps: Pick<GrantDeps, 'behaviour' | 'service' | 'store'>,
+): Promise<void> {
+  if (!(await deps.store.providers.isActive(zone.id, origin))) throw refused('provider-disabled', deps)
 }
 
 /** What a client is told of a person who may not sign in. */

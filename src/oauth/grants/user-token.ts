@@ -3,6 +3,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, userScopes } from '../../model/scopes.ts'
 import type { Grant } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider } from './resource-owner.ts'
 
 /** A user grants a token to another client in advance: a refresh token that only this client can redeem. */
 export const userToken: Grant = {
@@ -17,6 +18,7 @@ export const userToken: Grant = {
       throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
     }
     if (!allowsProvider(receiver, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+    await checkProvider(zone, user, deps)
     const authTime = bearer.claims['auth_time']
     return {
       zone,
