@@ -1,6 +1,7 @@
 // Asks a directory who somebody is (LDAP, RFC 4511). Owns the three ways of finding a person and checking a password, and
 // the turn from one address to the next. Refuses to know who asks, and what becomes of the answer. What a directory may
 // cost and send is bounded in base/outbound.ts and message-stream.ts. See docs/decisions/0017-ldap-directories.md.
+import { hasControlCharacter } from '../../base/control-characters.ts'
 import type { Requester } from '../../base/fair-queue.ts'
 import type { OpenConnection, OutboundConnections, OutboundServer } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
@@ -60,7 +61,8 @@ export function createDirectories({ outbound, passwords }: DirectoryDeps): Direc
   async function authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult> {
     const { userName, password } = attempt
     // RFC 4513 §5.1.2: a bind without a password is a success that proves nothing. The others are in no directory.
-    if (password === '' || userName.trim() === '' || userName.includes('\0')) return BAD_CREDENTIALS
+    if (password === '' || userName.trim() === '') return BAD_CREDENTIALS
+    if (hasControlCharacter(userName) || hasControlCharacter(password)) return BAD_CREDENTIALS
     if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > LONGEST_NAME) return BAD_CREDENTIALS
     const withinMs = Math.floor(LONGEST_MS / settings.urls.length)
     let result: DirectoryResult = BAD_CREDENTIALS // there is always an address

@@ -72,10 +72,34 @@ for (const [name, profile] of Object.entries(PROFILES)) {
     })
 
     it('does not tell apart a wrong password, an empty one and a name that is nobody’s', async () => {
-      for (const password of ['', ' ', 'x', `${PASSWORD} `, PASSWORD.toUpperCase(), '\0', `${PASSWORD}\0`, '\ud800']) {
+      for (const password of [
+        '',
+        ' ',
+        'x',
+        `${PASSWORD} `,
+        PASSWORD.toUpperCase(),
+        '\0',
+        `${PASSWORD}\0`,
+        `${PASSWORD}\n`,
+        `${PASSWORD}\x7f`,
+        `${PASSWORD}\x9f`,
+        '\ud800',
+      ]) {
         assert.deepEqual(await authenticate(profile, 'marissa', { password }), BAD, JSON.stringify(password))
       }
-      for (const userName of ['nobody', '', ' ', '\0', 'marissa\0', '\ud800', 'x'.repeat(500), 'x'.repeat(50_000)]) {
+      for (const userName of [
+        'nobody',
+        '',
+        ' ',
+        '\0',
+        'marissa\0',
+        'marissa\t',
+        'marissa\x7f',
+        'marissa\x85',
+        '\ud800',
+        'x'.repeat(500),
+        'x'.repeat(50_000),
+      ]) {
         assert.deepEqual(await authenticate(profile, userName), BAD, JSON.stringify(userName))
       }
       assert.deepEqual(await authenticate(profile, 'without-password'), BAD)
