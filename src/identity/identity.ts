@@ -1,6 +1,7 @@
 // Signs a user in: chooses the provider and lets its source check. Owns who may answer for whom; refuses to know HTTP,
 // sessions and tokens.
 import { createHash } from 'node:crypto'
+import { hasControlCharacter } from '../base/control-characters.ts'
 import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
@@ -19,6 +20,7 @@ import type {
   IdentitySource,
   IdentitySourceType,
   PasswordAttempt,
+  PasswordRelay,
   RedirectAnswer,
   RedirectAttempt,
   RedirectRefusal,
@@ -37,6 +39,8 @@ export interface PasswordSignIn extends PasswordAttempt {
   readonly client?: Client | undefined
   /** The only provider to ask, from a login hint. */
   readonly origin?: string | undefined
+  /** Answers what else the caller sent; present where providers may be told the password (`passwordGrantEnabled`). */
+  readonly field?: (name: string) => string | undefined
 }
 
 /** Why no provider could be asked. */
@@ -93,8 +97,6 @@ export interface Identity {
   ): Promise<SignInResult | { outcome: 'no-provider'; reason: NoProvider }>
   /** Asks the one active provider that the assertion claims to be from, and enters the person into its accounts. */
   signInWithAssertion(zone: Zone, signIn: AssertionSignIn): Promise<AssertionResult>
-  /** The active providers of the zone that take passwords and that the client allows. */
-  passwordProviders(zone: Zone, client?: Client): Promise<readonly IdentityProvider[]>
   /** The active providers of the zone that sign people in on a page, whatever clients allow. */
   loginProviders(zone: Zone): Promise<readonly LoginProvider[]>
   /** Whether people can be sent to the provider at this moment. */
@@ -125,18 +127,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return types.find(type => type.type === provider.type)?.open(zone, provider, deps) ?? {}
   }
 
-  async function passwordProviders(zone: Zone, client?: Client): Promise<readonly IdentityProvider[]> {
-    const active = await store.providers.listActive(zone.id)
-    return active.filter(
-      provider => open(zone, provider).password && (!client || allowsProvider(client, provider.originKey)),
-    )
-  }
-
   async function chooseProviders(
     zone: Zone,
-    { client, origin }: PasswordSignIn,
+    { client, origin, field }: PasswordSignIn,
   ): Promise<{ providers: readonly IdentityProvider[] } | { reason: NoProvider }> {
-    const all = await passwordProviders(zone)
+    const all = (await store.providers.listActive(zone.id)).filter(provider => {
+      const { password, relay } = open(zone, provider)
+      return password !== undefined || (relay !== undefined && field !== undefined)
+    })
     const allowed = all.filter(provider => !client || allowsProvider(client, provider.originKey))
     if (origin !== undefined) {
       const named = all.find(provider => provider.originKey === origin)
@@ -190,6 +188,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
           audit({ type: 'UserAuthenticationFailure', principal, ...facts })
         }
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
+      case 'refused-upstream':
+        return audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
       case 'account-not-verified':
         return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
       case 'account-locked':
@@ -200,6 +200,23 @@ export function createIdentity(deps: IdentityDeps): Identity {
       case 'provider-disabled':
         return undefined
     }
+  }
+
+  /** Lets the provider judge the password, and lets in whom it names. */
+  async function checkElsewhere(
+    zone: Zone,
+    provider: IdentityProvider,
+    { relay, signIn }: { relay: PasswordRelay; signIn: PasswordSignIn },
+  ): Promise<SignInResult> {
+    const { userName, password, remoteAddress, field = () => undefined } = signIn
+    const told = await relay.check({ userName, password, remoteAddress, field })
+    const result = told.outcome === 'genuine' ? await enter(zone, provider, told.person) : told
+    if (result.outcome === 'signed-in') {
+      await store.users.recordLogon(zone.id, result.user.id, clock.now())
+      return result
+    }
+    const description = result.outcome === 'refused' ? result.description : 'The identity provider could not be asked.'
+    return { outcome: 'refused', reason: 'refused-upstream', description }
   }
 
   async function enterByAssertion(
@@ -242,7 +259,6 @@ export function createIdentity(deps: IdentityDeps): Identity {
       : result
 
   return {
-    passwordProviders,
     async loginProviders(zone) {
       return (await store.providers.listActive(zone.id)).flatMap((provider): LoginProvider[] => {
         const { redirect, password } = open(zone, provider)
@@ -297,9 +313,12 @@ export function createIdentity(deps: IdentityDeps): Identity {
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }
       let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // where there is none to ask
       for (const provider of choice.providers) {
-        const source = open(zone, provider).password
-        if (!source) continue
-        result = await source.check(signIn)
+        const { password, relay } = open(zone, provider)
+        // What no person types is told to nobody else.
+        if (provider.type !== serviceName && hasControlCharacter(signIn.userName)) result = NOT_ASKED
+        else if (password) result = await password.check(signIn)
+        else if (relay) result = await checkElsewhere(zone, provider, { relay, signIn })
+        else continue
         report(provider, signIn, result)
         // Another provider is asked only about a name that this one does not know.
         if (result.outcome === 'signed-in' || result.userId !== undefined) return told(result)
@@ -308,6 +327,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
     },
   }
 }
+
+const NOT_ASKED: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
 
 /** A name that is nobody's may be a password typed into the wrong field: the trail gets its hash only. */
 const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')

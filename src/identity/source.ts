@@ -13,11 +13,19 @@ export type SignInRefusal =
   | 'account-not-verified'
   | 'password-change-required'
   | 'provider-disabled'
+  /** The provider that was asked did not agree, or gave nothing that can be used. */
+  | 'refused-upstream'
 
 /** What checking a password concluded. */
 export type SignInResult =
   | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
-  | { readonly outcome: 'refused'; readonly reason: SignInRefusal; readonly userId?: string }
+  | {
+      readonly outcome: 'refused'
+      readonly reason: SignInRefusal
+      readonly userId?: string
+      /** What a client is told instead of the usual words. */
+      readonly description?: string
+    }
 
 /** A user name and password as they were typed. */
 export interface PasswordAttempt {
@@ -117,10 +125,26 @@ export interface RedirectSignIn {
   ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
 }
 
+/** A user name and password that are told to the provider, by a client that was told them. */
+export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'password'> {
+  /** What else the caller sent: a provider may want more of a person than a name and a password. */
+  readonly field: (name: string) => string | undefined
+  readonly remoteAddress?: string | undefined
+}
+
+/** Tells the provider a name and a password, and reads whom it knows by them. */
+export interface PasswordRelay {
+  check(
+    attempt: RelayedAttempt,
+  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
+}
+
 /** A provider, opened: it has the abilities of its protocol and lacks the others. */
 export interface IdentitySource {
   /** Takes a user name and a password. */
   readonly password?: { check(attempt: PasswordAttempt): Promise<SignInResult> }
+  /** Hands a user name and a password on to the provider, where its record allows it (`passwordGrantEnabled`). */
+  readonly relay?: PasswordRelay
   /** Takes people who were sent to the provider. */
   readonly redirect?: RedirectSignIn
   /** Takes what the provider signed. */

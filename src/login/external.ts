@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity, RedirectResult } from '../identity/identity.ts'
 import { allowsProvider } from '../model/client.ts'
 import { linkTextOf } from '../model/identity-provider.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
@@ -27,6 +28,7 @@ export interface ExternalDeps {
   readonly journeys: Journeys
   readonly pages: PageWriter
   readonly urls: Urls
+  readonly behaviour: Behaviour
   readonly log: { refusal(message: string): void }
 }
 
@@ -78,7 +80,7 @@ const ANSWER = ['state', 'code', 'error', 'iss'] as const
 
 /** `GET /login/external/:origin`, and `GET` and `POST /login/callback/:origin` (OpenID Connect Core §3.1.2.5). */
 export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { external: ExternalSignIn }): void {
-  const { store, identity, sessions, attempts, journeys, pages, urls, external, log } = deps
+  const { store, identity, sessions, attempts, journeys, pages, urls, external, log, behaviour } = deps
   const audience = 'page'
 
   app.get<{ Params: { origin: string } }>(
@@ -139,10 +141,13 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       return fail(request, reply, failureOf(result, (provider && linkTextOf(provider)) ?? provider?.name ?? origin))
     }
     await sessions.signIn(request, reply, result.user, result.amr)
-    return reply.redirect(urls.ofZone(zone) + (path ?? '/'), 302)
+    const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
+    const target = path === undefined || path === '/' ? start : path
+    return reply.redirect(urls.ofZone(zone) + target, 302)
   }
 
   async function fail(request: FastifyRequest, reply: FastifyReply, failure: Failure): Promise<FastifyReply> {
+    if (!behaviour.externalFailureInPlace) return reply.redirect(`${urls.ofZone(request.zone)}/oauth_error`, 302)
     // Whoever came by a way back that is used up may be signed in long since.
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     const chrome = await pages.chrome(request, reply)

@@ -285,6 +285,7 @@ function messageCode(reason: SignInRefusal): string {
   switch (reason) {
     case 'bad-credentials':
     case 'provider-disabled':
+    case 'refused-upstream':
       return 'login_failure'
     case 'account-locked':
       return 'account_locked'

@@ -237,6 +237,10 @@ const rows = {
   shortestPassword: { id: 'P5', standard: 8, uaa: 0 },
   /** P6: whether an address finds an account that nobody signed in to yet only where the provider's record asks for it. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
+  /** P4: whether a failed sign-in at another provider is told where it ended; otherwise at /oauth_error. */
+  externalFailureInPlace: { id: 'P4', standard: true, uaa: false },
+  /** P4: whether a sign-in at another provider that nothing waits for leads to the start page; otherwise to /home. */
+  externalSignInLeadsToStart: { id: 'P4', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows

@@ -69,7 +69,7 @@ export function createDirectCredentials(deps: DirectCredentialsDeps): DirectCred
       case 'no-provider':
         throw unauthorized(NO_PROVIDER[result.reason])
       case 'refused':
-        throw unauthorized(refused(result.reason, deps).message)
+        throw unauthorized(refused(result, deps).message)
       case 'signed-in':
         return { user: result.user, amr: result.amr, authenticatedAt: clock.now() }
     }

@@ -234,7 +234,7 @@ for (const mode of MODES) {
       const attempt = [...jar.cookies.values()].find(({ name }) => /^svc-sign-in-\d\.x$/.test(name))
       assert.equal(attempt?.path, '/z/x/login/callback')
       const done = await jar.send(back.pathname + back.search)
-      assert.equal(done.headers['location'], `${base}/z/x/`, done.text)
+      assert.equal(done.headers['location'], `${base}/z/x/${mode === 'uaa' ? 'home' : ''}`, done.text)
       assert.ok(await jar.isSignedIn('/z/x'))
       assert.equal(await jar.isSignedIn(''), false)
     })
@@ -256,7 +256,9 @@ for (const mode of MODES) {
         const answer = await server.send(`${to}/login/callback/corp${search}`, { cookies, ...(host && { host }) })
         const isSameZone = host !== undefined
         // The attempt is the zone's, so at its own host everything that the browser would not bring there suffices.
-        assert.equal(answer.status, isSameZone ? 302 : 400, `${from} ${to}`)
+        const failure = `${base}${to}/oauth_error`
+        if (mode === 'uaa') assert.equal(answer.headers['location'] === failure, !isSameZone, `${from} ${to}`)
+        else assert.equal(answer.status, isSameZone ? 302 : 400, `${from} ${to}`)
       }
     })
 
@@ -267,6 +269,7 @@ for (const mode of MODES) {
         [303, `${base}/z/x/login/callback/corp?state=s&code=c`],
       )
       const page = await server.send('/z/x/login/callback/corp?state=s&code=c', { headers: HTML })
+      if (mode === 'uaa') return assert.equal(page.headers['location'], `${base}/z/x/oauth_error`)
       assert.equal(page.status, 400)
       assert.ok(page.text.includes('href="/z/x/login"'))
     })

@@ -1,6 +1,5 @@
 // Signs people in at an OpenID Connect provider by authorization code (OpenID Connect Core §3.1): where they are sent, and
 // what the code that they come back with is worth. See docs/decisions/0014-upstream-sign-in.md.
-import { isJsonRecord, parseJson } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
@@ -17,6 +16,7 @@ import type {
   RedirectSignIn,
 } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
+import { basic, errorOf, parseObject, scopesOf, textOf } from './oidc-request.ts'
 import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 import type { TokenCheck } from './oidc-token.ts'
@@ -30,7 +30,7 @@ export interface OidcRedirectDeps {
 }
 
 /** Reads the person of verified claims. */
-type Read = (
+export type Read = (
   claims: ForeignClaims,
 ) => { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal
 
@@ -166,12 +166,6 @@ function isFromProvider({ issuer }: RedirectAnswer, settings: OidcSettings): boo
 const usesPkce = (config: IdentityProvider['config']): boolean =>
   config['pkce'] !== false || textOf(config['relyingPartySecret']) === undefined
 
-function scopesOf(config: IdentityProvider['config']): string {
-  const scopes = config['scopes']
-  const named = Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '') : []
-  return [...new Set(['openid', ...named])].join(' ') // without `openid` there is no ID token (OpenID Connect Core §3.1.2.1)
-}
-
 function additionalParameters(config: IdentityProvider['config']): Readonly<Record<string, string>> {
   const given = config['additionalAuthzParameters']
   if (typeof given !== 'object' || given === null) return {}
@@ -181,20 +175,3 @@ function additionalParameters(config: IdentityProvider['config']): Readonly<Reco
     ),
   )
 }
-
-/** RFC 6749 §2.3.1: each part is form-encoded before they are put together. */
-const basic = (id: string, secret: string): string =>
-  `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`
-
-function parseObject(text: string): object | undefined {
-  const value = parseJson(text)
-  return isJsonRecord(value) ? value : undefined
-}
-
-/** The code of a token endpoint's error, for the log; what else it says may repeat what was sent. */
-function errorOf(answer: object | undefined): string {
-  const error: unknown = answer && Reflect.get(answer, 'error')
-  return typeof error === 'string' && /^[\w-]{1,60}$/.test(error) ? error : 'no error code'
-}
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

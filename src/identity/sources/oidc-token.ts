@@ -115,7 +115,8 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
 
 /** What an ID token must say besides, because it answers a request of ours. */
 export interface IdTokenDemands {
-  readonly nonce: string
+  /** Absent where none was sent. */
+  readonly nonce?: string
   readonly relyingPartyId: string
   /** As it came beside the ID token. */
   readonly accessToken: unknown
@@ -124,7 +125,8 @@ export interface IdTokenDemands {
 /** What is wrong with a genuine ID token as the answer to a request (OpenID Connect Core §3.1.3.7, §3.1.3.8). */
 export function idTokenProblem({ claims, alg }: VerifiedToken, demands: IdTokenDemands): ExternalRefusal | undefined {
   const { nonce, aud, azp, at_hash: tokenHash } = claims
-  if (typeof nonce !== 'string' || !sameSecret(nonce, demands.nonce)) {
+  const wanted = demands.nonce
+  if (wanted !== undefined && (typeof nonce !== 'string' || !sameSecret(nonce, wanted))) {
     return refuse('untrusted', 'The nonce of the token is not the one that was sent.')
   }
   const isForSeveral = Array.isArray(aud) && aud.length > 1

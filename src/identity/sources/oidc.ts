@@ -7,6 +7,7 @@ import type { ExternalPerson, ExternalRefusal, IdentitySourceType } from '../sou
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { createOidcRedirect, mayRedirect } from './oidc-redirect.ts'
+import { createOidcPassword, mayRelay } from './oidc-password.ts'
 import { createOidcSettings } from './oidc-settings.ts'
 import { createTokenCheck, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
@@ -27,12 +28,15 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const { clock } = deps
   const settings = createOidcSettings(deps)
   const check = createTokenCheck(deps)
-  const redirectTo = createOidcRedirect({ ...deps, settings, check })
+  const shared = { ...deps, settings, check }
+  const redirectTo = createOidcRedirect(shared)
+  const relayTo = createOidcPassword(shared)
 
   return {
     type: OIDC,
     open: (_, provider) => ({
       ...(mayRedirect(provider) && { redirect: redirectTo(provider, claims => read(claims, provider, clock.now())) }),
+      ...(mayRelay(provider) && { relay: relayTo(provider, claims => read(claims, provider, clock.now())) }),
       assertion: {
         async isFrom(assertion) {
           const claimed = claimedIssuer(assertion)

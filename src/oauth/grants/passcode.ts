@@ -52,10 +52,10 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   if (owner === 'gone') throw refusal(behaviour.badCredentials, 'Invalid user.', service)
   if (!owner.verified) {
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
-    throw refused('account-not-verified', deps)
+    throw refused({ reason: 'account-not-verified' }, deps)
   }
   const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, owner.origin))
-  if (mustChangePassword(owner, policy, deps.clock.now())) throw refused('password-change-required', deps)
+  if (mustChangePassword(owner, policy, deps.clock.now())) throw refused({ reason: 'password-change-required' }, deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   await checkProvider(zone, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })

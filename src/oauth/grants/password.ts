@@ -27,13 +27,14 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
   const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
+  const field = (name: string): string | undefined => params.get(name)
   const result = await limits.wrongPasswords.attempt(
     caller,
-    () => identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress }),
+    () => identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress, field }),
     ({ outcome }) => outcome === 'refused',
   )
   if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
-  if (result.outcome === 'refused') throw refused(result.reason, deps)
+  if (result.outcome === 'refused') throw refused(result, deps)
   return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 

@@ -57,12 +57,12 @@ export async function checkProvider(
   { origin }: User,
   deps: Pick<GrantDeps, 'behaviour' | 'service' | 'store'>,
 ): Promise<void> {
-  if (!(await deps.store.providers.isActive(zone.id, origin))) throw refused('provider-disabled', deps)
+  if (!(await deps.store.providers.isActive(zone.id, origin))) throw refused({ reason: 'provider-disabled' }, deps)
 }
 
 /** What a client is told of a person who may not sign in. */
 export function refused(
-  reason: SignInRefusal,
+  { reason, description }: { readonly reason: SignInRefusal; readonly description?: string },
   { behaviour, service }: Pick<GrantDeps, 'behaviour' | 'service'>,
 ): OAuthError {
   switch (reason) {
@@ -76,7 +76,12 @@ export function refused(
       return refusal(behaviour.unverifiedAccount, 'Account not verified', service)
     case 'password-change-required':
       return refusal(behaviour.signInRefused, 'password change required', service)
+    case 'refused-upstream':
+      return refusal(behaviour.signInRefused, plain(description ?? 'Bad credentials'), service)
     case 'provider-disabled':
       return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)
   }
 }
+
+/** What a header may hold. */
+const plain = (text: string): string => text.slice(0, 400).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')

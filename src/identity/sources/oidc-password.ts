@@ -1,0 +1,95 @@
+// Hands a user name and a password on to an OpenID Connect provider (RFC 6749 §4.3), for records with
+// `passwordGrantEnabled`. Owns what goes there, and that nothing comes back but a verified ID token; the provider's own words
+// may repeat what was sent, and are not.
+import { OutboundError } from '../../base/outbound.ts'
+import type { OutboundShare } from '../../base/outbound.ts'
+import { promptsOfProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { openProviderSecrets } from '../../model/provider-secrets.ts'
+import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
+import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'
+import { basic, errorOf, parseObject, scopesOf, textOf } from './oidc-request.ts'
+import { idTokenProblem, refuse } from './oidc-token.ts'
+
+/** Whether the record lets clients hand in passwords of its people. */
+export const mayRelay = ({ config }: IdentityProvider): boolean => config['passwordGrantEnabled'] === true
+
+/** Fields that are no answers to a prompt of the provider's. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'username',
+  'password',
+  'passcode',
+  'grant_type',
+  'response_type',
+  'scope',
+  'client_id',
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+])
+
+/** Opens the relay of one provider. */
+export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => PasswordRelay {
+  const { outbound, vault, check } = deps
+
+  return (provider, read) => ({
+    async check(attempt) {
+      // Nobody has come back from the provider: these do without the places of those who have.
+      const share: OutboundShare = { zoneId: provider.zoneId, purpose: 'background' }
+      const settings = await deps.settings.read(provider, { wanted: 'endpoints' })
+      const { tokenUrl, relyingPartyId } = settings
+      if (tokenUrl === undefined || relyingPartyId === undefined) {
+        return unavailable('the token endpoint, or the name of this server there, is not known')
+      }
+      const { config } = openProviderSecrets(provider, vault)
+      const secret = textOf(config['relyingPartySecret'])
+      const body = new URLSearchParams({
+        ...promptedFields(provider, attempt),
+        grant_type: 'password',
+        response_type: 'id_token',
+        username: attempt.userName,
+        password: attempt.password,
+        scope: scopesOf(config),
+        ...(secret === undefined && { client_id: relyingPartyId }),
+      })
+      const headers = {
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+        // As the reference system does it here, whatever `clientAuthInBody` says.
+        ...(secret !== undefined && { authorization: basic(relyingPartyId, secret) }),
+        ...(config['setForwardHeader'] === true &&
+          attempt.remoteAddress !== undefined && { 'x-forwarded-for': attempt.remoteAddress }),
+      }
+      try {
+        const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })
+        const answer = parseObject(await response.text())
+        if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
+        if (response.status !== 200)
+          return refuse('unusable', 'Bad credentials', `${response.status} ${errorOf(answer)}`)
+        const idToken: unknown = answer && Reflect.get(answer, 'id_token')
+        if (typeof idToken !== 'string') return refuse('untrusted', NO_ID_TOKEN)
+        const checked = await check(idToken, settings, share)
+        if (checked.outcome === 'refused') return checked
+        const accessToken: unknown = answer && Reflect.get(answer, 'access_token')
+        return idTokenProblem(checked, { relyingPartyId, accessToken }) ?? read(checked.claims)
+      } catch (error) {
+        if (error instanceof OutboundError) return unavailable(error.message)
+        throw error
+      }
+    },
+  })
+}
+
+const NO_ID_TOKEN = 'Could not obtain id_token from external OpenID Connect provider.'
+
+const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })
+
+function promptedFields(provider: IdentityProvider, { field }: RelayedAttempt): Readonly<Record<string, string>> {
+  const names = (promptsOfProvider(provider) ?? []).map(({ name }) => name).filter(name => !OWN_FIELDS.has(name))
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = field(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

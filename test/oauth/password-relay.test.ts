@@ -1,0 +1,223 @@
+// The password grant with people of an OpenID Connect provider, which is told their passwords.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { createTestClock } from '../support/clock.ts'
+import { APP, MODES } from '../support/oauth.ts'
+import { CORP, RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, usualBootstrap } from '../support/server.ts'
+import type { TokenAnswer, Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const SECRET = 'relying: 100% & more'
+const hint = (origin: string): string => JSON.stringify({ origin })
+
+type Config = Readonly<Record<string, unknown>>
+
+/** What the records have beside what `recordsAt` gives to all. */
+const CONFIGS: readonly (readonly [string, Config])[] = [
+  ['corp', {}],
+  [
+    'more',
+    {
+      scopes: ['email'],
+      clientAuthInBody: true,
+      setForwardHeader: true,
+      prompts: [
+        { name: 'username', type: 'text', text: 'Name' },
+        { name: 'pin', type: 'password', text: 'PIN' },
+        { name: 'scope', type: 'text', text: 'Scope' },
+      ],
+    },
+  ],
+  ['bare', { relyingPartySecret: undefined }],
+  ['no', { passwordGrantEnabled: false }],
+  ['closed', { addShadowUserOnLogin: false }],
+]
+
+const recordsAt = ({ url }: Upstream) =>
+  CONFIGS.map(([originKey, config]) => ({
+    originKey,
+    type: 'oidc1.0',
+    name: originKey,
+    config: {
+      authUrl: `${url}/authorize`,
+      tokenUrl: `${url}/token`,
+      tokenKeyUrl: `${url}/keys`,
+      issuer: url,
+      relyingPartyId: RELYING_PARTY,
+      relyingPartySecret: SECRET,
+      passwordGrantEnabled: true,
+      ...config,
+    },
+  }))
+
+for (const mode of MODES) {
+  describe(`the password grant with a provider elsewhere, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      const bootstrap = {
+        ...usualBootstrap,
+        clients: [
+          ...usualBootstrap.clients,
+          {
+            client_id: 'corp-only',
+            client_secret: 'x',
+            authorized_grant_types: ['password'],
+            scope: ['openid'],
+            allowedproviders: ['corp'],
+          },
+        ],
+        identity_providers: recordsAt(upstream),
+      }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+    })
+    beforeEach(() => {
+      upstream.answer = () => upstream.usual({ nonce: undefined })
+      upstream.requests.length = 0
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    const ask = (
+      form: Readonly<Record<string, string>> = {},
+      basic: readonly [string, string] = APP,
+    ): Promise<TestAnswer> =>
+      server.token(
+        { grant_type: 'password', username: 'Pat', password: 'p&ss =', login_hint: hint('corp'), ...form },
+        { basic },
+      )
+    const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+    const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
+
+    it('tells the provider name and password, and lets in whom its ID token names', async () => {
+      const answer = await ask({ pin: '1234' })
+      assert.equal(answer.status, 200, answer.text)
+      const [request, second] = upstream.requests
+      assert.equal(second, undefined)
+      assert.deepEqual(Object.fromEntries(request?.form ?? []), {
+        grant_type: 'password',
+        response_type: 'id_token',
+        username: 'Pat',
+        password: 'p&ss =',
+        scope: 'openid',
+      })
+      const credentials = atob((request?.headers.authorization ?? '').replace('Basic ', '')).split(':')
+      assert.deepEqual(credentials.map(decodeURIComponent), [RELYING_PARTY, SECRET])
+      assert.equal(request?.headers['x-forwarded-for'], undefined)
+      const claims = decodeJwt<Record<string, unknown>>(answer.json<{ access_token: string }>().access_token)
+      const user = await server.store.users.findByExternalId('svc', 'corp', 'pat')
+      assert.deepEqual([claims['user_id'], claims['origin']], [user?.id, 'corp'])
+      assert.deepEqual(user?.lastLogonAt, clock.now())
+    })
+
+    it('adds the fields that the provider prompts for, its scopes, and the caller’s address where it is wanted', async () => {
+      assert.equal((await ask({ login_hint: hint('more'), pin: '1234', scope: 'openid' })).status, 200)
+      const [request] = upstream.requests
+      const { pin, scope, client_secret: secret, ...rest } = Object.fromEntries(request?.form ?? [])
+      assert.deepEqual([pin, scope, secret, Object.keys(rest).length], ['1234', 'openid email', undefined, 4])
+      assert.match(request?.headers.authorization ?? '', /^Basic /)
+      assert.equal(request?.headers['x-forwarded-for'], '127.0.0.1')
+    })
+
+    it('says only its name there where it has no secret', async () => {
+      assert.equal((await ask({ login_hint: hint('bare') })).status, 200)
+      assert.equal(upstream.requests[0]?.form.get('client_id'), RELYING_PARTY)
+      assert.equal(upstream.requests[0]?.headers.authorization, undefined)
+    })
+
+    it('needs no hint from a client that allows no other provider', async () => {
+      const form = { grant_type: 'password', username: 'pat', password: 'x' }
+      assert.equal((await server.token(form, { basic: ['corp-only', 'x'] })).status, 200)
+    })
+
+    it('asks the accounts kept here where nothing names another provider', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      assert.equal((await server.token(form, { basic: APP })).status, 200)
+      assert.equal(upstream.requests.length, 0)
+    })
+
+    it('refuses a provider that does not take passwords, or is barred, and tells it nothing', async () => {
+      const unusable = mode === 'standard' ? '400 invalid_request' : '401 unauthorized'
+      for (const origin of ['no', 'nowhere']) assert.equal(told(await ask({ login_hint: hint(origin) })), unusable)
+      const barred = await ask({ login_hint: hint('more') }, ['corp-only', 'x'])
+      assert.equal(told(barred), mode === 'standard' ? '400 unauthorized_client' : '401 unauthorized')
+      assert.equal(upstream.requests.length, 0)
+    })
+
+    for (const userName of ['pat\0', 'pat\r\n', 'pat\x1b', 'pat\x7f', 'pat\x85']) {
+      it(`tells the provider no name with ${JSON.stringify(userName.slice(3))}`, async () => {
+        assert.ok((await ask({ username: userName })).status >= 400)
+        assert.equal(upstream.requests.length, 0)
+      })
+    }
+
+    it('never takes the form of the sign-in page there', async () => {
+      const browser = server.browser()
+      await browser.send('/login')
+      const form = {
+        username: 'pat',
+        password: 'x',
+        login_hint: hint('corp'),
+        'X-Svc-Csrf': browser.csrf,
+        'X-Uaa-Csrf': browser.csrf,
+      }
+      await browser.send('/login.do', { form })
+      assert.equal(upstream.requests.length, 0)
+    })
+
+    const answers: readonly { name: string; tell: () => Promise<TokenAnswer>; description: RegExp }[] = [
+      {
+        name: 'says no, in words of its own',
+        tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>p&ss =</b>' } }),
+        description: /^Bad credentials$/,
+      },
+      { name: 'breaks', tell: async () => ({ status: 503, body: {} }), description: /could not be asked/ },
+      { name: 'hangs up', tell: async () => response => void response.destroy(), description: /could not be asked/ },
+      {
+        name: 'leads elsewhere',
+        tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
+        description: /could not be asked/,
+      },
+      {
+        name: 'gives no ID token',
+        tell: async () => ({ body: { access_token: 'x' } }),
+        description: /^Could not obtain id_token/,
+      },
+      { name: 'says no JSON', tell: async () => ({ body: '<html>' }), description: /^Could not obtain id_token/ },
+      { name: 'names another issuer', tell: () => upstream.usual({ iss: CORP }), description: /^Invalid issuer/ },
+      { name: 'names another audience', tell: () => upstream.usual({ aud: 'other' }), description: /audience/ },
+      { name: 'names another party', tell: () => upstream.usual({ azp: 'other' }), description: /another party/ },
+      { name: 'gives an expired token', tell: () => upstream.usual({ exp: 1 }), description: /^Token expired/ },
+      { name: 'does not say who it is', tell: () => upstream.usual({ sub: 7 }), description: /username/ },
+      {
+        name: 'signs with a key that is not its own',
+        tell: () => upstream.usual({}, { kid: 'another' }),
+        description: /^Could not verify token signature/,
+      },
+    ]
+    for (const { name, tell, description } of answers) {
+      it(`refuses somebody whose provider ${name}`, async () => {
+        upstream.answer = tell
+        const answer = await ask()
+        assert.equal(told(answer), REFUSED, answer.text)
+        assert.match(String(answer.json()['error_description']), description)
+        assert.doesNotMatch(answer.text, /p&ss|<b>/)
+        assert.equal(upstream.requests.length, 1)
+      })
+    }
+
+    it('refuses somebody whose account was to be made beforehand', async () => {
+      const answer = await ask({ login_hint: hint('closed') })
+      assert.equal(told(answer), REFUSED)
+      assert.match(String(answer.json()['error_description']), /must be pre-created/)
+    })
+  })
+}
