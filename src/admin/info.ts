@@ -114,7 +114,7 @@ export function createServerInfo(deps: {
       ),
       idpDefinitions: Object.fromEntries(saml.map(({ origin }) => [origin, discoveryUrl(zone, origin)])),
       ...(links.length > 0 && { showLoginLinks: true }),
-      ...(zone.config.defaultIdentityProvider !== undefined && { defaultIdpName: zone.config.defaultIdentityProvider }),
+      ...(zone.config.defaultIdentityProvider && { defaultIdpName: zone.config.defaultIdentityProvider }),
       ...hintState(providers, query.get('login_hint'), behaviour),
     }
   }

@@ -7,7 +7,7 @@ import type { KeyProblem } from '../model/key-material.ts'
 import { readKeyMaterial } from '../model/key-material.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import { InvalidZoneConfig } from '../model/zone-rules.ts'
-import { WrongShape } from '../model/zone-shape.ts'
+import { WrongShape } from '../records/settings.ts'
 import type { Store, ZoneAdditions, ZoneState } from '../store/store.ts'
 import { sealedKey } from '../token/keys.ts'
 

@@ -3,7 +3,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { InvalidZoneConfig } from '../model/zone-rules.ts'
-import { WrongShape } from '../model/zone-shape.ts'
+import { WrongShape } from '../records/settings.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../store/store.ts'
 
 /** A refusal with a code and a text, or with an empty body where there is no code. */

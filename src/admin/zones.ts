@@ -14,7 +14,9 @@ import { restrictedScopes } from '../model/restricted-scopes.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
-import { zoneConfigShape, zoneToJson } from '../model/zone-json.ts'
+import { zoneToJson } from '../model/zone-json.ts'
+import { readSettings } from '../records/settings.ts'
+import { zoneConfigSettings } from '../records/zone-config.ts'
 import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig } from '../model/zone-rules.ts'
 import { readSamlKeys } from '../model/zone-saml.ts'
 import { defaultGroups, usualDefaultGroups } from '../model/zone.ts'
@@ -60,7 +62,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
   const answering = createAnswering(deps.behaviour)
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
-  const shape = zoneConfigShape(service.name)
+  const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
   const usual = { usualDefaultGroups: usualDefaultGroups(service.name) }
 
@@ -88,7 +90,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   }
 
   const toJson = (state: ZoneState, reduced = false): JsonRecord =>
-    zoneToJson(state.zone, { activeKeyId: shownKey(state) }, { shape, reduced })
+    zoneToJson(state.zone, { activeKeyId: shownKey(state) }, { settings, reduced })
 
   const send = (reply: FastifyReply, status: number, body: unknown): FastifyReply =>
     reply.status(status).type('application/json').send(JSON.stringify(body))
@@ -116,7 +118,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       before,
     }: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
-    const { tokenPolicy, samlConfig, ...config } = shape.read(sent)
+    const { tokenPolicy, samlConfig, ...config } = readSettings(settings, sent, 'config')
     refuseGroupNames(config)
     const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {
       zoneId,

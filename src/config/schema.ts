@@ -2,14 +2,14 @@
 // it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
-import { sentSchemas } from '../records/json-schema.ts'
+import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
+import { zoneConfigSettings } from '../records/zone-config.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { pagesSchemas } from './pages.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
-import { zoneConfigSchema } from './zone-config-schema.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
@@ -174,6 +174,9 @@ const bootstrapLists = {
   external_groups: listOf('externalGroup', 'Which groups of a provider stand for which groups here.'),
   identity_providers: listOf('identityProvider', 'Identity providers.'),
 } as const
+
+/** JSON Schema of `config` of a zone; only defaults depend on the service's name, and a schema has none. */
+export const zoneConfigSchema = settingsSchema(zoneConfigSettings(''))
 
 /** JSON Schema (draft 7) of the configuration file. */
 export const CONFIG_SCHEMA = {

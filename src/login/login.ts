@@ -132,9 +132,9 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const { query, journey } = given
     const { config } = request.zone
     const view = chooseLogin({
-      discovery: config['idpDiscoveryEnabled'] === true,
-      accountChooser: config['accountChooserEnabled'] === true,
-      defaultOrigin: config.defaultIdentityProvider,
+      discovery: config.idpDiscoveryEnabled === true,
+      accountChooser: config.accountChooserEnabled === true,
+      defaultOrigin: config.defaultIdentityProvider ?? undefined,
       providers: await identity.loginProviders(request.zone),
       allowed: journey.client?.allowedProviders,
       hint: journey.hint ?? query.get('login_hint'),

@@ -49,7 +49,7 @@ const LONGEST_NAME = 255
 const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Whether the zone lets browsers remember accounts. */
-const isWanted = (zone: Zone): boolean => zone.config['accountChooserEnabled'] === true
+const isWanted = (zone: Zone): boolean => zone.config.accountChooserEnabled === true
 
 /** One instance serves every zone; the cookies belong to the zone's host, or to its path there. */
 export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {

@@ -19,7 +19,7 @@ const USUAL: SecretPolicy = {
 
 /** The zone's own policy when it sets a least length, and then all of it; otherwise that of the server. */
 export function secretPolicy(zone: Zone): SecretPolicy {
-  const own = zone.config['clientSecretPolicy']
+  const own = zone.config.clientSecretPolicy
   const number = (name: string): number | undefined => {
     const value = memberOf(own, name)
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -1,4 +1,5 @@
 // What a zone's settings must be beyond their types (§5.5), in the words of the reference interface and in its order.
+import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
 import type { Branding, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
@@ -11,19 +12,8 @@ export class InvalidZoneConfig extends Error {
   }
 }
 
-/** A colour of a banner. */
-export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 const IS_COLOUR = new RegExp(COLOUR)
-
-/** How a link of a banner or a consent begins. */
-export const WEB_LINK = '^(?:https?://|\\s*$)'
 const IS_WEB_LINK = new RegExp(WEB_LINK)
-
-/** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */
-export const LINK = '^(?:https?://|/(?![/\\\\])|$)'
-
-/** How an entry of `links.logout.whitelist` begins; it may be a pattern. */
-export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/(?![/\\\\]))'
 const IS_LOGOUT_TARGET = new RegExp(LOGOUT_TARGET)
 
 /**

@@ -6,7 +6,7 @@ import { isJsonRecord } from '../base/json.ts'
 import { openingRounds } from '../base/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
 import { InvalidZoneConfig } from './zone-rules.ts'
-import { WrongShape } from './zone-shape.ts'
+import { WrongShape } from '../records/settings.ts'
 import type { SamlConfig, SamlKey } from './zone.ts'
 
 /** Id of the key that the members of the old form stand for. */

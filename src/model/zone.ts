@@ -1,5 +1,26 @@
-import type { AccessTokenType } from '../records/client.ts'
 import { MAX_SECONDS } from '../records/kinds.ts'
+import type { ZoneConfig } from '../records/zone-config.ts'
+import { usualDefaultGroups } from '../records/zone-config.ts'
+
+export { usualDefaultGroups } from '../records/zone-config.ts'
+export type { SamlKey, ZoneConfig } from '../records/zone-config.ts'
+
+/** Lifetimes in seconds and the policies of refresh tokens; -1 means not set. */
+export type TokenPolicy = NonNullable<ZoneConfig['tokenPolicy']>
+/** The SAML service provider of the zone. */
+export type SamlConfig = NonNullable<ZoneConfig['samlConfig']>
+/** Cross-origin resource sharing: for requests that say they are an XMLHttpRequest, and for all others. */
+export type CorsPolicy = NonNullable<ZoneConfig['corsPolicy']>
+/** One part of the policy. */
+export type CorsConfiguration = NonNullable<CorsPolicy['defaultConfiguration']>
+/** What a zone's pages look like; logos are base64 PNG. */
+export type Branding = NonNullable<ZoneConfig['branding']>
+/** Where a zone's pages lead. */
+export type ZoneLinks = NonNullable<ZoneConfig['links']>
+/** One field of the sign-in form. */
+export type Prompt = NonNullable<ZoneConfig['prompts']>[number]
+/** What every user of a zone gets and may get. */
+export type UserConfig = NonNullable<ZoneConfig['userConfig']>
 
 /** An isolated realm with its own clients, users, keys and issuer, found by the host name or the path of a request. */
 export interface Zone {
@@ -17,137 +38,9 @@ export interface Zone {
   readonly updatedAt: Date
 }
 
-/** A zone's settings in the shape of the zone API; an absent member has the default of the functions below. */
-export interface ZoneConfig {
-  readonly tokenPolicy?: TokenPolicy
-  readonly samlConfig?: SamlConfig
-  readonly branding?: Branding
-  readonly links?: ZoneLinks
-  readonly prompts?: readonly Prompt[]
-  readonly userConfig?: UserConfig
-  /** Which pages of other origins may call the zone; an absent part is that of the server. */
-  readonly corsPolicy?: CorsPolicy | null
-  /** Base of the issuer instead of the zone's own URL. */
-  readonly issuer?: string
-  /** Origin of the provider that takes passwords when nothing else chooses one. */
-  readonly defaultIdentityProvider?: string
-  /** Members that have no effect yet are kept as they were written. */
-  readonly [other: string]: unknown
-}
-
-/** Lifetimes in seconds and the policies of refresh tokens; -1 means not set. */
-export interface TokenPolicy {
-  readonly accessTokenValidity?: number
-  readonly refreshTokenValidity?: number
-  readonly jwtRevocable?: boolean
-  readonly refreshTokenUnique?: boolean
-  readonly refreshTokenRotate?: boolean
-  readonly refreshTokenFormat?: 'opaque' | 'jwt'
-  /** The `typ` of JWT access tokens, `JWT` unless set (row T7). */
-  readonly accessTokenType?: AccessTokenType
-  readonly activeKeyId?: string
-}
-
-/** The SAML service provider of the zone. */
-export interface SamlConfig {
-  /** Instead of the one that is made of the server's and the subdomain. */
-  readonly entityID?: string | null
-  readonly activeKeyId?: string | null
-  readonly keys?: Readonly<Record<string, SamlKey>>
-}
-
-/** A key pair of the service provider; what signs is readable only with the master key. */
-export interface SamlKey {
-  /** Sealed: PKCS#8 PEM. */
-  readonly sealedKey: string
-  /** X.509 certificates in PEM, its own first. */
-  readonly certificate: string
-}
-
-/** Cross-origin resource sharing: for requests that say they are an XMLHttpRequest, and for all others. */
-export interface CorsPolicy {
-  readonly xhrConfiguration?: CorsConfiguration | null
-  readonly defaultConfiguration?: CorsConfiguration | null
-}
-
-/** One part of the policy; the patterns are regular expressions for the whole origin and the whole path. */
-export interface CorsConfiguration {
-  readonly allowedOrigins?: readonly string[] | null
-  readonly allowedOriginPatterns?: readonly string[] | null
-  readonly allowedUris?: readonly string[] | null
-  readonly allowedUriPatterns?: readonly string[] | null
-  readonly allowedHeaders?: readonly string[] | null
-  readonly allowedMethods?: readonly string[] | null
-  /** Whether a page may call with the person's cookies. */
-  readonly allowedCredentials?: boolean | null
-  /** Seconds that a browser may keep the answer to a preflight. */
-  readonly maxAge?: number | null
-}
-
-/** What a zone's pages look like; logos are base64 PNG. */
-export interface Branding {
-  readonly companyName?: string
-  readonly productLogo?: string
-  readonly squareLogo?: string
-  readonly footerLegalText?: string
-  readonly footerLinks?: Readonly<Record<string, string>>
-  readonly banner?: {
-    readonly text?: string
-    readonly logo?: string
-    readonly link?: string
-    readonly textColor?: string
-    readonly backgroundColor?: string
-  }
-  /** What a person has to agree to before getting an account; the text is never blank. */
-  readonly consent?: { readonly text?: string; readonly link?: string }
-}
-
-/** Where a zone's pages lead. */
-export interface ZoneLinks {
-  readonly selfService?: {
-    readonly selfServiceLinksEnabled?: boolean
-    readonly signup?: string | null
-    readonly passwd?: string | null
-  }
-  readonly homeRedirect?: string | null
-  readonly logout?: {
-    readonly redirectUrl?: string
-    readonly redirectParameterName?: string
-    readonly whitelist?: readonly string[] | null
-  }
-}
-
-/** One field of the sign-in form. */
-export interface Prompt {
-  readonly name: string
-  readonly type: string
-  readonly text: string
-}
-
-/** What every user of a zone gets and may get. */
-export interface UserConfig {
-  readonly defaultGroups?: readonly string[]
-  /** When present, users have only these groups and the default ones. */
-  readonly allowedGroups?: readonly string[] | null
-  /** -1 is no limit. */
-  readonly maxUsers?: number
-}
-
 /** Names of the groups that every user of the zone has (`userConfig.defaultGroups`). */
 export const defaultGroups = ({ config }: Pick<Zone, 'config'>, serviceName: string): readonly string[] =>
   config.userConfig?.defaultGroups ?? usualDefaultGroups(serviceName)
-
-/** What `defaultGroups` is where the zone says nothing. */
-export const usualDefaultGroups = (serviceName: string): readonly string[] => [
-  'openid',
-  'password.write',
-  `${serviceName}.user`,
-  'approvals.me',
-  'profile',
-  'roles',
-  'user_attributes',
-  `${serviceName}.offline_token`,
-]
 
 /**
  * The zone's SAML entity id: its own, or the server's with the subdomain in front. It ends the URL of the bearer endpoint.

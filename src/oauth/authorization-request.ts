@@ -224,7 +224,7 @@ function readResponseType(
 
 /** Row A8: of clients that say so, and in zones that do, every ID token from this endpoint is bound to its request. */
 const requiresNonce = (client: Client, zone: Zone): boolean =>
-  client.requireNonce === true || zone.config['require_nonce'] === true
+  client.requireNonce === true || zone.config.require_nonce === true
 
 function readProof(
   client: Client,

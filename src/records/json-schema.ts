@@ -3,6 +3,7 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import type { JsonRecord } from '../base/json.ts'
 import type { Kind } from './kinds.ts'
 import type { Field, Fields } from './record.ts'
+import type { Section, Setting } from './settings.ts'
 
 /** A JSON Schema, of the keywords that drafts 7 and 2020-12 share. */
 export type JsonSchema = JsonRecord
@@ -12,16 +13,17 @@ export function schemaOf(kind: Kind, typeMode: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...schema } = toJsonSchema(kind, {
     typeMode,
     errorMode: 'ignore', // checks in code have no keyword
-    overrideSchema: ({ jsonSchema }) => withoutEnumType(jsonSchema) ?? withTypeList(jsonSchema),
+    overrideSchema: ({ jsonSchema }) => withoutImplied(jsonSchema) ?? withTypeList(jsonSchema),
   })
   return schema
 }
 
-/** The values of an `enum` say their types; with both, one wrong value would be reported twice. */
-function withoutEnumType<S extends object>(schema: S): S | undefined {
-  if (!Object.hasOwn(schema, 'enum')) return undefined
+/** The values of an `enum` say their types, and every name is a string: one wrong value is reported once. */
+function withoutImplied<S extends object>(schema: S): S | undefined {
+  const implied = Object.hasOwn(schema, 'enum') ? 'type' : 'propertyNames'
+  if (!Object.hasOwn(schema, implied)) return undefined
   const rest = { ...schema }
-  Reflect.deleteProperty(rest, 'type')
+  Reflect.deleteProperty(rest, implied)
   return rest
 }
 
@@ -79,5 +81,29 @@ export function shownSchemas(fields: Fields): {
     required: shown
       .filter(({ optional, shown, always }) => always !== undefined || (optional === undefined && shown === undefined))
       .map(({ wire }) => wire),
+  }
+}
+
+/**
+ * The schema of settings that a file may have: members that are not described are refused, and null stands only where it
+ * means something of its own.
+ */
+export function settingsSchema({ members, others = {}, required, about }: Section): JsonSchema {
+  const properties = Object.entries(members).map(([name, member]) => [name, memberSchema(member)] as const)
+  return {
+    type: 'object',
+    additionalProperties: false,
+    ...(required && { required }),
+    properties: { ...Object.fromEntries(properties), ...others },
+    ...(about !== undefined && { description: about }),
+  }
+}
+
+function memberSchema(member: Setting | Section): JsonSchema {
+  if ('members' in member) return settingsSchema(member)
+  const schema = { ...schemaOf(member.kind, 'input'), ...member.schema }
+  return {
+    ...(member.unset === null ? orNull(schema) : schema),
+    ...(member.about !== undefined && { description: member.about }),
   }
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isBlank, secretPolicy, secretProblem } from '../../src/model/secret-policy.ts'
+import type { ZoneConfig } from '../../src/model/zone.ts'
 import { zone } from '../store/records.ts'
 
-const at = (clientSecretPolicy: unknown) => secretPolicy(zone({ config: { clientSecretPolicy } }))
+/** Also of settings that another system stored. */
+const at = (clientSecretPolicy: unknown) => secretPolicy(zone({ config: { clientSecretPolicy } as ZoneConfig }))
 const LEAST = (count: number, kind: string) => `Client Secret must contain at least ${count} ${kind} characters.`
 
 describe('the policy for client secrets', () => {

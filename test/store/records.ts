@@ -7,7 +7,7 @@ import type { Session, SignIn } from '../../src/model/session.ts'
 import type { SigningKeyRecord } from '../../src/model/signing-key.ts'
 import type { AuthorizationCode, StoredToken } from '../../src/model/token.ts'
 import type { User } from '../../src/model/user.ts'
-import type { Zone } from '../../src/model/zone.ts'
+import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
 
 /** A moment so many seconds after the tests' beginning of time. */
 export const at = (seconds: number): Date => new Date(Date.UTC(2030, 0, 1) + seconds * 1000)
@@ -30,7 +30,8 @@ export const fullZone: Partial<Zone> = {
   description: 'The first zone',
   active: false,
   version: 3,
-  config: { tokenPolicy: { accessTokenValidity: 600 }, unknown: { kept: [1, null, 'x'] } },
+  // What another version stored is kept.
+  config: { tokenPolicy: { accessTokenValidity: 600 }, unknown: { kept: [1, null, 'x'] } } as ZoneConfig,
 }
 
 /** A client without the optional members. */

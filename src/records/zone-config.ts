@@ -1,0 +1,293 @@
+// The settings of a zone, as `/identity-zones` and the configuration have them (§5.2 of the interface's page). Members
+// without an effect are described too, so that what works elsewhere is accepted here.
+import * as v from 'valibot'
+import type { JsonRecord } from '../base/json.ts'
+import { ACCESS_TOKEN_TYPES } from './client.ts'
+import { MAX_SECONDS } from './kinds.ts'
+import { section, setting } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
+
+/** A colour of a banner. */
+export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
+
+/** How a link of a banner or a consent begins. */
+export const WEB_LINK = '^(?:https?://|\\s*$)'
+
+/** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */
+export const LINK = '^(?:https?://|/(?![/\\\\])|$)'
+
+/** How an entry of `links.logout.whitelist` begins; it may be a pattern. */
+export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/(?![/\\\\]))'
+
+const MAX_STRINGS = 1000
+const MAX_PROMPTS = 100
+
+const flag = <const U>(unset: U, about?: string) =>
+  setting({ kind: v.boolean(), needs: 'true or false', unset, ...(about !== undefined && { about }) })
+
+const string = <const U>(unset: U, { about, pattern }: { about?: string; pattern?: string } = {}) =>
+  setting({
+    kind: v.string(),
+    needs: 'a string',
+    unset,
+    ...(about !== undefined && { about }),
+    ...(pattern !== undefined && { schema: { pattern } }),
+  })
+
+/** Whole numbers of as many bits as the reference system has. */
+const number = <const U>(unset: U, { about, least = -1 }: { about?: string; least?: number } = {}) =>
+  setting({
+    kind: v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(MAX_SECONDS)),
+    needs: `a whole number from ${least} to ${MAX_SECONDS}`,
+    unset,
+    ...(about !== undefined && { about }),
+  })
+
+const strings = <const U>(unset: U, { about, pattern }: { about?: string; pattern?: string } = {}) =>
+  setting({
+    kind: v.pipe(v.array(v.string()), v.maxLength(MAX_STRINGS), v.readonly()),
+    needs: `a list of at most ${MAX_STRINGS} strings`,
+    unset,
+    ...(about !== undefined && { about }),
+    ...(pattern !== undefined && { schema: { items: { type: 'string', pattern } } }),
+  })
+
+/** Each becomes the name of a group. */
+const groupNames = <const U>(unset: U, about: string) =>
+  setting({
+    ...strings(unset, { about }),
+    schema: { items: { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 } },
+  })
+
+const choice = <const W extends readonly string[], const U>(words: W, unset: U, about?: string) =>
+  setting({
+    kind: v.picklist(words),
+    needs: `one of ${words.join(', ')}`,
+    unset,
+    ...(about !== undefined && { about }),
+  })
+
+/** Patterns alone leave no other way in, which has to be shown as a list without entries. */
+function explicitCors(kept: JsonRecord): JsonRecord {
+  const closed = (texts: string, patterns: string): object => {
+    const list = kept[patterns]
+    return Array.isArray(list) && list.length > 0 && (kept[texts] ?? null) === null ? { [texts]: [] } : {}
+  }
+  return {
+    ...kept,
+    ...closed('allowedOrigins', 'allowedOriginPatterns'),
+    ...closed('allowedUris', 'allowedUriPatterns'),
+  }
+}
+
+/** One part of the policy of cross-origin requests; patterns are regular expressions for the whole origin or path. */
+const cors = section({
+  members: {
+    allowedOrigins: strings(['.*']),
+    allowedOriginPatterns: strings([]),
+    allowedUris: strings(['.*']),
+    allowedUriPatterns: strings([]),
+    allowedHeaders: strings(['Accept', 'Authorization', 'Content-Type']),
+    allowedMethods: strings(['GET']),
+    allowedCredentials: flag(false, 'Whether a page may call with the cookies of the person.'),
+    maxAge: number(1_728_000, { about: 'Seconds that a browser may keep the answer to a preflight.' }),
+  },
+  // Whoever sends back what was shown does not take the policy of the server away from the zone.
+  dropped: 'when usual',
+  explicit: explicitCors,
+})
+
+const PROMPTS = [
+  { name: 'username', type: 'text', text: 'Email' },
+  { name: 'password', type: 'password', text: 'Password' },
+  { name: 'passcode', type: 'password', text: 'Temporary Authentication Code (Get on at /passcode)' },
+]
+
+const signingKeys = {
+  type: 'object',
+  description: 'Signing keys by id; they are stored encrypted and apart from the other settings.',
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['signingKey'],
+    properties: {
+      signingKey: {
+        type: 'string',
+        description: 'The private key in PEM; any other text is a shared secret (HS256 unless signingAlg differs).',
+      },
+      signingAlg: { type: 'string', description: 'JWS algorithm; absent: the usual one for the key.' },
+      signingCert: { type: 'string', description: 'X.509 certificates of the key in PEM, its own first.' },
+    },
+  },
+}
+
+/** What `userConfig.defaultGroups` is where the zone says nothing: groups that every user has. */
+export const usualDefaultGroups = (serviceName: string): readonly string[] => [
+  'openid',
+  'password.write',
+  `${serviceName}.user`,
+  'approvals.me',
+  'profile',
+  'roles',
+  'user_attributes',
+  `${serviceName}.offline_token`,
+]
+
+/** Every setting; keys are read apart (`tokenPolicy.keys`, `samlConfig.keys`). */
+export const zoneConfigSettings = (serviceName: string) =>
+  section({
+    about: "A zone's settings, in the shape of the zone API.",
+    notNull: true,
+    members: {
+      clientSecretPolicy: section({
+        members: {
+          minLength: number(-1),
+          maxLength: number(-1),
+          requireUpperCaseCharacter: number(-1),
+          requireLowerCaseCharacter: number(-1),
+          requireDigit: number(-1),
+          requireSpecialCharacter: number(-1),
+          expireSecretInMonths: setting({ ...number(undefined), dropped: 'always' }),
+        },
+      }),
+      tokenPolicy: section({
+        about: 'Lifetimes and policies of tokens.',
+        members: {
+          accessTokenValidity: number(-1, { about: 'Seconds; -1 is the default of the server.' }),
+          refreshTokenValidity: number(-1, { about: 'Seconds; -1 is the default of the server.' }),
+          jwtRevocable: flag(false, 'Whether JWT access tokens are stored and can be revoked.'),
+          refreshTokenUnique: flag(false, 'One refresh token per client and user.'),
+          refreshTokenRotate: flag(false, 'A new refresh token at each refresh.'),
+          refreshTokenFormat: choice(['opaque', 'jwt'], 'opaque'),
+          accessTokenType: choice(
+            ACCESS_TOKEN_TYPES,
+            undefined,
+            'The `typ` of JWT access tokens; JWT unless set. RFC 9068 has at+jwt. A client may have its own.',
+          ),
+          activeKeyId: setting({ ...string(null, { about: 'Which of the keys signs.' }), schema: { maxLength: 255 } }),
+        },
+        others: { keys: signingKeys },
+      }),
+      samlConfig: section({
+        about: 'The SAML service provider of the zone.',
+        members: {
+          requestSigned: flag(true),
+          wantAssertionSigned: flag(true),
+          disableInResponseToCheck: flag(false),
+          entityID: string(null, { about: "Absent: the server's, with the subdomain and a dot before it." }),
+          activeKeyId: string(null),
+        },
+      }),
+      corsPolicy: section({
+        about: 'Which pages of other origins may call the zone; an absent part is that of the server.',
+        notNull: true,
+        members: { xhrConfiguration: cors, defaultConfiguration: cors },
+      }),
+      links: section({
+        members: {
+          selfService: section({
+            members: {
+              selfServiceLinksEnabled: flag(true),
+              signup: string(null, { pattern: LINK }),
+              passwd: string(null, { pattern: LINK }),
+            },
+          }),
+          homeRedirect: string(null, { pattern: LINK }),
+          logout: section({
+            members: {
+              redirectUrl: string('/login', { pattern: LINK }),
+              redirectParameterName: string('redirect'),
+              disableRedirectParameter: setting({ ...flag(false), dropped: 'always' }),
+              whitelist: strings(null, { pattern: LOGOUT_TARGET }),
+            },
+          }),
+        },
+      }),
+      prompts: setting({
+        kind: v.pipe(
+          v.array(v.object({ name: v.string(), type: v.string(), text: v.string() })),
+          v.maxLength(MAX_PROMPTS),
+          v.readonly(),
+        ),
+        needs: `a list of at most ${MAX_PROMPTS} objects with name, type, text`,
+        unset: PROMPTS,
+        dropped: 'when usual',
+        about: 'The fields of the sign-in form.',
+      }),
+      idpDiscoveryEnabled: flag(false),
+      accountChooserEnabled: flag(false),
+      branding: section({
+        about: 'Names, logos (base64 PNG) and texts of the pages.',
+        optional: true,
+        members: {
+          companyName: string(undefined),
+          productLogo: string(undefined),
+          squareLogo: string(undefined),
+          footerLegalText: string(undefined),
+          footerLinks: setting({
+            // An array is an object to valibot.
+            kind: v.pipe(
+              v.record(v.string(), v.string()),
+              v.check(value => !Array.isArray(value)),
+            ),
+            needs: 'an object with strings',
+            unset: undefined,
+            schema: { additionalProperties: { type: 'string', pattern: LINK } },
+          }),
+          banner: section({
+            optional: true,
+            members: {
+              text: string(undefined),
+              logo: string(undefined),
+              link: string(undefined, { pattern: WEB_LINK }),
+              textColor: string(undefined, { pattern: COLOUR }),
+              backgroundColor: string(undefined, { pattern: COLOUR }),
+            },
+          }),
+          consent: section({
+            about: 'What a person has to agree to before getting an account.',
+            optional: true,
+            required: ['text'],
+            members: { text: string(undefined), link: string(undefined, { pattern: WEB_LINK }) },
+          }),
+        },
+      }),
+      userConfig: section({
+        members: {
+          defaultGroups: groupNames(usualDefaultGroups(serviceName), 'Groups that every user has.'),
+          allowedGroups: groupNames(null, 'When set, users have only these groups and the default ones.'),
+          maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; what is none either has a refusal of its own
+          checkOriginEnabled: flag(false),
+          allowOriginLoop: flag(true),
+        },
+      }),
+      issuer: setting({
+        kind: v.string(),
+        needs: 'a string',
+        unset: undefined,
+        notNull: true,
+        about: 'Base of the issuer instead of the URL of the zone.',
+        schema: { pattern: '^https?://' },
+      }),
+      defaultIdentityProvider: string(null, { about: 'Origin that is used when nothing else chooses one.' }),
+      require_nonce: flag(
+        undefined,
+        'Whether every authorization request whose answer has an ID token must carry a nonce.',
+      ),
+    },
+  })
+
+type Described = SettingsOf<ReturnType<typeof zoneConfigSettings>>
+
+/** A key pair of a zone's SAML service provider; what signs is readable only with the master key. */
+export interface SamlKey {
+  /** Sealed: PKCS#8 PEM. */
+  readonly sealedKey: string
+  /** X.509 certificates in PEM, its own first. */
+  readonly certificate: string
+}
+
+/** A zone's settings; what is absent has the default of the description. */
+export interface ZoneConfig extends Omit<Described, 'samlConfig'> {
+  readonly samlConfig?: Described['samlConfig'] & { readonly keys?: Readonly<Record<string, SamlKey>> }
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as v from 'valibot'
+import { settingsSchema } from '../../src/records/json-schema.ts'
+import { readSettings, section, setting, showSettings, WrongShape } from '../../src/records/settings.ts'
+import { zoneConfigSettings } from '../../src/records/zone-config.ts'
+
+const zone = zoneConfigSettings('svc')
+const tokenPolicy = zone.members.tokenPolicy
+
+/** A zone's settings with one that the real ones lack. */
+const settings = section({
+  ...zone,
+  members: {
+    ...zone.members,
+    tokenPolicy: section({
+      ...tokenPolicy,
+      members: {
+        ...tokenPolicy.members,
+        colour: setting({
+          kind: v.picklist(['red', 'blue']),
+          needs: 'red or blue',
+          unset: 'red',
+          about: 'What tokens look like.',
+        }),
+      },
+    }),
+  },
+})
+
+describe('a setting that is added to a description', () => {
+  it('is read, and refused when it is wrong', () => {
+    const { tokenPolicy: read } = readSettings(settings, { tokenPolicy: { colour: 'blue', unknown: 1 } }, 'config')
+    const colour: 'red' | 'blue' | undefined = read?.colour
+    assert.deepEqual([colour, read], ['blue', { colour: 'blue' }])
+    assert.throws(
+      () => readSettings(settings, { tokenPolicy: { colour: 'green' } }, 'config'),
+      new WrongShape('config.tokenPolicy.colour', 'red or blue'),
+    )
+  })
+
+  it('is shown, with its default while it is not set', () => {
+    const shown = (kept: object) => Reflect.get(Object(showSettings(settings, kept)['tokenPolicy']), 'colour')
+    assert.deepEqual([shown({}), shown({ tokenPolicy: { colour: 'blue' } })], ['red', 'blue'])
+  })
+
+  it('is in the schema of the configuration file', () => {
+    const { properties } = settingsSchema(settings.members.tokenPolicy)
+    assert.deepEqual(Reflect.get(Object(properties), 'colour'), {
+      enum: ['red', 'blue'],
+      description: 'What tokens look like.',
+    })
+  })
+})
+
+describe('settings', () => {
+  const refused = [
+    { name: 'no object', sent: [], path: 'config', needs: 'an object' },
+    { name: 'null for all of them', sent: null, path: 'config', needs: 'an object' },
+    { name: 'a section that is no object', sent: { links: 'x' }, path: 'config.links', needs: 'an object' },
+    {
+      name: 'a flag that is a word',
+      sent: { links: { selfService: { selfServiceLinksEnabled: 'true' } } },
+      path: 'config.links.selfService.selfServiceLinksEnabled',
+      needs: 'true or false',
+    },
+    { name: 'null for an issuer', sent: { issuer: null }, path: 'config.issuer', needs: 'a string' },
+  ]
+  for (const { name, sent, path, needs } of refused) {
+    it(`refuse ${name}`, () => {
+      assert.throws(() => readSettings(zone, sent, 'config'), new WrongShape(path, needs))
+    })
+  }
+
+  it('keep nothing of null, of what is not described, and of members of prototypes', () => {
+    const sent: unknown = JSON.parse(
+      '{"tokenPolicy":null,"links":{"homeRedirect":null},"x":1,"__proto__":{"issuer":"y"}}',
+    )
+    assert.deepEqual(readSettings(zone, sent, 'config'), { links: {} })
+  })
+
+  it('keep nothing of what says the usual', () => {
+    const shown = showSettings(zone, {})
+    const { corsPolicy, prompts } = readSettings(zone, shown, 'config')
+    assert.deepEqual([corsPolicy, prompts], [{}, undefined])
+  })
+})
