@@ -8,10 +8,10 @@ const { findNode, missingNodeMessage, runInstead } = require('./find-node.cjs')
 
 const root = path.join(__dirname, '..')
 
-// Signing and password hashing share libuv's thread pool: hashes take at most one thread more than there are cores, and as
-// many as there are cores are left to sign. More would only take turns at being woken. The size is read when the pool is
-// first used, so that it is set before anything else happens.
-if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(2 * os.cpus().length + 1)
+// Signing and password hashing share libuv's thread pool: hashes take at most one thread more than there are cores, opening
+// an encrypted key one, and as many as there are cores are left to sign. More would only take turns at being woken. The size
+// is read when the pool is first used, so that it is set before anything else happens.
+if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(2 * os.cpus().length + 2)
 
 // V8 lets the space for young objects grow to three times 16 MB (and more on large machines); a server whose requests
 // leave next to nothing behind is as fast with less. The flag only counts when it is there from the beginning.
