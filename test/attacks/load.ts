@@ -5,7 +5,9 @@ import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import { startUpstream } from '../support/upstream.ts'
+import type { Upstream } from '../support/upstream.ts'
 import { privatePem } from '../support/config.ts'
 import { keyWithRounds } from '../support/encrypted-key.ts'
 import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
@@ -59,6 +61,52 @@ async function withEncryptedKeys(
     await attempt(() => sendJson(server, 'PUT', '/identity-zones/z1', body, { bearer, headers }), server)
   } finally {
     await server.stop()
+  }
+}
+
+/** Two good providers in the default zone, and forty in the one that is named which take connections and say nothing. */
+async function besideSilentProviders(
+  zone: 'svc' | 'z1',
+  attempt: (server: TestServer, upstream: Upstream) => Promise<void>,
+): Promise<void> {
+  const silent = createServer(() => {})
+  await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as AddressInfo // no pipe
+  const clock = createTestClock()
+  const upstream = await startUpstream(clock)
+  const provider = (originKey: string, config: Readonly<Record<string, string>>) => ({
+    originKey,
+    type: 'oidc1.0',
+    name: originKey,
+    config: { relyingPartyId: RELYING_PARTY, linkText: originKey, ...config },
+  })
+  const good = [
+    provider('found', { discoveryUrl: `${upstream.url}/.well-known/openid-configuration` }),
+    provider('known', {
+      issuer: upstream.url,
+      authUrl: `${upstream.url}/authorize`,
+      tokenUrl: `${upstream.url}/token`,
+      tokenKeyUrl: `${upstream.url}/keys`,
+    }),
+  ]
+  const slow = Array.from({ length: 40 }, (_, index) =>
+    provider(`slow-${index}`, { discoveryUrl: `http://slow-${index}.localhost:${port}/` }),
+  )
+  const bootstrap = {
+    ...usualBootstrap,
+    identity_providers: [...good, ...(zone === 'svc' ? slow : [])],
+    identity_zones: [
+      { id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { identity_providers: zone === 'z1' ? slow : [] } },
+    ],
+  }
+  const server = await startServer({ clock, config: { bootstrap } })
+  try {
+    await attempt(server, upstream)
+  } finally {
+    silent.closeAllConnections()
+    silent.close()
+    await server.stop()
+    await upstream.stop()
   }
 }
 
@@ -170,39 +218,27 @@ export const loadAttacks: readonly Attack[] = [
   {
     attack: 'gives a zone forty providers that never answer, and opens its sign-in page',
     outcome: 'the page is there at once, and people of other zones are sent to their provider',
-    attempt: async () => {
-      const silent = createServer(() => {})
-      await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
-      const { port } = silent.address() as AddressInfo // no pipe
-      const clock = createTestClock()
-      const upstream = await startUpstream(clock)
-      const provider = (originKey: string, discoveryUrl: string) => ({
-        originKey,
-        type: 'oidc1.0',
-        name: originKey,
-        config: { discoveryUrl, relyingPartyId: 'x', linkText: originKey },
-      })
-      const slow = Array.from({ length: 40 }, (_, index) =>
-        provider(`slow-${index}`, `http://127.0.0.${index + 1}:${port}/${index}`),
-      )
-      const bootstrap = {
-        ...usualBootstrap,
-        identity_providers: [provider('good', `${upstream.url}/.well-known/openid-configuration`)],
-        identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { identity_providers: slow } }],
-      }
-      const server = await startServer({ clock, config: { bootstrap } })
-      try {
+    attempt: () =>
+      besideSilentProviders('z1', async (server, upstream) => {
         const page = await server.send('/login', { host: 'z1.localhost:8080' })
         assert.equal(page.status, 200)
-        const answer = await server.browser().send('/login/external/good')
+        const answer = await server.browser().send('/login/external/found')
         assert.ok(String(answer.headers['location']).startsWith(`${upstream.url}/authorize`), answer.text)
-      } finally {
-        silent.closeAllConnections()
-        silent.close()
-        await server.stop()
-        await upstream.stop()
-      }
-    },
+      }),
+  },
+  {
+    attack: 'fills every place for the discovery of providers while somebody of the same zone is at theirs',
+    outcome: 'their code is exchanged all the same',
+    attempt: () =>
+      besideSilentProviders('svc', async (server, upstream) => {
+        const browser = server.browser()
+        const sent = (await browser.send('/login/external/known')).location().searchParams
+        upstream.nonce = sent.get('nonce') ?? ''
+        await server.send('/login') // asks the silent ones
+        const query = { code: 'c', state: sent.get('state') ?? '', iss: upstream.url }
+        const answer = await browser.send('/login/callback/known', { query })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/', answer.text)
+      }),
   },
   {
     attack: 'sends a forged bearer token of another name with each request, to be counted as another caller',
