@@ -8,6 +8,8 @@ import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, usualBootstrap } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { startUpstream } from '../support/upstream.ts'
+import { inTime } from '../store/cases.ts'
+import { freshDatabase } from '../support/databases.ts'
 import type { Attack } from './attack.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -84,11 +86,13 @@ function sceneOf(mode: CompatibilityMode, server: TestServer, upstream: Upstream
       const code = new URL(String(headers['location'])).searchParams.get('code')
       return code === null ? undefined : subjectOf(await redeem(server, code))
     },
-    async tokensOf(browser) {
-      const answer = await browser.send('/oauth/authorize', { query: REQUEST })
-      return (await redeem(server, answer.location().searchParams.get('code') ?? '')).json()
-    },
+    tokensOf: browser => tokensWith(server, browser),
   }
+}
+
+async function tokensWith(server: TestServer, browser: Browser): ReturnType<Scene['tokensOf']> {
+  const answer = await browser.send('/oauth/authorize', { query: REQUEST })
+  return (await redeem(server, answer.location().searchParams.get('code') ?? '')).json()
 }
 
 const redeem = (server: TestServer, code: string): Promise<TestAnswer> =>
@@ -256,6 +260,26 @@ export const identityAttacks: readonly Attack[] = [
       assert.equal((await refresh()).status, 200)
     }),
   })),
+  {
+    attack: 'goes on at another process after an administrator disabled the provider at the first',
+    outcome: 'session and refresh are over within a second',
+    attempt: async () => {
+      const database = await freshDatabase('sqlite')
+      const options = { database: database.url, clock: createTestClock() }
+      const [here, there] = [await startServer(options), await startServer(options)]
+      const browser = there.browser()
+      await browser.signIn('marissa', 'koala')
+      const tokens = await tokensWith(there, browser)
+      const provider = await here.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(provider)
+      await here.store.providers.update('svc', { ...provider, active: false })
+      await inTime(302, async () => (await browser.send('/profile')).status)
+      const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
+      assert.equal((await there.token(form, { basic: ['auto', 'auto-secret'] })).status, 400)
+      await Promise.all([here.stop(), there.stop()])
+      await database.drop()
+    },
+  },
   {
     attack: 'presents an ID token as a bearer token, also a minimal one and one of a client that is called openid',
     outcome: 'is refused by every endpoint',

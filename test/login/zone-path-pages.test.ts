@@ -206,7 +206,8 @@ for (const mode of MODES) {
       }
       const within = (records: object) => ({ ...records, identity_providers: [corp] })
       const x = { id: 'x', subdomain: 'x', name: 'Zone x', bootstrap: within(usualBootstrap) }
-      const config = { base_url: base, bootstrap: within({ ...usualBootstrap, identity_zones: [x] }) }
+      const bootstrap = within({ ...usualBootstrap, identity_zones: [x] })
+      const config = { base_url: base, bootstrap, outbound: { allow_private: true } }
       server = await startServer({ mode, clock, config })
     })
     after(async () => {
