@@ -93,7 +93,9 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     if (isBlank(secret) && !hasKeys(definition) && !is(authorizedGrantTypes, 'implicit'))
       throw refuse('client_secret cannot be blank')
     if (!is(allowedProviders, service.name)) throw refuse(`only the internal IdP ('${service.name}') is allowed`)
-    const problem = problems.find(({ key }) => key !== 'redirect_uri')?.message
+    // UAA: does not look at redirect URIs here, but they must be texts.
+    const isType = (message: string): boolean => message.startsWith('redirect_uri ')
+    const problem = problems.find(({ key, message }) => key !== 'redirect_uri' || isType(message))?.message
     if (problem !== undefined) throw refuse(problem)
     return { definition, secrets }
   }

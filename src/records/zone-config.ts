@@ -14,10 +14,10 @@ export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 export const WEB_LINK = '^(?:https?://|\\s*$)'
 
 /** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */
-export const LINK = '^(?:https?://|/(?![/\\\\])|$)'
+export const LINK = '^(?:https?://|/[^/\\\\]|/?$)'
 
 /** How an entry of `links.logout.whitelist` begins; it may be a pattern. */
-export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/(?![/\\\\]))'
+export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/[^/\\\\]|/$)'
 
 const MAX_STRINGS = 1000
 const MAX_PROMPTS = 100
