@@ -284,7 +284,9 @@ for (const mode of MODES) {
       assert.deepEqual(told, ['copy 0', 'copy 100', 'copy 200'])
     })
 
-    for (const id of ['nemo', '', 'x'.repeat(300), '%00', 'a%2Fb', 'a/b', '%F0%9F%94%91']) {
+    // In uaa a trailing slash says nothing, and a path without an id is no list.
+    const none = mode === 'standard' ? [''] : []
+    for (const id of ['nemo', ...none, 'x'.repeat(300), '%00', 'a%2Fb', 'a/b', '%F0%9F%94%91']) {
       it(`has nothing for "${id.slice(0, 20)}" (${id.length} characters)`, async () => {
         for (const path of [`/user/${id}`, `/client/${id}`]) assert.deepEqual(await list(path), [])
       })
