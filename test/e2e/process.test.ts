@@ -553,14 +553,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Every row of every table, as sorted lines of JSON. */
+/** Every row of every table, as sorted lines of JSON; but for the one that every look at the database writes. */
 async function contentOf(url: string): Promise<Readonly<Record<string, readonly string[]>>> {
   const lines = (rows: readonly unknown[]): readonly string[] => rows.map(row => JSON.stringify(row)).toSorted()
   if (url.startsWith('sqlite:')) {
     const file = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
     try {
       const tables = file.prepare(`select name from sqlite_schema where type = 'table'`).all()
-      const names = tables.map(({ name }) => String(name))
+      const names = tables.map(({ name }) => String(name)).filter(name => name !== 'probes')
       return Object.fromEntries(names.map(name => [name, lines(file.prepare(`select * from "${name}"`).all())]))
     } finally {
       file.close()
@@ -570,7 +570,8 @@ async function contentOf(url: string): Promise<Readonly<Record<string, readonly 
   await client.connect()
   try {
     const tables = await client.query<{ tablename: string }>(
-      `select tablename from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+      `select tablename from pg_tables where schemaname not in ('pg_catalog', 'information_schema')
+       and tablename <> 'probes'`,
     )
     const content: Record<string, readonly string[]> = {}
     for (const { tablename } of tables.rows) {
