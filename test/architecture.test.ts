@@ -56,7 +56,7 @@ const forbiddenImports: readonly [from: string, to: string][] = [
   ['src/oauth/grants/password.ts', '../../login/login.ts'],
   ['src/login/login.ts', '../oauth/authorize.ts'],
   ['src/scim/users.ts', '../admin/clients.ts'],
-  ['src/admin/clients.ts', '../scim/users.ts'],
+  ['src/admin/clients/clients.ts', '../../scim/users.ts'],
   ['src/web/session.ts', '../oauth/token.ts'],
   ['src/oauth/token.ts', '../app.ts'],
   ['src/cli/serve.ts', '../app.ts'],

@@ -18,7 +18,7 @@ import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from './client-auth/client-auth.ts'
 import type { Params } from './params.ts'
 import { parseParams } from './params.ts'
-import { approvalProblem } from './standing-approvals.ts'
+import { approvalProblem } from './authorize/standing-approvals.ts'
 import { formOf } from './transport.ts'
 
 /** What these endpoints need. */

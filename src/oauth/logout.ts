@@ -23,8 +23,8 @@ import { isFromAnotherOrigin } from '../web/request-origin.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
-import { fitsLogoutEntry } from './redirect-uri.ts'
-import { locationFor } from './respond.ts'
+import { fitsLogoutEntry } from './authorize/redirect-uri.ts'
+import { locationFor } from './authorize/respond.ts'
 import { sessionIdFor } from './session-state.ts'
 
 /** What the logout endpoint needs. */

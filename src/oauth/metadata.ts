@@ -10,7 +10,7 @@ import { isPublic } from '../token/keys.ts'
 import { METADATA_AT_ORIGIN } from '../web/zone.ts'
 import { CLIENT_AUTH_METHODS } from './client-auth/client-auth.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
-import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './response-type.ts'
+import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './token.ts'
 

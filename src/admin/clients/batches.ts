@@ -1,0 +1,253 @@
+// Many clients in one call: every entry is read and judged, then all are written in one transaction or none is.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { StoredClient } from '../../store/store.ts'
+import { jsonList } from '../../web/json.ts'
+import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
+import { checkPolicy, replacementOf, textOf } from './secret.ts'
+import { askedBy, inTurns, isSecretOf, newSecret } from './secrets.ts'
+import { alreadyExists, deletion, update } from './writer.ts'
+import type { ClientWrite, ClientWriter, ClientWriterDeps } from './writer.ts'
+
+const MOST_ENTRIES = 1000
+const BODY_LIMIT = 1024 * 1024
+
+/** An entry of a batch with the client that it names. */
+interface Entry {
+  readonly json: JsonRecord
+  readonly clientId: string
+}
+interface KnownEntry extends Entry {
+  readonly existing: StoredClient
+}
+
+/** What an entry comes to: a write, if one is needed, and its part of the answer. */
+interface Result {
+  readonly write?: ClientWrite | undefined
+  readonly answer: JsonRecord
+}
+
+const ACTIONS = ['add', 'update', 'update,secret', 'secret', 'delete'] as const
+type Action = (typeof ACTIONS)[number]
+
+/** `/oauth/clients/tx` and what is below it. */
+export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
+  const { service, behaviour, audit } = deps
+  const access = clientAccess(service)
+  const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
+
+  /** The entries with their ids. Throws for too many, and for a client that is named twice: the order would decide. */
+  function entriesOf(request: FastifyRequest, idName: 'client_id' | 'clientId', twiceStatus = 400): readonly Entry[] {
+    const list = jsonList(request)
+    if (list.length > MOST_ENTRIES) throw invalidClient(`At most ${MOST_ENTRIES} clients can be changed at once.`)
+    const seen = new Set<string>()
+    return list.map(json => {
+      const clientId = textOf(json, idName) ?? ''
+      if (clientId === '') throw invalidClient(`A ${idName} must be provided.`)
+      if (seen.has(clientId)) {
+        throw twiceStatus === 409 ? alreadyExists(clientId) : invalidClient(`Client is named twice: ${clientId}`)
+      }
+      seen.add(clientId)
+      return { json, clientId }
+    })
+  }
+
+  const find = (request: FastifyRequest, { clientId }: Entry): Promise<StoredClient | undefined> =>
+    writer.find(request, clientId)
+
+  /** Every entry with its client, or undefined when one of them is not there. */
+  async function findAll(
+    request: FastifyRequest,
+    entries: readonly Entry[],
+  ): Promise<readonly KnownEntry[] | undefined> {
+    const found = await inTurns(entries, async entry => {
+      const existing = await find(request, entry)
+      return existing && { ...entry, existing }
+    })
+    const known = found.filter(entry => entry !== undefined)
+    return known.length === entries.length ? known : undefined
+  }
+
+  async function refuseExisting(request: FastifyRequest, entries: readonly Entry[]): Promise<void> {
+    const existing = await inTurns(entries, entry => find(request, entry))
+    const index = existing.findIndex(client => client !== undefined)
+    const taken = entries[index]
+    if (taken) throw alreadyExists(taken.clientId)
+  }
+
+  async function finish(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { results, status = 200 }: { results: readonly Result[]; status?: number },
+  ): Promise<FastifyReply> {
+    const writes = results.flatMap(({ write }) => write ?? [])
+    if (writes.length > 0) await writer.commit(request, writes)
+    const answers = results.map(({ answer }) => answer)
+    return sendJson(reply, answers, status)
+  }
+
+  app.post('/oauth/clients/tx', batch, async (request, reply) => {
+    const entries = entriesOf(request, 'client_id', 409)
+    if (entries.length === 0) return sendNotFound(reply, behaviour)
+    const drafts = entries.map(({ json }) => writer.readNew(request, json))
+    await refuseExisting(request, entries)
+    const results = await inTurns(drafts, async draft => {
+      const write = await writer.create(request, draft)
+      return { write, answer: clientToJson(write.client) }
+    })
+    return finish(request, reply, { results, status: 201 })
+  })
+
+  app.put('/oauth/clients/tx', batch, async (request, reply) => {
+    const entries = entriesOf(request, 'client_id')
+    if (entries.length === 0) throw invalidClient('No clients specified for update.')
+    const known = await findAll(request, entries)
+    if (!known) return sendNotFound(reply, behaviour)
+    const results = known.map(({ json, existing }) => {
+      const client = writer.readUpdate(request, existing.client, json)
+      return { write: update(existing, client), answer: clientToJson(client) }
+    })
+    return finish(request, reply, { results })
+  })
+
+  app.post('/oauth/clients/tx/delete', batch, async (request, reply) => {
+    const known = await findAll(request, entriesOf(request, 'client_id'))
+    if (!known) return sendNotFound(reply, behaviour)
+    const results = known.map(({ existing }) => ({
+      write: deletion(existing),
+      answer: { ...clientToJson(existing.client), approvals_deleted: true },
+    }))
+    return finish(request, reply, { results })
+  })
+
+  app.post('/oauth/clients/tx/secret', batch, async (request, reply) => {
+    const known = await findAll(request, entriesOf(request, 'clientId'))
+    if (!known) return sendNotFound(reply, behaviour)
+    try {
+      const changes = known.map(({ json, existing }) => {
+        const secret = replacementOf(json)
+        checkPolicy(request.zone, secret)
+        return { existing, secret, oldSecret: textOf(json, 'oldSecret') }
+      })
+      const results = await inTurns(changes, async ({ existing, secret, oldSecret }) => {
+        const { client } = existing
+        const asked = askedBy(deps, request)
+        const isKnown = oldSecret !== undefined && (await isSecretOf(client.secrets, oldSecret, asked))
+        const secrets = secret === undefined ? [] : [await newSecret(secret, asked)]
+        const options = { events: ['SecretChangeSuccess'], forgetApprovals: !isKnown } as const
+        const answer = { ...clientToJson(client), approvals_deleted: !isKnown }
+        return { write: update(existing, { ...client, secrets }, options), answer }
+      })
+      return await finish(request, reply, { results })
+    } catch (error) {
+      const data = error instanceof OAuthError ? error.message : 'the change failed'
+      const { zone, bearer, ip: remoteAddress } = request
+      const facts = { zoneId: zone.id, data, remoteAddress, ...(bearer && { clientId: bearer.client.clientId }) }
+      for (const { clientId } of known) audit({ type: 'SecretChangeFailure', principal: clientId, ...facts })
+      throw error
+    }
+  })
+
+  /** Reads and judges an entry; the work that is left is slow, and begins when all others are judged as well. */
+  function modification(
+    request: FastifyRequest,
+    entry: Entry & { readonly action: Action; readonly existing?: StoredClient },
+  ): () => Promise<Result> {
+    const { json, action, existing } = entry
+    if (action === 'add' || !existing) {
+      const draft = writer.readNew(request, json)
+      return async () => {
+        const write = await writer.create(request, draft)
+        return { write, answer: { ...clientToJson(write.client), action } }
+      }
+    }
+    const before = { ...clientToJson(existing.client), action }
+    switch (action) {
+      case 'delete':
+        return async () => ({ write: deletion(existing), answer: { ...before, approvals_deleted: true } })
+      case 'update': {
+        const client = writer.readUpdate(request, existing.client, json, { replace: true })
+        return async () => ({ write: update(existing, client), answer: before })
+      }
+      case 'update,secret': {
+        const secret = secretOf(json)
+        const client = writer.readUpdate(request, existing.client, json, { replace: true })
+        return async () => {
+          const secrets = await replacedSecrets(request, existing, secret)
+          const write = secrets
+            ? update(
+                existing,
+                { ...client, secrets },
+                { events: ['ClientUpdateSuccess', 'SecretChangeSuccess'], forgetApprovals: true },
+              )
+            : update(existing, client)
+          return { write, answer: { ...before, approvals_deleted: secrets !== undefined } }
+        }
+      }
+      case 'secret': {
+        const secret = secretOf(json)
+        return async () => {
+          const secrets = await replacedSecrets(request, existing, secret)
+          const options = { events: ['SecretChangeSuccess'], forgetApprovals: true } as const
+          const write = secrets && update(existing, { ...existing.client, secrets }, options)
+          return { write, answer: { ...withoutSecrets(json), approvals_deleted: secrets !== undefined } }
+        }
+      }
+    }
+  }
+
+  /** The new secrets, or undefined when the given one is valid already and everything stays as it is. */
+  async function replacedSecrets(request: FastifyRequest, { client }: StoredClient, secret: string) {
+    const asked = askedBy(deps, request)
+    return (await isSecretOf(client.secrets, secret, asked)) ? undefined : [await newSecret(secret, asked)]
+  }
+
+  app.post('/oauth/clients/tx/modify', batch, async (request, reply) => {
+    const actions = jsonList(request).map(actionOf)
+    const entries = entriesOf(request, 'client_id', actions.includes('add') ? 409 : 400)
+    const found = await inTurns(entries, entry => find(request, entry))
+    const works = []
+    for (const [index, { json, clientId }] of entries.entries()) {
+      const action = actions[index] ?? 'add'
+      const existing = found[index]
+      if (action === 'add' && existing) throw alreadyExists(clientId)
+      if (action !== 'add' && !existing) return sendNotFound(reply, behaviour)
+      works.push(modification(request, { json, clientId, action, ...(existing && { existing }) }))
+    }
+    return finish(request, reply, { results: await inTurns(works, work => work()) })
+  })
+
+  // The other methods of the path, which would otherwise lead to a client of this name, are nobody else's either.
+  app.route({
+    method: ['GET', 'DELETE'],
+    url: '/oauth/clients/tx',
+    exposeHeadRoute: false,
+    config: { access, audience: 'api', refuses: true },
+    handler: (_, reply) => {
+      reply.header('allow', 'POST, PUT')
+      throw new OAuthError('method_not_allowed', 'Request method is not supported')
+    },
+  })
+}
+
+function actionOf(json: JsonRecord): Action {
+  const action = ACTIONS.find(each => each === memberOf(json, 'action'))
+  if (!action) throw invalidClient('Invalid action.')
+  return action
+}
+
+function secretOf(json: JsonRecord): string {
+  const secret = textOf(json, 'client_secret')
+  if (memberOf(json, 'secondary_client_secret') !== undefined) {
+    throw invalidClient('secondary_client_secret is not allowed here')
+  }
+  if (secret === undefined) throw invalidClient('A new secret must be provided.')
+  return secret
+}
+
+const SECRETS = new Set(['client_secret', 'jwks', 'client_jwt_config'])
+
+const withoutSecrets = (json: JsonRecord): JsonRecord =>
+  Object.fromEntries(Object.entries(json).filter(([key]) => !SECRETS.has(key)))

@@ -1,0 +1,159 @@
+// Which keys a client may sign its assertions with (private_key_jwt).
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { digest } from '../../base/secrets.ts'
+import type { ClientKeys, KeyRemoval } from '../../model/client-keys.ts'
+import {
+  keySetProblem,
+  keyUriProblem,
+  namesOfKeys,
+  publicKeySet,
+  withKeys,
+  withoutKeys,
+} from '../../model/client-keys.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import type { Store } from '../../store/store.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import { hasRight } from '../../web/bearer.ts'
+import type { JsonObject } from '../../web/json.ts'
+import { jsonBody } from '../../web/json.ts'
+import { sendNotFound } from './record.ts'
+
+/** What the endpoint needs. */
+export interface ClientJwtDeps {
+  readonly store: Store
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** What a body asks for: keys to add, with what is said then, or keys to remove; undefined names none. */
+type KeyChange =
+  | { readonly mode: 'ADD' | 'UPDATE'; readonly keys: ClientKeys | undefined }
+  | { readonly mode: 'DELETE'; readonly removal: KeyRemoval | undefined }
+
+const refuse = (description: string): OAuthError =>
+  new OAuthError({ error: 'invalid_client', status: 400 }, description)
+
+const UNREADABLE = 'Client jwt configuration cannot be parsed'
+const INVALID = 'Invalid jwt configuration configuration'
+
+/** `PUT /oauth/clients/{client_id}/clientjwt`. */
+export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): void {
+  const { store, service, behaviour, audit } = deps
+  const admins = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: ['zones.{zone}.admin'] }
+  const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin']
+
+  /** Administrators change every client of the zone; a client that is trusted to may change itself. */
+  function checkCaller(request: FastifyRequest, clientId: string): void {
+    if (hasRight(request, admins, service)) return
+    const { bearer, zone } = request
+    if (bearer?.user || bearer?.client.clientId !== clientId || bearer.client.zoneId !== zone.id) {
+      throw refuse("Bad request. Not permitted to change another client's secret")
+    }
+  }
+
+  async function changeKeys(request: FastifyRequest, clientId: string): Promise<string | undefined> {
+    checkCaller(request, clientId)
+    // First whether there is such a client, then whether the body is any good.
+    if (!(await store.clients.find(request.zone.id, clientId))) return undefined
+    const change = readChange(jsonBody(request))
+    if (change.mode !== 'DELETE') {
+      const { keys, mode } = change
+      if (!keys) return 'No key added'
+      await store.clients.changeKeys(request.zone.id, clientId, before => {
+        const after = withKeys(before, keys, { overwrite: mode === 'UPDATE' })
+        const problem = after.jwks === undefined ? undefined : keySetProblem(after.jwks)
+        if (problem !== undefined) throw refuse(problem)
+        return after
+      })
+      return mode === 'UPDATE' ? 'Client jwt configuration updated' : 'Client jwt configuration is added'
+    }
+    const { removal } = change
+    if (!removal) return 'No key deleted'
+    const changed = await store.clients.changeKeys(request.zone.id, clientId, before => withoutKeys(before, removal))
+    return changed && changed.after !== changed.before ? 'Client jwt configuration is deleted' : 'No key deleted'
+  }
+
+  app.put<{ Params: { client_id: string } }>(
+    '/oauth/clients/:client_id/clientjwt',
+    {
+      config: { access: { ...admins, by: 'bearer', scopes, acrossZones: true }, audience: 'api', body: 'json' },
+    },
+    async (request, reply) => {
+      const { zone, bearer, ip: remoteAddress } = request
+      const clientId = request.params.client_id
+      const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', principal: string, data: string) =>
+        audit({
+          type,
+          zoneId: zone.id,
+          principal,
+          data,
+          remoteAddress,
+          ...(bearer && { clientId: bearer.client.clientId }),
+        })
+      try {
+        const message = await changeKeys(request, clientId)
+        if (message !== undefined) {
+          report('ClientJwtChangeSuccess', clientId, message)
+          return await reply.type('application/json').send(JSON.stringify({ status: 'ok', message }))
+        }
+      } catch (error) {
+        report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')
+        throw error
+      }
+      // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
+      report('ClientJwtChangeFailure', digest(clientId), 'there is no such client')
+      return sendNotFound(reply, behaviour)
+    },
+  )
+}
+
+/** Reads the body; its `client_id` is ignored, for the path decides. Throws for what cannot be kept. */
+function readChange(body: JsonObject): KeyChange {
+  const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
+  const text = (name: string, problem: string): string | undefined => {
+    const value = member(name)
+    if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
+    throw refuse(problem)
+  }
+  const jwksUri = text('jwks_uri', 'Client jwt configuration with invalid URI')
+  const jwks = text('jwks', UNREADABLE)
+  const kid = text('kid', INVALID)
+  const mode: unknown = member('changeMode') ?? 'ADD'
+  switch (mode) {
+    case 'ADD':
+    case 'UPDATE': {
+      const keys = readKeys(jwksUri, jwks)
+      if (!keys && mode === 'UPDATE') throw refuse(INVALID)
+      return { mode, keys }
+    }
+    case 'DELETE':
+      return { mode, removal: readRemoval(jwksUri, jwks, kid) }
+    default:
+      throw refuse(INVALID)
+  }
+}
+
+/** The address counts before the keys. */
+function readKeys(jwksUri: string | undefined, jwks: string | undefined): ClientKeys | undefined {
+  if (jwksUri === undefined && jwks === undefined) return undefined
+  const problem = jwksUri === undefined ? keySetProblem(jwks, { named: true }) : keyUriProblem(jwksUri)
+  if (problem !== undefined) throw refuse(problem)
+  return jwksUri === undefined ? { jwks: publicKeySet(jwks) } : { jwksUri }
+}
+
+function readRemoval(
+  jwksUri: string | undefined,
+  jwks: string | undefined,
+  kid: string | undefined,
+): KeyRemoval | undefined {
+  if (kid !== undefined) return { kids: [kid] }
+  if (jwksUri !== undefined) return { jwksUri }
+  if (jwks === undefined) return undefined
+  const problem = keySetProblem(jwks, { named: true })
+  if (problem !== undefined) throw refuse(problem)
+  return { kids: namesOfKeys(jwks) }
+}

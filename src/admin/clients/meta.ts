@@ -1,0 +1,108 @@
+// How clients are shown among a person's applications: a name, an icon and where the application begins.
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { memberOf } from '../../base/json.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { isIcon, isLaunchUrl } from '../../model/client-metadata.ts'
+import type { ClientDescription } from '../../model/client-metadata.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Store } from '../../store/store.ts'
+import type { JsonObject } from '../../web/json.ts'
+import { jsonBody } from '../../web/json.ts'
+import { clientAccess, sendJson } from './record.ts'
+import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+
+/** A refusal that these endpoints tell twice, as the reference system does. */
+const refuse = (message: string, status = 400): OAuthError =>
+  new OAuthError({ error: 'client_metadata', status }, message, { extra: { message } })
+
+interface OfClient {
+  readonly Params: { readonly client_id: string }
+}
+
+/** `/oauth/clients/meta` and `/oauth/clients/{client_id}/meta`. */
+export function metadataEndpoints(
+  app: FastifyInstance,
+  writer: ClientWriter,
+  { store, service, behaviour }: Pick<ClientWriterDeps, 'store' | 'service' | 'behaviour'>,
+): void {
+  const reading = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
+  const writing = { access: clientAccess(service, 'clients.write'), audience: 'api', body: 'json' } as const
+
+  app.get('/oauth/clients/meta', { config: reading }, async (request, reply) =>
+    reply.type('application/json').send(await listOfMetadata(store, request.zone.id, behaviour)),
+  )
+
+  app.get<OfClient>('/oauth/clients/:client_id/meta', { config: reading }, async (request, reply) => {
+    const clientId = request.params.client_id
+    const found = await store.clients.findMetadata(request.zone.id, clientId)
+    if (!found) throw refuse(`No client metadata found for ${clientId}`, 404)
+    return sendJson(reply, found)
+  })
+
+  app.put<OfClient>('/oauth/clients/:client_id/meta', { config: writing }, async (request, reply) => {
+    const clientId = request.params.client_id
+    const body = jsonBody(request)
+    const named = textOf(body, 'clientId')?.trim() ? textOf(body, 'clientId') : clientId
+    if (named !== clientId) throw refuse(`Client ID in body {${named}} does not match URL path {${clientId}}`)
+    const description = readDescription(body)
+    const existing = await writer.find(request, clientId)
+    if (!existing) throw refuse(`No client with ID ${clientId}`, 404)
+    const change = { kind: 'describe', clientId, description, revision: existing.revision } as const
+    await writer.commit(request, [{ change, events: ['ClientUpdateSuccess'] }])
+    return sendJson(reply, await store.clients.findMetadata(request.zone.id, clientId))
+  })
+}
+
+/** The clients that are read and written in one go. */
+const PIECE = 50
+
+/**
+ * All that a zone has as one JSON array, at the pace of who asked. Every token of the zone may ask, and each icon may have
+ * as much as a request: they are never in memory together.
+ */
+async function listOfMetadata(
+  { clients }: Pick<Store, 'clients'>,
+  zoneId: string,
+  { describedClientsOnly }: Behaviour,
+): Promise<Readable> {
+  const page = { count: PIECE, all: !describedClientsOnly }
+  const first = await clients.listMetadata(zoneId, page)
+  async function* pieces(): AsyncGenerator<string> {
+    let before = '['
+    let piece = first
+    while (piece.length > 0) {
+      yield before + piece.map(client => JSON.stringify(client)).join(',')
+      before = ','
+      await nextTurn()
+      piece = await clients.listMetadata(zoneId, { ...page, after: piece.at(-1)?.clientId })
+    }
+    yield before === '[' ? '[]' : ']'
+  }
+  return Readable.from(pieces())
+}
+
+function textOf(body: JsonObject, name: string): string | undefined {
+  const value = memberOf(body, name) ?? undefined
+  if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
+  throw refuse(`${name} must be a string`)
+}
+
+function readDescription(body: JsonObject): ClientDescription {
+  const clientName = textOf(body, 'clientName')
+  const showOnHomePage = memberOf(body, 'showOnHomePage') ?? false
+  if (typeof showOnHomePage !== 'boolean') throw refuse('showOnHomePage must be a boolean')
+  const appLaunchUrl = textOf(body, 'appLaunchUrl') || undefined
+  if (appLaunchUrl !== undefined && !isLaunchUrl(appLaunchUrl)) throw refuse('appLaunchUrl must be a valid URL')
+  const appIcon = textOf(body, 'appIcon') ?? ''
+  if (!isIcon(appIcon)) throw refuse('appIcon must be base64')
+  return {
+    // It only sets a name, and never takes one away.
+    ...(clientName !== undefined && clientName.trim() !== '' && { clientName }),
+    showOnHomePage,
+    ...(appLaunchUrl !== undefined && { appLaunchUrl }),
+    appIcon,
+  }
+}

@@ -1,0 +1,175 @@
+// A client's secrets, of which it has two at most, so that a new one can be put to use before the old one goes.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { memberOf } from '../../base/json.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Client, ClientSecret } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { isBlank, secretPolicy, secretProblem } from '../../model/secret-policy.ts'
+import type { Service } from '../../model/service.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { JsonObject } from '../../web/json.ts'
+import { jsonBody } from '../../web/json.ts'
+import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import { callerKey } from '../../web/limits.ts'
+import type { Limits } from '../../web/limits.ts'
+import { clientAccess, invalidClient, isClientAdministrator, sendJson, sendNotFound } from './record.ts'
+import { askedBy, isSecretOf, newSecret } from './secrets.ts'
+import type { SecretDeps } from './secrets.ts'
+import { update } from './writer.ts'
+import type { ClientWriter } from './writer.ts'
+
+/** What the endpoint needs. */
+export interface ClientSecretDeps extends SecretDeps {
+  readonly store: Store
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+  readonly limits: Limits
+}
+
+/** A change of secrets; no secret leaves a client that is updated without any. */
+type SecretChange =
+  | { readonly mode: 'UPDATE'; readonly secret: string | undefined }
+  | { readonly mode: 'ADD'; readonly secret: string }
+  | { readonly mode: 'DELETE' }
+
+const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Secret is deleted' } as const
+
+/** `PUT /oauth/clients/{client_id}/secret`. */
+export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter, deps: ClientSecretDeps): void {
+  const { store, service, behaviour, audit, limits } = deps
+
+  /** Only the very client may change itself; a user who came through it may not, and no namesake of another zone. */
+  function checkCaller(request: FastifyRequest, clientId: string): void {
+    const { bearer, zone } = request
+    const isItself = !bearer?.user && bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
+    if (!isItself) throw invalidClient("Bad request. Not permitted to change another client's secret")
+  }
+
+  /** Whoever has a token of the client must not find out by it what the secret is. */
+  async function checkOldSecret(request: FastifyRequest, client: Client, oldSecret: string | undefined) {
+    const { zone } = request
+    const refusal = invalidClient('Previous secret is required and must be valid')
+    if (oldSecret === undefined) throw refusal
+    // By client alone: each of those who hold its tokens guesses at the same secret, from whichever address.
+    const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
+    const isRight = await limits.wrongSecrets.attempt(
+      key,
+      () => isSecretOf(client.secrets, oldSecret, askedBy(deps, request)),
+      found => !found,
+    )
+    if (!isRight) throw refusal
+  }
+
+  async function changeSecret(request: FastifyRequest, clientId: string): Promise<string | undefined> {
+    const isAdministrator = isClientAdministrator(request, service)
+    if (!isAdministrator) checkCaller(request, clientId)
+    const existing = await store.clients.findForChange(request.zone.id, clientId)
+    if (!existing) return undefined
+    const body = jsonBody(request)
+    const oldSecret = textOf(body, 'oldSecret')
+    if (!isAdministrator) await checkOldSecret(request, existing.client, oldSecret)
+    const change = readChange(body)
+    checkCount(existing.client, change)
+    if (change.mode !== 'DELETE') checkPolicy(request.zone, change.secret)
+    const secrets = await secretsAfter(request, existing.client, change)
+    await writer.commit(request, [
+      update(existing, { ...existing.client, secrets }, { events: ['SecretChangeSuccess'] }),
+    ])
+    return MESSAGES[change.mode]
+  }
+
+  async function secretsAfter(
+    request: FastifyRequest,
+    { secrets }: Client,
+    change: SecretChange,
+  ): Promise<readonly ClientSecret[]> {
+    switch (change.mode) {
+      case 'UPDATE':
+        return change.secret === undefined ? [] : [await newSecret(change.secret, askedBy(deps, request))]
+      case 'ADD':
+        return [...secrets, await newSecret(change.secret, askedBy(deps, request))]
+      case 'DELETE':
+        return secrets.slice(1) // the older one
+    }
+  }
+
+  app.put<{ Params: { client_id: string } }>(
+    '/oauth/clients/:client_id/secret',
+    { config: { access: clientAccess(service, 'clients.secret'), audience: 'api', body: 'json' } },
+    async (request, reply) => {
+      const clientId = request.params.client_id
+      const { zone, bearer, ip: remoteAddress } = request
+      const reportFailure = (principal: string, data: string): void =>
+        audit({
+          type: 'SecretChangeFailure',
+          zoneId: zone.id,
+          principal,
+          data,
+          remoteAddress,
+          ...(bearer && { clientId: bearer.client.clientId }),
+        })
+      try {
+        const message = await changeSecret(request, clientId)
+        if (message !== undefined) return sendJson(reply, { status: 'ok', message })
+      } catch (error) {
+        reportFailure(clientId, error instanceof OAuthError ? error.message : 'the change failed')
+        throw error
+      }
+      // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
+      reportFailure(digest(clientId), 'there is no such client')
+      return sendNotFound(reply, behaviour)
+    },
+  )
+}
+
+function checkCount({ secrets }: Client, { mode }: SecretChange): void {
+  if (mode === 'ADD' && secrets.length !== 1) {
+    throw invalidClient('client secret is either empty or client already has two secrets.')
+  }
+  if (mode === 'DELETE' && secrets.length !== 2) {
+    throw invalidClient('client secret is either empty or client has only one secret.')
+  }
+}
+
+/** Throws `invalid_client` for a new secret that the zone's policy does not allow. */
+export function checkPolicy(zone: Zone, secret: string | undefined): void {
+  const problem = secret === undefined ? undefined : secretProblem(secretPolicy(zone), secret)
+  if (problem !== undefined) throw invalidClient(problem)
+}
+
+/** A text of a body, absent or null alike. Throws `invalid_client` for anything else. */
+export function textOf(body: JsonObject, name: string): string | undefined {
+  const value = memberOf(body, name) ?? undefined
+  if (value !== undefined && typeof value !== 'string') throw invalidClient(`${name} must be a string`)
+  if (!isKeepable(value)) throw invalidClient(`${name} ${UNKEEPABLE}`)
+  return value
+}
+
+/** The secret that replaces all others: null, but not absence, stands for none. */
+export function replacementOf(body: JsonObject): string | undefined {
+  const secret = textOf(body, 'secret')
+  if (secret === undefined && memberOf(body, 'secret') !== null) throw invalidClient('A new secret must be provided.')
+  return secret
+}
+
+function readChange(body: JsonObject): SecretChange {
+  const mode: unknown = memberOf(body, 'changeMode') ?? 'UPDATE'
+  switch (mode) {
+    case 'UPDATE':
+      return { mode, secret: replacementOf(body) }
+    case 'ADD': {
+      const secret = textOf(body, 'secret') ?? ''
+      // Nobody means a second secret that everybody knows.
+      if (isBlank(secret)) throw invalidClient('A new secret must be provided.')
+      return { mode, secret }
+    }
+    case 'DELETE':
+      return { mode }
+    default:
+      throw invalidClient('changeMode must be one of: [UPDATE, ADD, DELETE]')
+  }
+}

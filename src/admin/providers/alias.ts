@@ -1,0 +1,107 @@
+// Copies of providers in another zone (§6.7). One of the two zones is the default one, so whoever changes a pair from
+// elsewhere changes who may sign in there: that takes the administrator of the whole server.
+import type { Random } from '../../base/random.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { sealProviderSecrets } from '../../model/provider-secrets.ts'
+import type { Service } from '../../model/service.ts'
+import type { ServerSettings } from './changes.ts'
+import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
+import { ProviderRefusal, refuseRecord } from './refusal.ts'
+
+/** Who asks for a change, as far as copies depend on it. */
+export interface AliasCaller {
+  readonly isServerAdmin: boolean
+}
+
+/** A record as it is to be written, and what becomes of its copy. */
+export interface CopyPlan {
+  readonly provider: IdentityProvider
+  readonly copy?: ProviderChange
+}
+
+/** Plans what a change does to the copy of a record. */
+export interface Aliases {
+  /**
+   * `wanted` has its secrets in the clear, and the alias that the body names; `before` is the record that it replaces.
+   * Refuses with 422 what breaks a rule, and with 409 what the other zone has already.
+   */
+  forWrite(wanted: IdentityProvider, before: IdentityProvider | undefined, caller: AliasCaller): Promise<CopyPlan>
+  /** The deletion of the copy; refuses with 422 while there may be no copies. */
+  forDelete(provider: IdentityProvider, caller: AliasCaller): Promise<ProviderChange | undefined>
+}
+
+const TYPES: ReadonlySet<string> = new Set(['saml', 'oauth2.0', 'oidc1.0'])
+
+/** One instance serves every zone. */
+export function createAliases(deps: {
+  store: Store
+  service: Service
+  settings: ServerSettings
+  vault: Vault
+  random: Random
+}): Aliases {
+  const { store, service, settings, vault, random } = deps
+  const refuse = (detail: string): ProviderRefusal => refuseRecord(422, detail)
+
+  const mayChangePair = ({ zoneId }: IdentityProvider, { isServerAdmin }: AliasCaller): boolean =>
+    settings.aliasEntities && (zoneId === service.name || isServerAdmin)
+
+  /** The other record, if it still is one. */
+  async function copyOf(provider: IdentityProvider): Promise<StoredProvider | undefined> {
+    const { id, zoneId, aliasId, aliasZoneId } = provider
+    if (aliasId === undefined || aliasZoneId === undefined) return undefined
+    const found = await store.providers.findForChange(aliasZoneId, aliasId)
+    return found?.provider.aliasId === id && found.provider.aliasZoneId === zoneId ? found : undefined
+  }
+
+  /** The record as it stands in the other zone, its secrets sealed for there. */
+  const mirrored = (
+    provider: IdentityProvider,
+    there: Pick<IdentityProvider, 'zoneId' | 'id' | 'version' | 'createdAt'>,
+  ): IdentityProvider =>
+    sealProviderSecrets({ ...provider, ...there, aliasId: provider.id, aliasZoneId: provider.zoneId }, vault)
+
+  async function newCopy(wanted: IdentityProvider, zoneId: string): Promise<CopyPlan> {
+    if ((wanted.zoneId === service.name) === (zoneId === service.name)) {
+      throw refuse('exactly one of the two zones must be the default one')
+    }
+    if (!(await store.zones.find(zoneId))?.active) throw refuse('the zone of the alias is not there, or not active')
+    const there = await store.providers.list(zoneId)
+    if (there.some(({ provider }) => provider.originKey === wanted.originKey)) {
+      throw refuseRecord(409, 'the origin is taken in the zone of the alias')
+    }
+    const id = random.uuid()
+    return {
+      provider: { ...wanted, aliasId: id, aliasZoneId: zoneId },
+      copy: { kind: 'insert', provider: mirrored(wanted, { zoneId, id, version: 0, createdAt: wanted.createdAt }) },
+    }
+  }
+
+  return {
+    async forWrite(wanted, before, caller) {
+      const { aliasId, aliasZoneId } = wanted
+      if (before?.aliasId === undefined) {
+        if (aliasId !== undefined) throw refuse('there is no alias with this id')
+        if (aliasZoneId === undefined) return { provider: wanted }
+      }
+      if (!mayChangePair(wanted, caller)) throw refuse('aliases are switched off, or not for this caller')
+      if (!TYPES.has(wanted.type)) throw refuse('a provider of this type can have no alias')
+      if (before?.aliasId === undefined) return newCopy(wanted, aliasZoneId ?? '')
+      if (aliasId !== before.aliasId || aliasZoneId !== before.aliasZoneId) throw refuse('an alias stays where it is')
+      const copy = await copyOf(before)
+      if (!copy) throw refuse('the alias is gone')
+      const { zoneId, id, version, createdAt } = copy.provider
+      const provider = mirrored(wanted, { zoneId, id, version: version + 1, createdAt })
+      return { provider: wanted, copy: { kind: 'update', provider, revision: copy.revision } }
+    },
+    async forDelete(provider, caller) {
+      if (provider.aliasId === undefined) return undefined
+      if (!mayChangePair(provider, caller)) {
+        throw new ProviderRefusal(422, undefined, 'aliases are switched off, or not for this caller')
+      }
+      const copy = await copyOf(provider)
+      return copy && { kind: 'delete', ...copy }
+    },
+  }
+}

@@ -1,0 +1,147 @@
+// What the provider API changes, without HTTP: reads a record, completes it from the one that it replaces, asks the rules
+// that need the database or the network, and writes it with its copy.
+import type { Clock } from '../../base/clock.ts'
+import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import type { Random } from '../../base/random.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { externalKeyOf, providerFromJson } from '../../model/provider-json.ts'
+import type { ProviderDefinition, ProviderRules } from '../../model/provider-json.ts'
+import { openProviderSecrets, sealProviderSecrets } from '../../model/provider-secrets.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
+import { MalformedInput } from '../../web/form.ts'
+import { createAliases } from './alias.ts'
+import type { AliasCaller } from './alias.ts'
+import { createEntityIdReader } from './metadata.ts'
+import { refuseRecord, refuseWith } from './refusal.ts'
+
+/** The settings that changes depend on. */
+export type ServerSettings = Pick<TokenSettings, 'aliasEntities'>
+
+/** What changes need. */
+export interface ProviderChangeDeps {
+  readonly store: Store
+  readonly service: Service
+  readonly settings: ServerSettings
+  readonly vault: Vault
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: { refusal(message: string): void }
+}
+
+/** What was written: the record, and its copy where there is one. */
+export interface Written {
+  readonly provider: IdentityProvider
+  readonly copy?: ProviderChange
+}
+
+/** Changes of one zone's providers; each refusal is a `ProviderRefusal`, an `AlreadyExists` or a `ChangedMeanwhile`. */
+export interface ProviderChanges {
+  create(zoneId: string, json: JsonRecord, caller: AliasCaller): Promise<Written>
+  replace(zoneId: string, id: string, change: { json: JsonRecord; caller: AliasCaller }): Promise<Written>
+  /** Nothing is deleted when it is the internal provider. */
+  delete(zoneId: string, id: string, caller: AliasCaller): Promise<Written & { readonly deleted: boolean }>
+  /** Lets every password of the internal accounts that is older than this moment expire (§7). */
+  expirePasswords(zoneId: string, id: string, body: JsonRecord): Promise<Written>
+}
+
+/** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or a `ProviderRefusal`. */
+export function readProvider(json: JsonRecord, rules: ProviderRules): ProviderDefinition {
+  const { definition, problems } = providerFromJson(json, rules)
+  const malformed = problems.find(({ kind }) => kind === 'malformed')
+  if (malformed) throw new MalformedInput(`${malformed.key} ${malformed.message}`)
+  if (problems.some(({ kind }) => kind === 'unreadable')) {
+    throw refuseWith(400, 'Invalid provider configuration.')
+  }
+  const [first] = problems
+  if (first) throw refuseRecord(422, `${first.key} ${first.message}`)
+  return definition
+}
+
+/** One instance serves every zone. */
+export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges {
+  const { store, service, vault, clock, random } = deps
+  const aliases = createAliases(deps)
+  const readEntityId = createEntityIdReader(deps)
+  const serviceName = service.name
+
+  async function find(zoneId: string, id: string): Promise<StoredProvider> {
+    const found = await store.providers.findForChange(zoneId, id)
+    if (!found) throw refuseWith(404, 'Provider not found.')
+    return found
+  }
+
+  /** The definition with what its provider calls itself, which nobody else in the zone may. */
+  async function identified(
+    zoneId: string,
+    definition: ProviderDefinition,
+    others: readonly IdentityProvider[],
+  ): Promise<ProviderDefinition> {
+    const { type, originKey, config } = definition
+    const isSaml = type === 'saml'
+    const externalKey = isSaml ? await readEntityId({ zoneId, originKey }, config) : definition.externalKey
+    if (externalKey === undefined) return definition
+    const isTaken = others.some(other => other.type === type && externalKeyOf(other, serviceName) === externalKey)
+    if (isTaken && isSaml) throw refuseWith(409, `Duplicate entity ID:${externalKey}`)
+    if (isTaken) throw refuseRecord(409, 'another provider has this issuer')
+    return { ...definition, externalKey }
+  }
+
+  const othersIn = async (zoneId: string, id?: string): Promise<readonly IdentityProvider[]> =>
+    (await store.providers.list(zoneId)).map(({ provider }) => provider).filter(provider => provider.id !== id)
+
+  const sealed = (provider: IdentityProvider): IdentityProvider => sealProviderSecrets(provider, vault)
+
+  return {
+    async create(zoneId, json, caller) {
+      const given = readProvider(json, { serviceName })
+      const others = await othersIn(zoneId)
+      if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
+      const now = clock.now()
+      const definition = await identified(zoneId, given, others)
+      const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
+      const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
+      await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
+      return { provider, ...(copy && { copy }) }
+    },
+
+    async replace(zoneId, id, { json, caller }) {
+      const { provider: before, revision } = await find(zoneId, id)
+      const given = readProvider(json, { serviceName, before: openProviderSecrets(before, vault) })
+      const definition = await identified(zoneId, given, await othersIn(zoneId, id))
+      const { createdAt } = before
+      const version = definition.version + 1
+      const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }
+      const { provider, copy } = await aliases.forWrite(wanted, before, caller)
+      await store.providers.apply(zoneId, { kind: 'update', provider: sealed(provider), revision }, copy)
+      return { provider, ...(copy && { copy }) }
+    },
+
+    async delete(zoneId, id, caller) {
+      const { provider, revision } = await find(zoneId, id)
+      // UAA: is answered as if it had happened.
+      if (provider.originKey === serviceName) return { provider, deleted: false }
+      const copy = await aliases.forDelete(provider, caller)
+      await store.providers.apply(zoneId, { kind: 'delete', provider, revision }, copy)
+      return { provider, deleted: true, ...(copy && { copy }) }
+    },
+
+    async expirePasswords(zoneId, id, body) {
+      const { provider: before, revision } = await find(zoneId, id)
+      const policy = before.config['passwordPolicy']
+      if (body['requirePasswordChange'] !== true) throw refuseRecord(422, 'requirePasswordChange must be true')
+      if (before.type !== serviceName) throw refuseRecord(422, 'the passwords are not kept here')
+      if (!isJsonRecord(policy)) throw refuseRecord(422, 'the provider has no password policy of its own')
+      const now = clock.now()
+      const config = { ...before.config, passwordPolicy: { ...policy, passwordNewerThan: now.getTime() } }
+      const provider = { ...before, config, version: before.version + 1, updatedAt: now }
+      await store.providers.apply(zoneId, { kind: 'update', provider, revision })
+      return { provider }
+    },
+  }
+}

@@ -1,0 +1,98 @@
+// `POST /identity-providers/test`: what a directory says to a name and a password, asked by a record that is sent along.
+// Nothing is written, and nothing that is kept is used: a stored bind password would go wherever the record sent says.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { OutboundConnections } from '../../base/outbound.ts'
+import { TooManyHashes } from '../../base/passwords.ts'
+import type { Passwords } from '../../base/passwords.ts'
+import { createDirectories } from '../../identity/directory/directory.ts'
+import type { DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
+import { readDirectorySettings, UnusableDirectory } from '../../identity/directory/settings.ts'
+import { echoOf } from '../../model/provider-json.ts'
+import type { Service } from '../../model/service.ts'
+import { MalformedInput } from '../../web/form.ts'
+import { jsonBody } from '../../web/json.ts'
+import { readProvider } from './changes.ts'
+import { ProviderRefusal, refuseWith, sendJson, sendRefusal } from './refusal.ts'
+import { flagOf, providerRoute } from './providers.ts'
+
+/** What the endpoint needs. */
+export interface ProviderTestDeps {
+  readonly service: Service
+  readonly outbound: OutboundConnections
+  readonly passwords: Pick<Passwords, 'verify'>
+  readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
+}
+
+/** What went wrong is ours, and in the log. */
+interface Fault {
+  readonly outcome: 'fault'
+}
+
+/** What is told of a directory that gave no answer: as little of a network that the caller cannot see as possible. */
+const TEXTS = {
+  busy: 'Too many connections are open. Try again.',
+  untrusted: 'The certificate of the directory is not trusted.',
+  'no-answer': 'The directory cannot be reached, or its answer is not understood.',
+} as const
+
+/** `POST /identity-providers/test` (§7). */
+export function providerTestEndpoint(app: FastifyInstance, deps: ProviderTestDeps): void {
+  const { service, log } = deps
+  const directories = createDirectories(deps)
+  const config = providerRoute(service, 'idps.write', 'json')
+
+  async function ask(provider: JsonRecord, attempt: DirectoryAttempt): Promise<DirectoryResult | Fault> {
+    const { config: settings } = readProvider(provider, { serviceName: service.name })
+    try {
+      return await directories.authenticate(readDirectorySettings(settings), attempt)
+    } catch (cause) {
+      if (cause instanceof UnusableDirectory) return { outcome: 'misconfigured', reason: cause.message }
+      if (cause instanceof TooManyHashes) throw cause
+      log.fault('POST /identity-providers/test', cause)
+      return { outcome: 'fault' }
+    }
+  }
+
+  app.post('/identity-providers/test', { config }, async (request, reply) => {
+    const raw = flagOf(request, 'rawConfig')
+    const { provider, attempt } = readBody(request)
+    try {
+      return answer(reply, await ask(provider, attempt))
+    } catch (error) {
+      if (!(error instanceof ProviderRefusal)) throw error
+      log.refusal(`POST /identity-providers/test: ${error.message}`)
+      return sendRefusal(reply, error, () => echoOf(provider, { raw }))
+    }
+  })
+
+  function answer(reply: FastifyReply, result: DirectoryResult | Fault): FastifyReply {
+    switch (result.outcome) {
+      case 'found':
+        return sendJson(reply, 200, 'ok')
+      case 'bad-credentials':
+        return sendJson(reply, 417, 'bad credentials')
+      case 'fault':
+        return sendJson(reply, 500, 'check server logs')
+      case 'misconfigured':
+        throw refuseWith(400, `The directory cannot be used: ${result.reason}`)
+      case 'unreachable': {
+        log.refusal(`POST /identity-providers/test: ${result.reason}`)
+        throw refuseWith(result.because === 'busy' ? 503 : 400, TEXTS[result.because])
+      }
+    }
+  }
+}
+
+function readBody(request: FastifyRequest): { readonly provider: JsonRecord; readonly attempt: DirectoryAttempt } {
+  const { provider, credentials } = jsonBody(request)
+  if (!isJsonRecord(provider)) throw new MalformedInput('provider must be an object')
+  if (provider['type'] !== 'ldap') throw new MalformedInput('Only providers of type ldap can be tested')
+  if (!isJsonRecord(credentials)) throw new MalformedInput('credentials must be an object')
+  const { username, password } = credentials
+  if (typeof username !== 'string') throw new MalformedInput('credentials.username must be a text')
+  if (typeof password !== 'string') throw new MalformedInput('credentials.password must be a text')
+  const requester = { zoneId: request.zone.id, address: request.ip }
+  return { provider, attempt: { userName: username, password, requester } }
+}

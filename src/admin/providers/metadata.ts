@@ -1,0 +1,52 @@
+// The entity id of a SAML provider, read when its record is written: from the metadata in the record, or from where the
+// record says that it is.
+import type { Outbound } from '../../base/outbound.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../model/saml-metadata.ts'
+import { refuseWith } from './refusal.ts'
+
+/** Reads the entity id; refuses with 400 what is no metadata, cannot be fetched, or says nothing usable. */
+export type EntityIdReader = (
+  record: { readonly zoneId: string; readonly originKey: string },
+  config: JsonRecord,
+) => Promise<string>
+
+/** Fetches through `outbound`, which goes nowhere inside the network. */
+export function createEntityIdReader(deps: {
+  outbound: Outbound
+  log: { refusal(message: string): void }
+}): EntityIdReader {
+  const { outbound, log } = deps
+
+  async function fetchText({ zoneId, originKey }: Parameters<EntityIdReader>[0], address: string): Promise<string> {
+    try {
+      const accept = 'application/samlmetadata+xml, application/xml, text/xml'
+      const response = await outbound.fetch(address, {
+        headers: { accept },
+        mostBytes: MAX_METADATA_BYTES,
+        share: { zoneId, purpose: 'background' },
+      })
+      if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)
+      // Without a byte order mark, which is no part of the document.
+      return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
+    } catch (error) {
+      if (error instanceof OutboundError) log.refusal(`SAML metadata of ${originKey}: ${error.message}`)
+      else if (!(error instanceof TypeError)) throw error // bytes that are no UTF-8
+      // Why it failed would tell of machines that only this server sees.
+      throw refuseWith(400, `The metadata for alias[${originKey}] cannot be fetched`)
+    }
+  }
+
+  return async (record, config) => {
+    const { originKey } = record
+    const location = typeof config['metaDataLocation'] === 'string' ? config['metaDataLocation'] : ''
+    const isAddress = /^https?:\/\//i.test(location)
+    if (!isAddress && !isMetadataText(location)) {
+      throw refuseWith(400, `Invalid metadata type for alias[${originKey}]:${location.slice(0, 100)}`)
+    }
+    const metadata = readSamlMetadata(isAddress ? (await fetchText(record, location)).trimStart() : location)
+    if (metadata.outcome === 'readable') return metadata.entityId
+    throw refuseWith(400, `Invalid metadata for alias[${originKey}]: ${metadata.problem}`)
+  }
+}

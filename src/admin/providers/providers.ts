@@ -1,0 +1,203 @@
+// Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in provider-changes.ts.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit, AuditEventType } from '../../model/event.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { echoOf, providerToJson } from '../../model/provider-json.ts'
+import { MAX_METADATA_BYTES } from '../../model/saml-metadata.ts'
+import type { Service } from '../../model/service.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import { hasRight } from '../../web/bearer.ts'
+import { MalformedInput } from '../../web/form.ts'
+import { jsonBody } from '../../web/json.ts'
+import { queryForm, refuseRepeated } from '../../web/query.ts'
+import type { RouteConfig } from '../../web/route.ts'
+import { isIdleRow, withIdleRows } from './idle-providers.ts'
+import { createProviderChanges } from './changes.ts'
+import type { ProviderChangeDeps, Written } from './changes.ts'
+import { ProviderRefusal, refuseRecord, refuseWith, sendJson, sendRefusal } from './refusal.ts'
+
+/** What the endpoints need. */
+export interface ProviderDeps extends ProviderChangeDeps {
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** What a token must name, beside those that may do everything. */
+export type ProviderRight = 'idps.read' | 'idps.write'
+
+/** Who may call an endpoint of providers: whoever has the right in the zone, and its administrators. */
+export const providerRoute = (service: Service, right: ProviderRight, body?: 'json'): RouteConfig => ({
+  access: {
+    by: 'bearer',
+    scopes: [service.scope('admin'), right],
+    ofDefaultZone: ['zones.{zone}.admin'],
+    acrossZones: true,
+  },
+  audience: 'api',
+  ...(body && { body }),
+})
+
+type ById = { Params: { id: string } }
+
+/** `/identity-providers` and below. */
+export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): void {
+  const { store, service, behaviour, audit, log } = deps
+  const changes = createProviderChanges(deps)
+  const serviceName = service.name
+  const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
+  const reading = { config: route('idps.read') }
+  // Metadata is part of a record.
+  const writing = { config: route('idps.write', 'json'), bodyLimit: MAX_METADATA_BYTES }
+
+  const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord => ({
+    ...providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') }),
+    ...(isIdleRow(provider) && { config: null }),
+  })
+
+  /** `svc.admin` in a token of the default zone; in that of another zone it is only a name. */
+  const callerOf = (request: FastifyRequest) => ({
+    isServerAdmin:
+      request.bearer?.client.zoneId === serviceName && hasRight(request, { scopes: [service.scope('admin')] }, service),
+  })
+
+  function report(request: FastifyRequest, type: AuditEventType, { provider, copy }: Written): void {
+    const { bearer, ip: remoteAddress } = request
+    const isCreated = copy?.kind === 'insert' && type === 'IdentityProviderModifiedEvent'
+    const events = [
+      { type, provider },
+      ...(copy
+        ? [{ type: isCreated ? ('IdentityProviderCreatedEvent' as const) : type, provider: copy.provider }]
+        : []),
+    ]
+    for (const event of events) {
+      const { zoneId, id, originKey, type: providerType } = event.provider
+      audit({
+        type: event.type,
+        zoneId,
+        principal: id,
+        origin: originKey,
+        data: `identity provider ${originKey} of type ${providerType}`,
+        remoteAddress,
+        ...(bearer && { clientId: bearer.client.clientId }),
+      })
+    }
+  }
+
+  /** Answers what `work` does, or why it refused; `echo` is what a refusal repeats. */
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { status = 200, work, echo }: { status?: number; work: () => Promise<unknown>; echo?: () => JsonRecord },
+  ): Promise<FastifyReply> {
+    try {
+      refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
+      return sendJson(reply, status, await work())
+    } catch (error) {
+      const isConflict = error instanceof AlreadyExists || error instanceof ChangedMeanwhile
+      const refusal = isConflict ? refuseRecord(409, error.message) : error
+      if (!(refusal instanceof ProviderRefusal)) throw error
+      log.refusal(`${request.method} ${request.routeOptions.url ?? ''}: ${refusal.message}`)
+      return sendRefusal(reply, refusal, echo)
+    }
+  }
+
+  const recordEcho = (request: FastifyRequest) => (): JsonRecord =>
+    echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
+
+  app.get('/identity-providers', reading, (request, reply) =>
+    answer(request, reply, {
+      async work() {
+        const onlyActive = flagOf(request, 'active_only')
+        const originKey = queryForm(request).get('originKey') ?? ''
+        const stored = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
+        const all = behaviour.storedProvidersOnly ? stored : withIdleRows(stored, request.zone.id, serviceName)
+        const wanted = all.filter(
+          provider =>
+            (provider.active || (!onlyActive && originKey === '')) &&
+            (originKey === '' || provider.originKey === originKey),
+        )
+        if (originKey !== '' && wanted.length === 0) throw refuseWith(404, 'Provider not found.')
+        return wanted.map(provider => shown(request, provider))
+      },
+    }),
+  )
+
+  app.get<ById>('/identity-providers/:id', reading, (request, reply) =>
+    answer(request, reply, {
+      async work() {
+        const found = await store.providers.findForChange(request.zone.id, request.params.id)
+        if (!found) throw refuseWith(404, 'Provider not found.')
+        return shown(request, found.provider)
+      },
+    }),
+  )
+
+  app.post('/identity-providers', writing, (request, reply) =>
+    answer(request, reply, {
+      status: 201,
+      echo: recordEcho(request),
+      async work() {
+        const show = flagOf(request, 'rawConfig')
+        const written = await changes.create(request.zone.id, jsonBody(request), callerOf(request))
+        report(request, 'IdentityProviderCreatedEvent', written)
+        return providerToJson(written.provider, { serviceName, raw: show })
+      },
+    }),
+  )
+
+  app.put<ById>('/identity-providers/:id', writing, (request, reply) =>
+    answer(request, reply, {
+      echo: recordEcho(request),
+      async work() {
+        const raw = flagOf(request, 'rawConfig')
+        const change = { json: jsonBody(request), caller: callerOf(request) }
+        const written = await changes.replace(request.zone.id, request.params.id, change)
+        report(request, 'IdentityProviderModifiedEvent', written)
+        return providerToJson(written.provider, { serviceName, raw })
+      },
+    }),
+  )
+
+  app.delete<ById>('/identity-providers/:id', { config: route('idps.write') }, (request, reply) =>
+    answer(request, reply, {
+      async work() {
+        const raw = flagOf(request, 'rawConfig')
+        const gone = await changes.delete(request.zone.id, request.params.id, callerOf(request))
+        if (gone.deleted) report(request, 'EntityDeletedEvent', gone)
+        return providerToJson(gone.provider, { serviceName, raw })
+      },
+    }),
+  )
+
+  const statusOf = (request: FastifyRequest): JsonRecord => {
+    const value = jsonBody(request)['requirePasswordChange'] ?? null
+    if (value !== null && typeof value !== 'boolean') {
+      throw new MalformedInput('requirePasswordChange must be true or false')
+    }
+    return { requirePasswordChange: value }
+  }
+  app.patch<ById>('/identity-providers/:id/status', { config: route('idps.write', 'json') }, (request, reply) =>
+    answer(request, reply, {
+      echo: () => statusOf(request),
+      async work() {
+        const status = statusOf(request)
+        const written = await changes.expirePasswords(request.zone.id, request.params.id, status)
+        report(request, 'IdentityProviderModifiedEvent', written)
+        return status
+      },
+    }),
+  )
+}
+
+const TRUE = new Set(['true', 'on', 'yes', '1'])
+const FALSE = new Set(['', 'false', 'off', 'no', '0'])
+
+/** A flag in the query, which is off when it is not there; throws `MalformedInput`. */
+export function flagOf(request: FastifyRequest, name: string): boolean {
+  const value = (queryForm(request).get(name) ?? '').toLowerCase()
+  if (TRUE.has(value)) return true
+  if (FALSE.has(value)) return false
+  throw new MalformedInput(`${name} must be true or false`)
+}

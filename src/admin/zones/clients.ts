@@ -1,0 +1,145 @@
+// Clients that the default zone's `zones.write` makes in another zone (§5.7): only good for signing people in there.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import { clientFromJson } from '../../model/client-json.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import { clientToJson, hasKeys } from '../../model/client-json.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import type { Service } from '../../model/service.ts'
+import { isBlank, secretPolicy } from '../../model/secret-policy.ts'
+import type { Zone } from '../../model/zone.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import type { ClientChange, Store } from '../../store/store.ts'
+import { jsonBody } from '../../web/json.ts'
+import { askedBy, newSecret } from '../clients/secrets.ts'
+import type { SecretDeps } from '../clients/secrets.ts'
+import { createAnswering, ZoneRefusal } from './refusal.ts'
+
+/** What the endpoints need. */
+export interface ZoneClientDeps extends SecretDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** What marks the clients that were made here. */
+const CREATED_WITH = 'zones.write'
+
+const refuse = (description: string, status = 400): ZoneRefusal =>
+  new ZoneRefusal(status, 'invalid_client', description)
+
+/** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
+export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
+  const { store, clock, random, service, behaviour, audit } = deps
+  const answering = createAnswering(deps.behaviour)
+  const config = {
+    access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
+    audience: 'api',
+    body: 'json',
+  } as const
+
+  /** The zone of the path; only from the default zone, and only another one. */
+  async function zoneOf(request: FastifyRequest, id: string): Promise<Zone> {
+    if (id === service.name || request.zone.id !== service.name) throw new ZoneRefusal(403)
+    const zone = (await store.zones.read(id))?.zone
+    if (!zone?.active) throw new ZoneRefusal(404)
+    return zone
+  }
+
+  const report = (
+    type: 'ClientCreateSuccess' | 'ClientDeleteSuccess',
+    request: FastifyRequest,
+    { zoneId, clientId: principal }: Client,
+  ): void =>
+    audit({
+      type,
+      zoneId,
+      principal,
+      remoteAddress: request.ip,
+      ...(request.bearer && { clientId: request.bearer.client.clientId }),
+    })
+
+  /** Makes the change; of two at once one is refused. */
+  async function apply(zone: Zone, change: ClientChange, clientId: string): Promise<void> {
+    try {
+      await store.clients.apply(zone.id, [change])
+    } catch (error) {
+      if (error instanceof AlreadyExists) throw refuse(`Client already exists: ${clientId}`, 409)
+      if (error instanceof ChangedMeanwhile) throw refuse(`Client was changed meanwhile: ${clientId}`, 409)
+      throw error
+    }
+  }
+
+  /** The client of the body with its secret in the clear; throws the refusals of §5.7 in their order. */
+  function readClient(request: FastifyRequest, zone: Zone) {
+    const { autoapprove: _, ...json } = jsonBody(request)
+    if (!isKeepable(json)) throw refuse('The client has text that is no Unicode, or NUL')
+    const { definition, secrets, problems } = clientFromJson(
+      json,
+      { service, ...behaviour },
+      { as: 'created', withSecondSecret: false, secretPolicy: secretPolicy(zone) },
+    )
+    const { clientId, scope, authorities, allowedProviders, authorizedGrantTypes } = definition
+    const is = (list: readonly string[] | undefined, only: string): boolean => list?.length === 1 && list[0] === only
+    const resource = service.scope('resource')
+    if (!is(scope, 'openid')) throw refuse('only openid scope is allowed')
+    if (!is(authorities, resource)) throw refuse(`only ${resource} authority is allowed`)
+    if (clientId.trim() === '') throw refuse('client_id cannot be blank')
+    const secret = secrets[0] ?? ''
+    if (isBlank(secret) && !hasKeys(definition) && !is(authorizedGrantTypes, 'implicit'))
+      throw refuse('client_secret cannot be blank')
+    if (!is(allowedProviders, service.name)) throw refuse(`only the internal IdP ('${service.name}') is allowed`)
+    // UAA: does not look at redirect URIs here, but they must be texts.
+    const isType = (message: string): boolean => message.startsWith('redirect_uri ')
+    const problem = problems.find(({ key, message }) => key !== 'redirect_uri' || isType(message))?.message
+    if (problem !== undefined) throw refuse(problem)
+    return { definition, secrets }
+  }
+
+  app.post<{ Params: { id: string } }>('/identity-zones/:id/clients', { config }, (request, reply) =>
+    answering(reply, async () => {
+      const zone = await zoneOf(request, request.params.id)
+      const { definition, secrets } = readClient(request, zone)
+      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, askedBy(deps, request))))
+      const now = clock.now()
+      const client: Client = {
+        ...definition,
+        createdWith: CREATED_WITH,
+        zoneId: zone.id,
+        secrets: hashed,
+        incarnation: random.urlSafe(22),
+        createdAt: now,
+        updatedAt: now,
+      }
+      await apply(zone, { kind: 'insert', client }, client.clientId)
+      report('ClientCreateSuccess', request, client)
+      return reply
+        .status(201)
+        .type('application/json')
+        .send(JSON.stringify(clientToJson(client, { inList: true })))
+    }),
+  )
+
+  app.delete<{ Params: { id: string; client_id: string } }>(
+    '/identity-zones/:id/clients/:client_id',
+    { config },
+    (request, reply) =>
+      answering(reply, async () => {
+        const zone = await zoneOf(request, request.params.id)
+        const stored = await store.clients.findForChange(zone.id, request.params.client_id)
+        if (stored === undefined) throw new ZoneRefusal(404)
+        const { client, revision } = stored
+        if (client.createdWith !== CREATED_WITH) {
+          throw refuse('client must have been createdwith scope zones.write')
+        }
+        await apply(zone, { kind: 'delete', clientId: client.clientId, revision }, client.clientId)
+        while ((await store.tokens.deleteSomeOfClient(zone.id, client.clientId)) > 0);
+        report('ClientDeleteSuccess', request, client)
+        return reply.type('application/json').send(JSON.stringify(clientToJson(client)))
+      }),
+  )
+}

@@ -1,0 +1,109 @@
+// The keys with which a zone signs tokens (`tokenPolicy.keys`): they come in with the settings, and are kept apart.
+import type { Clock } from '../../base/clock.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { isJsonRecord } from '../../base/json.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { KeyProblem } from '../../model/key-material.ts'
+import { readKeyMaterial } from '../../model/key-material.ts'
+import type { SigningKeyRecord } from '../../model/signing-key.ts'
+import { InvalidZoneConfig } from '../../model/zone-rules.ts'
+import { WrongShape } from '../../records/settings.ts'
+import type { Store, ZoneAdditions, ZoneState } from '../../store/store.ts'
+import { sealedKey } from '../../token/keys.ts'
+
+/** What the settings say about the keys of tokens. */
+export interface SentKeys {
+  /** The key that the zone chose to sign with; undefined while it has chosen none. */
+  readonly activeKeyId: string | undefined
+  /** Absent where the keys stay as they are. */
+  readonly change?: NonNullable<ZoneAdditions['keys']>
+}
+
+const PATH = 'config.tokenPolicy.keys'
+const MOST_KEYS = 20
+/** An RSA key that takes more would keep a thread busy for seconds with each token. */
+const LONGEST_KEY = 8192
+const LONGEST_CERTIFICATE = 65_536
+const LONGEST_ID = 255
+
+/**
+ * Reads `tokenPolicy`: keys replace those that the zone has, none leave them, and without `activeKeyId` the first of new
+ * keys signs. Throws `WrongShape` or `InvalidZoneConfig`.
+ */
+export async function readSigningKeys(
+  policy: JsonRecord,
+  zoneId: string,
+  { store, vault, clock, before }: { store: Store; vault: Vault; clock: Clock; before?: ZoneState },
+): Promise<SentKeys> {
+  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', LONGEST_ID)
+  const sent = (Object.hasOwn(policy, 'keys') ? policy['keys'] : undefined) ?? {}
+  if (!isJsonRecord(sent)) throw new WrongShape(PATH, 'an object')
+  const ids = Object.keys(sent)
+  if (ids.length === 0) {
+    return keepKeys(wanted, before, async () => (before ? store.keys.list(zoneId) : []), clock)
+  }
+  if (ids.length > MOST_KEYS || ids.some(id => id.trim() === '' || id.length > LONGEST_ID)) {
+    throw new WrongShape(
+      PATH,
+      `an object of at most ${MOST_KEYS} keys, each with a name of at most ${LONGEST_ID} characters`,
+    )
+  }
+  const activeKeyId = wanted ?? ids[0]
+  if (activeKeyId === undefined || !ids.includes(activeKeyId)) throw notPresent(activeKeyId ?? '')
+  const createdAt = clock.now()
+  const change = ids.map((keyId): SigningKeyRecord => {
+    const material = materialOf(keyId, sent[keyId])
+    return sealedKey({ zoneId, keyId, active: keyId === activeKeyId, createdAt }, material, vault)
+  })
+  return { activeKeyId, change }
+}
+
+const notPresent = (id: string): InvalidZoneConfig =>
+  new InvalidZoneConfig(`The specified active key ID is not present in the configured keys: ${id}`)
+
+async function keepKeys(
+  wanted: string | undefined,
+  before: ZoneState | undefined,
+  list: () => Promise<readonly SigningKeyRecord[]>,
+  clock: Clock,
+): Promise<SentKeys> {
+  const chosen = before?.zone.config.tokenPolicy?.activeKeyId ?? undefined
+  if (wanted === undefined) return { activeKeyId: chosen }
+  const keys = await list()
+  if (keys.length === 0) {
+    throw new InvalidZoneConfig('Identity zone cannot specify an active key ID with no keys configured for the zone.')
+  }
+  const now = clock.now()
+  const key = keys.find(({ keyId }) => keyId === wanted)
+  if (key?.sealedPrivateKey === undefined || (key.expiresAt && key.expiresAt <= now)) throw notPresent(wanted)
+  return { activeKeyId: wanted, ...(!key.active && { change: { activate: wanted, now } }) }
+}
+
+const PARTS: Readonly<Record<KeyProblem['part'], string>> = {
+  key: 'signingKey',
+  algorithm: 'signingAlg',
+  certificate: 'signingCert',
+}
+
+function materialOf(keyId: string, entry: unknown) {
+  const path = `${PATH}.${keyId}`
+  if (!isJsonRecord(entry)) throw new WrongShape(path, 'an object')
+  const text = textOf(entry, 'signingKey', path, LONGEST_KEY)
+  if (text === undefined) throw new WrongShape(`${path}.signingKey`, 'a string that is not empty')
+  const read = readKeyMaterial({
+    text,
+    algorithm: textOf(entry, 'signingAlg', path, LONGEST_ID),
+    certificate: textOf(entry, 'signingCert', path, LONGEST_CERTIFICATE),
+  })
+  if (!('problem' in read)) return read
+  throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)
+}
+
+/** Undefined for what is missing, null or empty. */
+function textOf(record: JsonRecord, name: string, path: string, longest: number): string | undefined {
+  const value = (Object.hasOwn(record, name) ? record[name] : undefined) ?? ''
+  if (typeof value !== 'string' || value.length > longest) {
+    throw new WrongShape(`${path}.${name}`, `a string of at most ${longest} characters`)
+  }
+  return value === '' ? undefined : value
+}

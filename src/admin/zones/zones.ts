@@ -1,0 +1,331 @@
+// Identity zones (§5): making, changing and deleting them. What the default zone's administrators may do with all of them,
+// an administrator of one zone may do with that one, from inside.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import { createFairQueue } from '../../base/fair-queue.ts'
+import type { QueueBounds } from '../../base/fair-queue.ts'
+import { isJsonRecord, memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Random } from '../../base/random.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { Audit } from '../../model/event.ts'
+import type { Group } from '../../model/group.ts'
+import { restrictedScopes } from '../../model/restricted-scopes.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { Urls } from '../../model/urls.ts'
+import { zoneToJson } from '../../model/zone-json.ts'
+import { readSettings } from '../../records/settings.ts'
+import { zoneConfigSettings } from '../../records/zone-config.ts'
+import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig } from '../../model/zone-rules.ts'
+import { readSamlKeys } from '../../model/zone-saml.ts'
+import { defaultGroups, usualDefaultGroups } from '../../model/zone.ts'
+import type { Zone, ZoneConfig } from '../../model/zone.ts'
+import type { Store, ZoneState } from '../../store/store.ts'
+import { hasRight } from '../../web/bearer.ts'
+import { jsonBody } from '../../web/json.ts'
+import type { Access } from '../../web/route.ts'
+import { isOwnHost } from '../../web/zone.ts'
+import type { ZoneBody } from './body.ts'
+import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './body.ts'
+import { zoneClientEndpoints } from './clients.ts'
+import type { ZoneClientDeps } from './clients.ts'
+import type { SentKeys } from './keys.ts'
+import { readSigningKeys } from './keys.ts'
+import { listOfZones } from './list.ts'
+import { createAnswering, invalidZone, malformed, ZoneRefusal } from './refusal.ts'
+
+/** What the endpoints need. */
+export interface ZoneDeps extends ZoneClientDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly audit: Audit
+  readonly urls: Urls
+  readonly settings: Pick<TokenSettings, 'internalHostnames'>
+}
+
+/** Opening keys that a passphrase protects: one request at a time, and one that waits for each zone. */
+const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
+
+interface ZoneParams {
+  readonly Params: { readonly id: string }
+}
+
+/** Logos are part of the record. */
+const BODY_LIMIT = 1024 * 1024
+
+/** `/identity-zones`, `/identity-zones/{id}` and the clients that are made below the latter. */
+export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
+  const { store, vault, clock, random, service, audit, urls } = deps
+  const answering = createAnswering(deps.behaviour)
+  const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
+  const settings = zoneConfigSettings(service.name)
+  const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
+  const usual = { usualDefaultGroups: usualDefaultGroups(service.name) }
+
+  const admin = service.scope('admin')
+  const toRead = { scopes: [admin, 'zones.write'], ofDefaultZone: ['zones.read', 'zones.{zone}.admin'] }
+  const toReadOne = { ...toRead, ofDefaultZone: [...toRead.ofDefaultZone, 'zones.{zone}.read'] }
+  const toChange = { scopes: [admin, 'zones.write'], ofDefaultZone: ['zones.{zone}.admin'] }
+  const toMakeOrDelete = { scopes: [], ofDefaultZone: [admin, 'zones.write', 'zones.{zone}.admin'] }
+  const by = (rights: { scopes: readonly string[]; ofDefaultZone: readonly string[] }) =>
+    ({
+      access: { by: 'bearer', acrossZones: true, ...rights } satisfies Access,
+      audience: 'api',
+    }) as const
+
+  const isDefault = (id: string): boolean => id === service.name
+
+  /** Inside another zone there is only that one. */
+  const isOutside = (request: FastifyRequest, id: string): boolean =>
+    !isDefault(request.zone.id) && request.zone.id !== id
+
+  /** Of the default zone the key that signs, of others the one that they chose: a key that was made for them is not theirs. */
+  function shownKey({ zone, activeKeyId }: ZoneState): string | undefined {
+    const isChosen = isDefault(zone.id) || (zone.config.tokenPolicy?.activeKeyId ?? undefined) !== undefined
+    return isChosen ? activeKeyId : undefined
+  }
+
+  const toJson = (state: ZoneState, reduced = false): JsonRecord =>
+    zoneToJson(state.zone, { activeKeyId: shownKey(state) }, { settings, reduced })
+
+  const send = (reply: FastifyReply, status: number, body: unknown): FastifyReply =>
+    reply.status(status).type('application/json').send(JSON.stringify(body))
+
+  const report = (
+    request: FastifyRequest,
+    type: 'IdentityZoneCreatedEvent' | 'IdentityZoneModifiedEvent' | 'EntityDeletedEvent',
+    zone: Zone,
+  ): void =>
+    audit({
+      type,
+      zoneId: request.zone.id,
+      principal: zone.id,
+      data: `identity zone ${JSON.stringify({ id: zone.id, subdomain: zone.subdomain, name: zone.name, active: zone.active })}`,
+      remoteAddress: request.ip,
+      ...(request.bearer && { clientId: request.bearer.client.clientId }),
+    })
+
+  /** The settings that were sent, whole, with what is to be done about keys. Throws what §5.5 refuses. */
+  async function readConfig(
+    request: FastifyRequest,
+    {
+      body: { config: sent, subdomain },
+      zoneId,
+      before,
+    }: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
+  ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
+    const { tokenPolicy, samlConfig, ...config } = readSettings(settings, sent, 'config')
+    refuseGroupNames(config)
+    const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {
+      zoneId,
+      vault,
+      openings,
+      requester: { zoneId, address: request.ip },
+      ...(before?.zone.config.samlConfig && { before: before.zone.config.samlConfig }),
+    })
+    const keys = await readSigningKeys(recordOf(sent, 'tokenPolicy'), zoneId, {
+      store,
+      vault,
+      clock,
+      ...(before && { before }),
+    })
+    const { activeKeyId } = keys
+    if (config.issuer !== undefined) {
+      refuseIssuer(config.issuer, activeKeyId)
+      await refuseForeignIssuer(config.issuer, subdomain)
+    }
+    checkZoneConfig(config, usual)
+    const { activeKeyId: _, ...policy } = tokenPolicy ?? {}
+    const whole: ZoneConfig = {
+      ...config,
+      ...((tokenPolicy ?? activeKeyId) && {
+        tokenPolicy: { ...policy, ...(activeKeyId !== undefined && { activeKeyId }) },
+      }),
+      ...(samlConfig && {
+        samlConfig: { ...samlConfig, ...(Object.keys(samlKeys).length > 0 && { keys: samlKeys }) },
+      }),
+    }
+    return { config: whole, keys }
+  }
+
+  /** A zone speaks for itself: its issuer is no URL of this server but its own, and not that of the default zone. */
+  async function refuseForeignIssuer(issuer: string, subdomain: string): Promise<void> {
+    if (urls.addressesOf({ subdomain }).includes(issuer)) return
+    const url = new URL(issuer)
+    const ofDefault = (await store.zones.find(service.name))?.config.issuer
+    const isTaken = ofDefault !== undefined && URL.canParse(ofDefault) && isSameIssuer(url, new URL(ofDefault))
+    if (!isTaken && !isOwnHost(url.hostname, ownHosts)) return
+    throw new InvalidZoneConfig('The issuer must not be a URL of this server, or of another zone.')
+  }
+
+  const groupsNamed = (zoneId: string, names: Iterable<string>): readonly Group[] => {
+    const now = clock.now()
+    return [...new Set(names)].map(displayName => ({
+      zoneId,
+      id: random.uuid(),
+      displayName,
+      version: 0,
+      createdAt: now,
+      updatedAt: now,
+    }))
+  }
+
+  async function create(request: FastifyRequest): Promise<ZoneState> {
+    if (!isDefault(request.zone.id)) throw new ZoneRefusal(403)
+    const body = readZoneBody(jsonBody(request))
+    refuseUnnamed(body)
+    const id = body.id ?? random.uuid()
+    refuseBadId(id)
+    refuseBadNames(body)
+    const { config, keys } = await readConfig(request, { body, zoneId: id })
+    const now = clock.now()
+    const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
+    const allowed = allowedGroupNames(config.userConfig, usual.usualDefaultGroups)
+    const rights = restrictedScopes(service).filter(
+      scope => !scope.startsWith('zones.') && (allowed === undefined || allowed.has(scope)),
+    )
+    const name = service.name
+    await store.zones.create(zone, {
+      provider: {
+        zoneId: id,
+        id: random.uuid(),
+        originKey: name,
+        type: name,
+        name,
+        active: true,
+        config: {},
+        version: 0,
+        createdAt: now,
+        updatedAt: now,
+      },
+      groups: groupsNamed(id, [...defaultGroups(zone, name), ...rights]),
+      keys: keys.change && !('activate' in keys.change) ? keys.change : [],
+    })
+    report(request, 'IdentityZoneCreatedEvent', zone)
+    return { zone, revision: 0, ...(keys.activeKeyId !== undefined && { activeKeyId: keys.activeKeyId }) }
+  }
+
+  async function change(request: FastifyRequest, id: string): Promise<ZoneState> {
+    if (isDefault(id) || isOutside(request, id)) throw new ZoneRefusal(403)
+    const before = await store.zones.read(id)
+    if (before === undefined) throw new ZoneRefusal(404)
+    const body = readZoneBody(jsonBody(request))
+    if (!isNamed(body)) throw new ZoneRefusal(400)
+    if (body.id !== undefined && body.id !== id) {
+      throw invalidZone('The identity zone id from the request body does not match id in the url')
+    }
+    refuseBadNames(body, before.zone)
+    const { config, keys } = await readConfig(request, { body, zoneId: id, before })
+    await refuseForbiddenGroups(id, config)
+    const { createdAt } = before.zone
+    const version = body.version + 1
+    const zone: Zone = { ...recorded(body), id, config, version, createdAt, updatedAt: clock.now() }
+    await store.zones.replace(zone, before.revision, {
+      groups: groupsNamed(id, defaultGroups(zone, service.name)),
+      ...(keys.change && { keys: keys.change }),
+    })
+    report(request, 'IdentityZoneModifiedEvent', zone)
+    const activeKeyId = keys.change ? keys.activeKeyId : before.activeKeyId
+    return { zone, revision: before.revision + 1, ...(activeKeyId !== undefined && { activeKeyId }) }
+  }
+
+  async function refuseForbiddenGroups(zoneId: string, { userConfig }: ZoneConfig): Promise<void> {
+    const allowed = allowedGroupNames(userConfig, usual.usualDefaultGroups)
+    if (allowed === undefined) return
+    const names = await store.zones.groupNames(zoneId)
+    if (names.every(name => allowed.has(name))) return
+    throw invalidZone('The identity zone user configuration contains not-allowed groups.')
+  }
+
+  app.get('/identity-zones', { config: by(toRead) }, async (request, reply) => {
+    if (isDefault(request.zone.id)) {
+      return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
+    }
+    const own = await store.zones.read(request.zone.id)
+    return send(reply, 200, own ? [toJson(own)] : [])
+  })
+
+  app.get<ZoneParams>('/identity-zones/:id', { config: by(toReadOne) }, (request, reply) =>
+    answering(reply, async () => {
+      const { id } = request.params
+      const state = isOutside(request, id) ? undefined : await store.zones.read(id)
+      if (state === undefined) throw new ZoneRefusal(404)
+      return send(reply, 200, toJson(state, !hasRight(request, toRead, service)))
+    }),
+  )
+
+  app.post(
+    '/identity-zones',
+    { config: { ...by(toMakeOrDelete), body: 'json' }, bodyLimit: BODY_LIMIT },
+    (request, reply) => answering(reply, async () => send(reply, 201, toJson(await create(request)))),
+  )
+
+  app.put<ZoneParams>(
+    '/identity-zones/:id',
+    { config: { ...by(toChange), body: 'json' }, bodyLimit: BODY_LIMIT },
+    (request, reply) =>
+      answering(reply, async () => send(reply, 200, toJson(await change(request, request.params.id)))),
+  )
+
+  app.delete<ZoneParams>('/identity-zones/:id', { config: { ...by(toMakeOrDelete), body: 'json' } }, (request, reply) =>
+    answering(reply, async () => {
+      const { id } = request.params
+      if (isDefault(id) || isOutside(request, id)) throw new ZoneRefusal(403)
+      const state = await store.zones.read(id)
+      if (state === undefined) throw new ZoneRefusal(404)
+      const outcome = await store.zones.delete(id, service.name)
+      if (outcome === 'aliased') throw new ZoneRefusal(422)
+      if (outcome === 'missing') throw new ZoneRefusal(404)
+      report(request, 'EntityDeletedEvent', state.zone)
+      return send(reply, 200, toJson(state))
+    }),
+  )
+
+  zoneClientEndpoints(app, deps)
+}
+
+/** The members of a record that are taken as they were sent. */
+const recorded = ({ subdomain, name, description, active }: ZoneBody) => ({
+  subdomain,
+  name,
+  active,
+  ...(description !== undefined && { description }),
+})
+
+/** A part of the settings that is known to be an object, null or absent. */
+function recordOf(config: JsonRecord, name: string): JsonRecord {
+  const part = memberOf(config, name)
+  return isJsonRecord(part) ? part : {}
+}
+
+/** Names of groups become records: they must be names that a group can have. */
+function refuseGroupNames({ userConfig }: ZoneConfig): void {
+  const { defaultGroups: names = [], allowedGroups } = userConfig ?? {}
+  const isName = (name: string): boolean => name.trim() !== '' && name.length <= 255
+  if ([...names, ...(allowedGroups ?? [])].every(isName)) return
+  throw malformed('The name of a group must have 1 to 255 characters')
+}
+
+function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
+  const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
+  // OpenID Connect Discovery §3: no query and no fragment; a name or password in front of the host only hides the host.
+  if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
+    throw malformed('config.issuer must be a URL without user, query and fragment')
+  }
+  if (activeKeyId !== undefined) return
+  throw new InvalidZoneConfig(
+    'You cannot set issuer value unless you have set your own signing key for this identity zone.',
+  )
+}
+
+/** Whether two issuers differ at most in scheme, case of the host, slashes at the end and UAA's path behind them. */
+const isSameIssuer = (one: URL, other: URL): boolean => {
+  const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
+    (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
+  )
+  return a === b
+}

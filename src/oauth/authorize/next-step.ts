@@ -1,0 +1,120 @@
+// The whole login flow in one decision: what the browser does next. Pure; every page returns to /oauth/authorize, which
+// asks again.
+import type { Approval } from '../../model/approval.ts'
+import { allowsProvider } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { approvedScopes, isAutoApproved } from '../../model/scopes.ts'
+import type { GrantedScopes } from '../../model/scopes.ts'
+import type { AuthorizationRequest } from './request.ts'
+import type { Demands } from './demands.ts'
+
+/** What is known of the person in front of the browser. */
+export interface SignedIn {
+  readonly origin: string
+  readonly authenticatedAt: Date
+  /** What the scope rules leave of the request for this person, or their refusal. */
+  readonly scopes: GrantedScopes | OAuthError
+  /** Unexpired decisions for this client. */
+  readonly approvals: readonly Approval[]
+  /** Whether this very request was just approved on the page. */
+  readonly justApproved: boolean
+  /** Set when the request's `id_token_hint` names somebody else; whether a sign-in was demanded for that already. */
+  readonly isAnother?: { readonly wasAsked: boolean }
+}
+
+/** One scope on the approval page. */
+export interface ScopeDecision {
+  readonly scope: string
+  readonly state: 'undecided' | 'approved' | 'denied'
+}
+
+/** What the person is to approve. */
+export interface ApprovalQuestion {
+  /** Those that the page lists. */
+  readonly scopes: readonly ScopeDecision[]
+  /** All that would be granted, also what the client approves by itself. */
+  readonly asked: GrantedScopes
+}
+
+/** What happens next. */
+export type Step =
+  | { readonly kind: 'sign-in' }
+  /** The person is to say with which account to go on. */
+  | { readonly kind: 'choose-account' }
+  | ({ readonly kind: 'approve' } & ApprovalQuestion)
+  | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
+  | { readonly kind: 'refuse'; readonly error: OAuthErrorCode; readonly description: string }
+  /** The person's provider is not one of the client's: offer another sign-in. */
+  | { readonly kind: 'switch-provider' }
+
+/** The order is the order of the questions a person can be asked: who are you, again?, may this client? */
+export function nextStep(
+  request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
+  person: SignedIn | undefined,
+  { now, behaviour }: { now: Date; behaviour: Behaviour },
+): Step {
+  const { client, silent } = request
+  const refusal: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
+  const loginRequired: Step = silent ? refusal : { kind: 'sign-in' }
+  if (!person) return loginRequired
+  if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
+  if (person.isAnother) return person.isAnother.wasAsked ? refusal : loginRequired
+  if (request.chooseAccount) return { kind: 'choose-account' }
+  if (!allowsProvider(client, person.origin)) {
+    // UAA shows the page in silence too (row R2).
+    return silent && behaviour.redirectErrors ? loginRequired : { kind: 'switch-provider' }
+  }
+
+  if (person.scopes instanceof OAuthError) {
+    // UAA: a client without any scopes is a fault where nobody sees a page (row R7).
+    const isFault = silent && !behaviour.usualSilentErrors && client.scope.length === 0
+    const error = isFault ? 'server_error' : person.scopes.error
+    return { kind: 'refuse', error, description: person.scopes.message }
+  }
+  // Consent that was asked for counts even where the client approves by itself; or a refusal would mean nothing.
+  const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
+  const stateOf = (scope: string): ScopeDecision['state'] =>
+    isAutomatic(scope) ? 'approved' : storedState(scope, person.approvals)
+  const decisions = person.scopes.map(scope => ({ scope, state: stateOf(scope) }))
+  const asks = !person.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
+  if (asks && silent) {
+    return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
+  }
+  if (asks) {
+    const listed = decisions.filter(each => !isAutomatic(each.scope)).toSorted(byImportance)
+    return { kind: 'approve', scopes: listed, asked: person.scopes }
+  }
+  const scopes = approvedScopes(person.scopes, scope => stateOf(scope) === 'approved')
+  if (scopes.length === 0 && behaviour.refuseNothingApproved) {
+    return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
+  }
+  if (behaviour.idTokenNeedsOpenid && request.responseType.has('id_token') && !scopes.includes('openid')) {
+    return { kind: 'refuse', error: 'invalid_scope', description: 'An ID token needs the scope openid' }
+  }
+  return { kind: 'respond', scopes }
+}
+
+function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
+  if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), whatever the clock says
+  return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
+}
+
+function storedState(scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {
+  const decision = approvals.find(approval => approval.scope === scope)
+  if (!decision) return 'undecided'
+  return decision.status === 'APPROVED' ? 'approved' : 'denied'
+}
+
+const STATES: readonly ScopeDecision['state'][] = ['undecided', 'approved', 'denied']
+const FIRST = /^(password|openid)/
+
+/** Undecided scopes first; within a list those about the account itself lead. */
+function byImportance(a: ScopeDecision, b: ScopeDecision): number {
+  return (
+    STATES.indexOf(a.state) - STATES.indexOf(b.state) ||
+    Number(FIRST.test(b.scope)) - Number(FIRST.test(a.scope)) ||
+    (a.scope < b.scope ? -1 : 1)
+  )
+}

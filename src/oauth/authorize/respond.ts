@@ -1,0 +1,86 @@
+// Writes authorization responses: one place that knows how parameters travel back to a client, in success and in error.
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import type { ResponseMode, ResponseType } from './response-type.ts'
+
+/** Where an authorization response goes; made only after the redirect URI was verified. */
+export interface ResponseTarget {
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly mode: ResponseMode
+  /** What was asked for; undefined when it is missing, or nothing that could be answered. */
+  readonly type?: ResponseType | undefined
+  readonly state?: string
+}
+
+/** Parameters in their order; those without a value are left out. */
+export type ResponseParameters = Readonly<Record<string, string | undefined>>
+
+/** A mode in which the answer is a Location. */
+export type LocationMode = Exclude<ResponseMode, 'form_post'>
+
+/** A refusal that is told to the client by a redirect (RFC 6749 §4.1.2.1). */
+export class RedirectRefusal extends Error {
+  readonly target: ResponseTarget
+  readonly refusal: OAuthError
+  /** How it travels, where that is not as errors of the target usually do. */
+  readonly mode: LocationMode | undefined
+  constructor(target: ResponseTarget, refusal: OAuthError, mode?: LocationMode) {
+    super(refusal.message, { cause: refusal })
+    this.name = 'RedirectRefusal'
+    this.target = target
+    this.refusal = refusal
+    this.mode = mode
+  }
+}
+
+/** How an error travels: as the success would have (row R1). UAA: in the query unless an access token was asked for. */
+export function errorMode(
+  { mode, type }: ResponseTarget,
+  { errorsLikeSuccess }: Pick<Behaviour, 'errorsLikeSuccess'>,
+): ResponseMode {
+  if (errorsLikeSuccess) return mode
+  return type?.has('token') === true ? 'fragment' : 'query'
+}
+
+/** UAA: how it travels that the person would have to sign in, or to choose a new password (row R7). */
+export const signInErrorMode = ({ type }: Pick<ResponseTarget, 'type'>): LocationMode =>
+  type?.has('code') === false ? 'fragment' : 'query'
+
+/**
+ * UAA: the Location of an error of a silent request: no description, no state, and all but a missing sign-in in the
+ * fragment. Undefined for errors that are told as without silence. See docs/compatibility.md, R7.
+ */
+export function bareLocation(
+  { redirectUri, type }: ResponseTarget,
+  error: string,
+  others: ResponseParameters,
+): string | undefined {
+  switch (error) {
+    case 'login_required':
+      return locationFor(redirectUri, signInErrorMode({ type }), { error, ...others })
+    case 'interaction_required':
+      return locationFor(redirectUri, 'fragment', { error })
+    case 'server_error':
+    case 'temporarily_unavailable':
+      return locationFor(redirectUri, 'fragment', { error: 'internal_server_error' })
+    default:
+      return undefined
+  }
+}
+
+/** The Location of a response in the query or the fragment. */
+export function locationFor(redirectUri: string, mode: LocationMode, parameters: ResponseParameters): string {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],
+  )
+  const text = pairs.join('&')
+  switch (mode) {
+    case 'query': {
+      const [, address = '', fragment = ''] = /^([^#]*)(.*)$/s.exec(redirectUri) ?? []
+      return address + (address.includes('?') ? '&' : '?') + text + fragment
+    }
+    case 'fragment':
+      return redirectUri + (redirectUri.includes('#') ? '&' : '#') + text
+  }
+}

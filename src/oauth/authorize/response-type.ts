@@ -1,0 +1,60 @@
+// What the authorization endpoint answers with, and how it travels (OAuth 2.0 Multiple Response Type Encoding Practices).
+import type { Client } from '../../model/client.ts'
+import { mayUseGrant } from '../../model/client.ts'
+
+/** One thing that a response can hold. */
+export type ResponseWord = 'code' | 'token' | 'id_token'
+
+/** A response type: a set of words, whose order means nothing (RFC 6749 §3.1.1). */
+export type ResponseType = ReadonlySet<ResponseWord>
+
+/** The combinations of the specified interface, as discovery lists them. */
+export const SPECIFIED_RESPONSE_TYPES = ['code', 'code id_token', 'id_token', 'token id_token'] as const
+
+/** The rest of the seven that OAuth 2.0 and OpenID Connect define. */
+export const FURTHER_RESPONSE_TYPES = ['token', 'code token', 'code id_token token'] as const
+
+const WORDS: readonly string[] = ['code', 'token', 'id_token'] satisfies readonly ResponseWord[]
+
+const isWord = (text: string): text is ResponseWord => WORDS.includes(text)
+
+/** The words of a `response_type`; undefined when there is none, or one that nobody knows. */
+export function parseResponseType(text: string): ResponseType | undefined {
+  const words = text.split(' ').filter(word => word !== '')
+  return words.length > 0 && words.every(isWord) ? new Set(words.filter(isWord)) : undefined
+}
+
+/** The type without ID tokens, where the configuration forbids them here; undefined when nothing is left. */
+export function withoutIdToken(type: ResponseType): ResponseType | undefined {
+  const left = new Set([...type].filter(word => word !== 'id_token'))
+  return left.size > 0 ? left : undefined
+}
+
+/** How parameters travel (§2.1 there, OAuth 2.0 Form Post Response Mode). */
+export type ResponseMode = 'query' | 'fragment' | 'form_post'
+
+/** Every mode, as discovery lists them. */
+export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const satisfies readonly ResponseMode[]
+
+/** Whether a text names a mode. */
+export const isResponseMode = (text: string): text is ResponseMode => RESPONSE_MODES.some(mode => mode === text)
+
+/** The mode where none was asked for: only a code may stand in a query, which ends up in logs (§5 there). */
+export const defaultMode = (type: ResponseType | undefined): ResponseMode =>
+  type === undefined || (type.size === 1 && type.has('code')) ? 'query' : 'fragment'
+
+/** Whether a response of this type may travel so. */
+export const mayTravel = (type: ResponseType, mode: ResponseMode): boolean =>
+  mode !== 'query' || defaultMode(type) === 'query'
+
+/** Whether the answer holds an access token, or nothing but an ID token: what the grant `implicit` is for. */
+const isImplicit = (type: ResponseType): boolean => type.has('token') || !type.has('code')
+
+/** Whether the client's grants allow the type: a code needs `authorization_code`, and see `isImplicit`. */
+export const grantsAllow = (client: Client, type: ResponseType): boolean =>
+  (!type.has('code') || mayUseGrant(client, 'authorization_code')) &&
+  (!isImplicit(type) || mayUseGrant(client, 'implicit'))
+
+/** UAA: only one grant is asked for, and for a plain code none before its exchange. See docs/compatibility.md, A4. */
+export const grantsAllowInUaa = (client: Client, type: ResponseType): boolean =>
+  (type.size === 1 && type.has('code')) || mayUseGrant(client, isImplicit(type) ? 'implicit' : 'authorization_code')

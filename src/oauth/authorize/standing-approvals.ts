@@ -1,0 +1,30 @@
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { APPROVAL_SECONDS, isCurrent } from '../../model/approval.ts'
+import { isAutoApproved } from '../../model/scopes.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { VerifiedToken } from '../../token/reader.ts'
+
+/**
+ * What is wrong with the person's approval of these scopes of a token: expired, missing or denied; undefined when nothing
+ * is. A client's own token needs none, nor does one for which the person told the client the password.
+ */
+export async function approvalProblem(
+  zone: Zone,
+  { user, client, claims }: VerifiedToken,
+  scopes: readonly string[],
+  { store, clock }: { store: Store; clock: Clock },
+): Promise<string | undefined> {
+  if (!user || claims['grant_type'] === 'password') return undefined
+  const asked = scopes.filter(scope => !isAutoApproved(client, scope))
+  if (asked.length === 0) return undefined
+  const now = clock.now()
+  const approvals = await store.approvals.list(zone.id, user.id, client.clientId, addSeconds(now, -APPROVAL_SECONDS))
+  const decided = approvals.filter(approval => asked.includes(approval.scope))
+  if (decided.some(approval => !isCurrent(approval, now))) return 'Invalid token (approvals expired)'
+  const approved = new Set(decided.filter(each => each.status === 'APPROVED').map(each => each.scope))
+  const missing = asked.filter(scope => !approved.has(scope))
+  if (missing.length === 0) return undefined
+  return `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`
+}

@@ -1,0 +1,283 @@
+// Who may call which endpoint of clients, and what those may write who administer nothing.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { assertInvalid, CALLERS, HOST_OF_Z1, startClientServer, TO_Z1 } from '../../support/clients.ts'
+import type { Caller, ClientServer } from '../../support/clients.ts'
+import { MODES, tokensOf } from '../../support/oauth.ts'
+
+type Group = 'read' | 'write' | 'batch' | 'secret' | 'any'
+
+const ADMINS: readonly Caller[] = ['root', 'clients-admin', 'zone-admin']
+/** Who may, without a switch of zones. */
+const MAY: Readonly<Record<Group, readonly Caller[]>> = {
+  read: [...ADMINS, 'reader'],
+  write: [...ADMINS, 'writer'],
+  batch: ADMINS,
+  secret: [...ADMINS, 'changer'],
+  any: Object.keys(CALLERS) as readonly Caller[], // its own keys
+}
+/** Who may in the zone z1, and what is wanted of the others. */
+const MAY_IN_Z1: Readonly<Record<Group, readonly Caller[]>> = {
+  read: ['root', 'z1-admin', 'z1-clients', 'z1-reader'],
+  write: ['root', 'z1-admin', 'z1-clients', 'z1-writer'],
+  batch: ['root', 'z1-admin', 'z1-clients'],
+  secret: ['root', 'z1-admin', 'z1-clients'],
+  any: ['root', 'z1-admin', 'z1-clients', 'z1-reader', 'z1-writer'],
+}
+const WANTED: Readonly<Record<Group, string>> = {
+  read: 'svc.admin clients.read clients.admin zones.svc.admin',
+  write: 'svc.admin clients.write clients.admin zones.svc.admin',
+  batch: 'svc.admin clients.admin zones.svc.admin',
+  secret: 'svc.admin clients.secret clients.admin zones.svc.admin',
+  any: '',
+}
+
+/** Each endpoint with a body that changes nothing: it is about a client that is not there, or broken. */
+const endpoints: readonly { method: string; path: string; group: Group; body?: unknown; status: number }[] = [
+  { method: 'GET', path: '/oauth/clients/nobody', group: 'read', status: 404 },
+  { method: 'GET', path: '/oauth/clients/restricted', group: 'read', status: 200 },
+  { method: 'POST', path: '/oauth/clients', group: 'write', body: {}, status: 400 },
+  { method: 'PUT', path: '/oauth/clients/nobody', group: 'write', body: { client_id: 'nobody' }, status: 404 },
+  { method: 'DELETE', path: '/oauth/clients/nobody', group: 'write', status: 404 },
+  { method: 'POST', path: '/oauth/clients/restricted', group: 'write', body: {}, status: 400 },
+  {
+    method: 'PUT',
+    path: '/oauth/clients/restricted/nobody',
+    group: 'write',
+    body: { client_id: 'nobody' },
+    status: 404,
+  },
+  { method: 'POST', path: '/oauth/clients/tx', group: 'batch', body: [], status: 404 },
+  { method: 'PUT', path: '/oauth/clients/tx', group: 'batch', body: [], status: 400 },
+  { method: 'GET', path: '/oauth/clients/tx', group: 'batch', status: 405 },
+  { method: 'DELETE', path: '/oauth/clients/tx', group: 'batch', status: 405 },
+  { method: 'POST', path: '/oauth/clients/tx/modify', group: 'batch', body: [], status: 200 },
+  { method: 'POST', path: '/oauth/clients/tx/secret', group: 'batch', body: [], status: 200 },
+  { method: 'POST', path: '/oauth/clients/tx/delete', group: 'batch', body: [], status: 200 },
+  { method: 'GET', path: '/oauth/clients/meta', group: 'any', status: 200 },
+  { method: 'GET', path: '/oauth/clients/nobody/meta', group: 'any', status: 404 },
+  { method: 'PUT', path: '/oauth/clients/nobody/meta', group: 'write', body: {}, status: 404 },
+  { method: 'PUT', path: '/oauth/clients/nobody/secret', group: 'secret', body: { secret: 'x' }, status: 404 },
+]
+
+for (const mode of MODES) {
+  describe(`callers of the client API, ${mode}`, () => {
+    let api: ClientServer
+    before(async () => {
+      api = await startClientServer(mode)
+    })
+    after(() => api.stop())
+
+    for (const { method, path, group, body, status } of endpoints) {
+      it(`${method} ${path} is for those with the right, and for nobody else`, async () => {
+        for (const by of MAY.any) {
+          const answer = await api.send(method, path, body, { by })
+          // Who may change only itself is told so of any other client.
+          const expected = group === 'secret' && by === 'changer' ? 400 : MAY[group].includes(by) ? status : 403
+          assert.equal(answer.status, expected, `${by}: ${answer.text}`)
+          if (expected !== 403) continue
+          const { error, scope } = answer.json()
+          assert.deepEqual([error, scope], ['insufficient_scope', WANTED[group]])
+          assert.match(
+            String(answer.headers['www-authenticate']),
+            /^Bearer realm="SVC\/oauth", error="insufficient_scope"/,
+          )
+        }
+      })
+
+      it(`${method} ${path} is for those with the right in another zone, when they go there`, async () => {
+        for (const by of MAY.any) {
+          const answer = await api.send(method, path, body, { by, headers: TO_Z1 })
+          assert.equal(answer.status, MAY_IN_Z1[group].includes(by) ? status : 403, `${by}: ${answer.text}`)
+        }
+      })
+
+      it(`${method} ${path} is for nobody without a token that is good in the zone`, async () => {
+        const sent = { method, ...(body !== undefined && { body: JSON.stringify(body) }) }
+        const headers: Readonly<Record<string, string>> =
+          body === undefined ? {} : { 'content-type': 'application/json' }
+        const anonymous = await api.server.send(path, { ...sent, headers })
+        assert.equal(anonymous.status, 401)
+        assert.equal(anonymous.json()['error'], 'unauthorized')
+        assert.match(String(anonymous.headers['www-authenticate']), /^Bearer realm="SVC\/oauth"/)
+        const switched = await api.server.send(path, { ...sent, headers: { ...headers, ...TO_Z1 } })
+        assert.ok([401, 403].includes(switched.status))
+        const basic = await api.server.send(path, { ...sent, headers, basic: ['root', 'root-secret'] })
+        assert.equal(basic.status, 401)
+        for (const bearer of ['nonsense', await api.tokenOf('native', HOST_OF_Z1)]) {
+          assert.equal((await api.send(method, path, body, { bearer })).status, 401)
+        }
+        assert.equal((await api.send(method, path, body, { host: HOST_OF_Z1 })).status, 401)
+      })
+
+      it(`${method} ${path} takes rights of the default zone from its own tokens only`, async () => {
+        const bearer = await api.tokenOf('pretender', HOST_OF_Z1)
+        const answer = await api.send(method, path, body, { bearer, host: HOST_OF_Z1 })
+        assert.equal(answer.status, group === 'any' ? status : 403, answer.text)
+        const native = await api.tokenOf('native', HOST_OF_Z1)
+        assert.equal((await api.send(method, path, body, { bearer: native, host: HOST_OF_Z1 })).status, status)
+      })
+    }
+
+    it('work in the zone that they went to, and not in their own', async () => {
+      const body = { client_id: 'made-in-z1', authorized_grant_types: ['password'] }
+      assert.equal((await api.send('POST', '/oauth/clients', body, { by: 'z1-admin', headers: TO_Z1 })).status, 201)
+      assert.equal(await api.read('made-in-z1'), undefined)
+      assert.equal((await api.read('made-in-z1', { headers: TO_Z1 }))?.['client_id'], 'made-in-z1')
+    })
+
+    describe('that administer nothing', () => {
+      let count = 0
+      const create = (members: object, request: Parameters<ClientServer['send']>[3] = { by: 'writer' }) => {
+        count += 1
+        const base = {
+          client_id: `limited-${count}`,
+          authorized_grant_types: ['client_credentials'],
+          client_secret: 's',
+        }
+        return api.send('POST', '/oauth/clients', { ...base, ...members }, request)
+      }
+      const web = { authorized_grant_types: ['authorization_code'], redirect_uri: ['https://a.example/'] }
+
+      for (const members of [
+        {},
+        { scope: ['writer.read', 'writer.a.b'] },
+        { scope: ['shop.read', 'svc.none'] },
+        { authorities: ['svc.none', 'svc.resource'] },
+        { ...web, authorities: ['svc.none'] },
+        { ...web, authorized_grant_types: ['implicit'], client_secret: null },
+      ]) {
+        it(`may write ${JSON.stringify(members)}`, async () => {
+          const answer = await create(members)
+          assert.equal(answer.status, 201, answer.text)
+        })
+      }
+
+      const allowed = 'Must have prefix in [writer.] or be one of: [shop.read]'
+      for (const [members, description] of [
+        [
+          { authorized_grant_types: ['password', 'client_credentials'] },
+          'password is not an allowed grant type for non-admin caller.',
+        ],
+        [
+          { ...web, authorized_grant_types: ['implicit', 'authorization_code'], client_secret: null },
+          'Not allowed: implicit grant type is not allowed together with authorization_code',
+        ],
+        [{ scope: ['openid'] }, `openid is not an allowed scope for caller=writer. ${allowed}`],
+        [{ scope: ['writer'] }, `writer is not an allowed scope for caller=writer. ${allowed}`],
+        [{ scope: ['shop.*'] }, `shop.* is not an allowed scope for caller=writer. ${allowed}`],
+        [{ scope: 'writer.read clients.admin' }, `clients.admin is not an allowed scope for caller=writer. ${allowed}`],
+        [
+          { authorities: ['svc.resource', 'clients.read'] },
+          'clients.read is not an allowed authority for caller=writer. Must be one of: [svc.none, svc.resource]',
+        ],
+        [
+          { ...web, authorities: ['svc.resource'] },
+          'svc.resource is not an allowed authority for caller=writer. Must be one of: [svc.none]',
+        ],
+        [
+          { authorities: ['svc.none clients.admin'] },
+          'clients.admin is not an allowed authority for caller=writer. Must be one of: [svc.none, svc.resource]',
+        ],
+      ] as const) {
+        it(`may not write ${JSON.stringify(members)}`, async () => {
+          assertInvalid(await create(members), description)
+          assertInvalid(await create(members, { bearer: await api.tokenOf('writer') }), description)
+        })
+      }
+
+      it('may not change a client with a scope or an authority that they lack', async () => {
+        await create({ client_id: 'powerful', authorities: ['clients.admin'] }, {})
+        await create({ client_id: 'busy', scope: ['cloud.read'], redirect_uri: ['https://busy.example/'] }, {})
+        for (const id of ['powerful', 'busy']) {
+          for (const members of [{ name: 'x' }, { authorities: ['svc.none'], scope: ['svc.none'] }]) {
+            for (const path of [`/oauth/clients/${id}`, `/oauth/clients/restricted/${id}`]) {
+              const answer = await api.send('PUT', path, { client_id: id, ...members }, { by: 'writer' })
+              assert.equal(answer.status, 403, answer.text)
+              const { error, scope } = answer.json()
+              assert.deepEqual([error, scope], ['insufficient_scope', 'svc.admin clients.admin zones.svc.admin'])
+            }
+          }
+          assert.equal((await api.send('PUT', `/oauth/clients/${id}/meta`, {}, { by: 'writer' })).status, 403)
+          assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { by: 'writer' })).status, 403)
+        }
+      })
+
+      it('may change, describe and delete what they could have made, by whomever it was made', async () => {
+        for (const by of ['root', 'writer'] as const) {
+          const body = {
+            client_id: `plain-of-${by}`,
+            scope: ['writer.read', 'shop.read'],
+            authorities: ['svc.resource'],
+          }
+          assert.equal((await create(body, { by })).status, 201)
+          const path = `/oauth/clients/${body.client_id}`
+          const changed = await api.send('PUT', path, { client_id: body.client_id, name: 'Plain' }, { by: 'writer' })
+          assert.equal(changed.status, 200, changed.text)
+          const described = await api.send('PUT', `${path}/meta`, { showOnHomePage: true }, { by: 'writer' })
+          assert.equal(described.status, 200, described.text)
+          assert.equal((await api.send('DELETE', path, undefined, { by: 'writer' })).status, 200)
+        }
+      })
+
+      it('may delete a client with the rights of their own token', async () => {
+        await create({ client_id: 'equal', authorities: ['clients.write'] }, {})
+        assert.equal((await api.send('DELETE', '/oauth/clients/equal', undefined, { by: 'writer' })).status, 200)
+      })
+
+      it('have no scopes in a zone that they come to from outside, whatever is called like them there', async () => {
+        const request = { by: 'z1-writer', headers: TO_Z1 } as const
+        for (const scope of ['z1-writer.read', 'taken.scope', 'openid']) {
+          const answer = await create({ client_id: 'limited', scope: [scope] }, request)
+          assertInvalid(answer, 'No scopes alllowed for null caller and client_id=limited.')
+        }
+        assert.equal((await create({ client_id: 'limited' }, request)).status, 201)
+        const { createdBy } = (await api.server.store.clients.findMetadata('z1', 'limited')) ?? {}
+        assert.equal(createdBy, undefined)
+      })
+
+      it('may be people, who have the rights of the client that they came through', async () => {
+        const bearer = await api.userToken()
+        assert.equal((await create({ scope: ['web.read', 'clients.write'] }, { bearer })).status, 201)
+        // The client may carry it for others; this person has not got it.
+        assertInvalid(await create({ scope: ['clients.admin'] }, { bearer }), /^clients\.admin is not an allowed scope/)
+        assertInvalid(
+          await create({ scope: ['cloud.read'] }, { bearer }),
+          /^cloud\.read is not an allowed scope for caller=web/,
+        )
+      })
+    })
+
+    it('pass on who made them', async () => {
+      const body = {
+        client_id: 'child',
+        authorized_grant_types: ['client_credentials'],
+        client_secret: 'child-secret',
+        authorities: ['clients.write'],
+      }
+      const user = await api.server.store.users.findByName('svc', 'svc', 'marissa')
+      const parent = { ...body, client_id: 'parent', client_secret: 'parent-secret', authorities: ['svc.resource'] }
+      assert.equal((await api.send('POST', '/oauth/clients', parent, { bearer: await api.userToken() })).status, 201)
+      const powerful = { client_id: 'parent', authorities: ['clients.admin'] }
+      assert.equal((await api.send('PUT', '/oauth/clients/parent', powerful)).status, 200)
+      const bearer = await api.tokenOf('parent')
+      assert.equal((await api.send('POST', '/oauth/clients', body, { bearer })).status, 201)
+      assert.equal((await api.server.store.clients.findMetadata('svc', 'child'))?.createdBy, user?.id)
+    })
+
+    it('lose their rights with a deleted client', async () => {
+      const body = {
+        client_id: 'brief',
+        authorized_grant_types: ['client_credentials'],
+        client_secret: 'brief-secret',
+        authorities: ['clients.admin'],
+      }
+      assert.equal((await api.send('POST', '/oauth/clients', body)).status, 201)
+      const { access_token: bearer } = tokensOf(
+        await api.server.token({ grant_type: 'client_credentials' }, { basic: ['brief', 'brief-secret'] }),
+      )
+      assert.equal((await api.send('DELETE', '/oauth/clients/brief', undefined, { bearer })).status, 200)
+      assert.equal((await api.send('GET', '/oauth/clients/app', undefined, { bearer })).status, 401)
+    })
+  })
+}

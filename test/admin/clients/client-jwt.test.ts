@@ -1,0 +1,487 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { ClientKeys } from '../../../src/model/client-keys.ts'
+import { assertNotFound } from '../../support/clients.ts'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import { changeClient, clientNamed, MODES, tokensOf } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer, usualBootstrap } from '../../support/server.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const caller = (id: string, ...authorities: readonly string[]) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+const key = (kid: string, n = 'n'): Members => ({ kty: 'RSA', kid, n, e: 'AQAB' })
+const text = (...keys: readonly Members[]): string => JSON.stringify({ keys })
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    caller('admin', 'svc.admin'),
+    caller('clients-admin', 'clients.admin'),
+    caller('zone-admin', 'zones.svc.admin'),
+    caller('foreign-zone-admin', 'zones.z1.admin'),
+    caller('trusted', 'clients.trust'),
+    caller('reader', 'clients.read', 'clients.write', 'clients.secret'),
+    {
+      client_id: 'web-trusted',
+      client_secret: 'web-trusted-secret',
+      authorized_grant_types: ['password'],
+      scope: ['clients.trust'],
+    },
+  ],
+  groups: [...usualBootstrap.groups, { displayName: 'clients.trust' }],
+  users: usualBootstrap.users.map(user => ({ ...user, groups: ['clients.trust'] })),
+  identity_zones: [
+    {
+      id: 'z1',
+      subdomain: 'z1',
+      name: 'Zone 1',
+      bootstrap: {
+        clients: [caller('admin', 'svc.admin'), caller('pretender', 'zones.svc.admin'), caller('app', 'jobs.run')],
+      },
+    },
+  ],
+}
+const HOST_OF_Z1 = 'z1.localhost:8080'
+
+const tokenOf = async (server: TestServer, id: string, request: TestRequest = {}): Promise<string> =>
+  tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: [id, `${id}-secret`], ...request }))
+    .access_token
+
+const put = (server: TestServer, clientId: string, body: unknown, request: TestRequest = {}): Promise<TestAnswer> =>
+  server.send(`/oauth/clients/${encodeURIComponent(clientId)}/clientjwt`, {
+    method: 'PUT',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...request,
+    headers: { 'content-type': 'application/json', ...request.headers },
+  })
+
+async function keysOf(server: TestServer, clientId = 'app'): Promise<ClientKeys> {
+  const { jwks, jwksUri } = await clientNamed(server, clientId)
+  return { ...(jwks !== undefined && { jwks }), ...(jwksUri !== undefined && { jwksUri }) }
+}
+
+/** Replaces the keys in the database. */
+async function reset(server: TestServer, keys: ClientKeys): Promise<void> {
+  const { jwks: _, jwksUri: __, ...client } = await clientNamed(server, 'app')
+  await server.store.clients.update('svc', { ...client, ...keys })
+}
+
+const ADDED = 'Client jwt configuration is added'
+const UPDATED = 'Client jwt configuration updated'
+const DELETED = 'Client jwt configuration is deleted'
+const URI = 'https://app.example/keys'
+
+interface Change {
+  readonly name: string
+  readonly before?: ClientKeys
+  readonly body: Members
+  readonly message: string
+  readonly want: ClientKeys
+}
+const changes: readonly Change[] = [
+  {
+    name: 'adds an address when nothing else is said',
+    body: { jwks_uri: URI },
+    message: ADDED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'ignores the client_id in the body',
+    body: { client_id: 'service', changeMode: 'ADD', jwks_uri: URI },
+    message: ADDED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'adds a single key',
+    body: { jwks: JSON.stringify(key('a')) },
+    message: ADDED,
+    want: { jwks: text(key('a')) },
+  },
+  {
+    name: 'keeps no private half',
+    body: { jwks: JSON.stringify({ ...key('a'), d: 'x', p: 'y' }) },
+    message: ADDED,
+    want: { jwks: text(key('a')) },
+  },
+  {
+    name: 'counts null as absent',
+    body: { jwks_uri: URI, jwks: null, kid: null, changeMode: null },
+    message: ADDED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'takes an address before keys',
+    body: { jwks_uri: URI, jwks: text(key('a')) },
+    message: ADDED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'takes an address on this machine without https',
+    body: { jwks_uri: 'http://localhost:9000/k' },
+    message: ADDED,
+    want: { jwksUri: 'http://localhost:9000/k' },
+  },
+  {
+    name: 'adds keys to keys, and leaves the one that is there',
+    before: { jwks: text(key('a', 'old')) },
+    body: { jwks: text(key('a', 'new'), key('b')) },
+    message: ADDED,
+    want: { jwks: text(key('a', 'old'), key('b')) },
+  },
+  {
+    name: 'does not add keys to an address',
+    before: { jwksUri: URI },
+    body: { jwks: text(key('a')) },
+    message: ADDED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'does not add an address to keys',
+    before: { jwks: text(key('a')) },
+    body: { jwks_uri: URI },
+    message: ADDED,
+    want: { jwks: text(key('a')) },
+  },
+  {
+    name: 'adds nothing when nothing is sent',
+    before: { jwksUri: URI },
+    body: {},
+    message: 'No key added',
+    want: { jwksUri: URI },
+  },
+  { name: 'adds nothing by the name of a key', body: { kid: 'a' }, message: 'No key added', want: {} },
+  {
+    name: 'updates a key of the same name',
+    before: { jwks: text(key('a', 'old'), key('b')) },
+    body: { changeMode: 'UPDATE', jwks: text(key('a', 'new')) },
+    message: UPDATED,
+    want: { jwks: text(key('a', 'new'), key('b')) },
+  },
+  {
+    name: 'updates keys by an address',
+    before: { jwks: text(key('a')) },
+    body: { changeMode: 'UPDATE', jwks_uri: URI },
+    message: UPDATED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'updates an address by keys',
+    before: { jwksUri: URI },
+    body: { changeMode: 'UPDATE', jwks: text(key('a')) },
+    message: UPDATED,
+    want: { jwks: text(key('a')) },
+  },
+  {
+    name: 'updates what was not there',
+    body: { changeMode: 'UPDATE', jwks_uri: URI },
+    message: UPDATED,
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'deletes a key by its name, whatever else is sent',
+    before: { jwks: text(key('a'), key('b')) },
+    body: { changeMode: 'DELETE', kid: 'a', jwks_uri: URI },
+    message: DELETED,
+    want: { jwks: text(key('b')) },
+  },
+  {
+    name: 'deletes the last key',
+    before: { jwks: text(key('a')) },
+    body: { changeMode: 'DELETE', kid: 'a' },
+    message: DELETED,
+    want: {},
+  },
+  {
+    name: 'deletes the keys that are listed',
+    before: { jwks: text(key('a'), key('b'), key('c')) },
+    body: { changeMode: 'DELETE', jwks: text(key('a'), key('c')) },
+    message: DELETED,
+    want: { jwks: text(key('b')) },
+  },
+  {
+    name: 'deletes the address',
+    before: { jwksUri: URI },
+    body: { changeMode: 'DELETE', jwks_uri: URI },
+    message: DELETED,
+    want: {},
+  },
+  {
+    name: 'deletes any address',
+    before: { jwksUri: URI },
+    body: { changeMode: 'DELETE', jwks_uri: '*' },
+    message: DELETED,
+    want: {},
+  },
+  {
+    name: 'deletes no other address',
+    before: { jwksUri: URI },
+    body: { changeMode: 'DELETE', jwks_uri: `${URI}/` },
+    message: 'No key deleted',
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'deletes no key that is unknown',
+    before: { jwks: text(key('a')) },
+    body: { changeMode: 'DELETE', kid: 'b' },
+    message: 'No key deleted',
+    want: { jwks: text(key('a')) },
+  },
+  {
+    name: 'deletes nothing when nothing is sent',
+    before: { jwksUri: URI },
+    body: { changeMode: 'DELETE' },
+    message: 'No key deleted',
+    want: { jwksUri: URI },
+  },
+  {
+    name: 'deletes nothing where nothing is',
+    body: { changeMode: 'DELETE', kid: 'a' },
+    message: 'No key deleted',
+    want: {},
+  },
+]
+
+interface Refused {
+  readonly name: string
+  readonly body: unknown
+  readonly description: string | RegExp
+}
+const CANNOT = 'Client jwt configuration cannot be parsed'
+const MANY = 'Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + 10'
+const list = (count: number): readonly Members[] => Array.from({ length: count }, (_, index) => key(`k${index}`))
+const refused: readonly Refused[] = [
+  { name: 'keys that are no JSON', body: { jwks: '{' }, description: CANNOT },
+  { name: 'keys that are empty text', body: { jwks: '' }, description: CANNOT },
+  { name: 'keys as an object', body: { jwks: { keys: [key('a')] } }, description: CANNOT },
+  { name: 'keys that are no objects', body: { jwks: '{"keys":[1]}' }, description: CANNOT },
+  { name: 'a symmetric key', body: { jwks: JSON.stringify({ kty: 'oct', k: 'AAAA', kid: 'a' }) }, description: CANNOT },
+  { name: 'a key without a type', body: { jwks: '{"kid":"a"}' }, description: CANNOT },
+  { name: 'no keys', body: { jwks: '{"keys":[]}' }, description: MANY },
+  { name: 'eleven keys', body: { jwks: text(...list(11)) }, description: MANY },
+  { name: 'a key too many beside those that are there', body: { jwks: text(...list(10)) }, description: MANY },
+  {
+    name: 'a key without a name',
+    body: { jwks: JSON.stringify({ kty: 'RSA' }) },
+    description: 'Invalid private_key_jwt: kid is required attribute',
+  },
+  {
+    name: 'two keys of one name',
+    body: { jwks: text(key('x'), key('x')) },
+    description: 'Invalid private_key_jwt: duplicate kid in JWKSet not allowed',
+  },
+  {
+    name: 'a relative address',
+    body: { jwks_uri: '/keys' },
+    description: 'Invalid private_key_jwt: jwks_uri must be an absolute URL',
+  },
+  {
+    name: 'another scheme',
+    body: { jwks_uri: 'ftp://a.example/' },
+    description: 'Invalid private_key_jwt: jwks_uri must be either using https or http',
+  },
+  {
+    name: 'http elsewhere',
+    body: { jwks_uri: 'http://a.example/' },
+    description: 'Invalid private_key_jwt: jwks_uri with http is not on localhost',
+  },
+  { name: 'no address', body: { jwks_uri: 'https://a b' }, description: 'Client jwt configuration with invalid URI' },
+  {
+    name: 'an address that is no text',
+    body: { jwks_uri: 5 },
+    description: 'Client jwt configuration with invalid URI',
+  },
+  {
+    name: 'a name that is no text',
+    body: { changeMode: 'DELETE', kid: 5 },
+    description: 'Invalid jwt configuration configuration',
+  },
+  { name: 'keys to delete that are none', body: { changeMode: 'DELETE', jwks: 'x' }, description: CANNOT },
+  {
+    name: 'another change',
+    body: { changeMode: 'REPLACE', jwks_uri: URI },
+    description: 'Invalid jwt configuration configuration',
+  },
+  {
+    name: 'a change in another case',
+    body: { changeMode: 'add', jwks_uri: URI },
+    description: 'Invalid jwt configuration configuration',
+  },
+  {
+    name: 'a change that is no text',
+    body: { changeMode: 1, jwks_uri: URI },
+    description: 'Invalid jwt configuration configuration',
+  },
+  {
+    name: 'an update by nothing',
+    body: { changeMode: 'UPDATE' },
+    description: 'Invalid jwt configuration configuration',
+  },
+]
+
+for (const mode of MODES) {
+  describe(`PUT /oauth/clients/{client_id}/clientjwt, ${mode}`, () => {
+    let server: TestServer
+    let admin: string
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+      admin = await tokenOf(server, 'admin')
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    beforeEach(() => reset(server, {}))
+
+    for (const { name, before: keys = {}, body, message, want } of changes) {
+      it(name, async () => {
+        await reset(server, keys)
+        const { jwks: _, jwksUri: __, ...others } = await clientNamed(server, 'app')
+        const answer = await put(server, 'app', body, { bearer: admin })
+        assert.deepEqual([answer.status, answer.json()], [200, { status: 'ok', message }])
+        assert.deepEqual(await keysOf(server), want)
+        const { jwks: ___, jwksUri: ____, ...left } = await clientNamed(server, 'app')
+        assert.deepEqual(left, others)
+        const event = server.events.at(-1)
+        assert.deepEqual([event?.type, event?.principal, event?.clientId], ['ClientJwtChangeSuccess', 'app', 'admin'])
+      })
+    }
+
+    for (const { name, body, description } of refused) {
+      it(`refuses ${name}`, async () => {
+        const existing = { jwks: text(key('there')) }
+        await reset(server, existing)
+        const answer = await put(server, 'app', body, { bearer: admin })
+        assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_client'])
+        assert.equal(answer.json()['error_description'], description)
+        assert.deepEqual(await keysOf(server), existing)
+        const event = server.events.at(-1)
+        assert.deepEqual([event?.type, event?.principal, event?.clientId], ['ClientJwtChangeFailure', 'app', 'admin'])
+      })
+    }
+
+    for (const body of ['', '[]', '5', 'null', '{', '{"__proto__":{}}']) {
+      it(`refuses the body ${JSON.stringify(body)}`, async () => {
+        const answer = await put(server, 'app', body, { bearer: admin })
+        assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+        assert.deepEqual(await keysOf(server), {})
+      })
+    }
+
+    it('refuses a form', async () => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      assert.equal((await put(server, 'app', 'jwks_uri=https://a.example', { bearer: admin, headers })).status, 400)
+    })
+
+    it('refuses a body without end', async () => {
+      assert.equal((await put(server, 'app', { jwks: 'x'.repeat(70_000) }, { bearer: admin })).status, 413)
+    })
+
+    it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
+      for (const id of ['nobody', 'APP', '../app', '%', 'a\0b']) {
+        const answer = await put(server, id, { jwks_uri: URI }, { bearer: admin })
+        assertNotFound(answer, mode)
+        const event = server.events.at(-1)
+        assert.equal(event?.type, 'ClientJwtChangeFailure')
+        assert.notEqual(event.principal, id)
+      }
+    })
+
+    for (const id of ['admin', 'clients-admin', 'zone-admin']) {
+      it(`is for ${id}`, async () => {
+        const answer = await put(server, 'app', { jwks_uri: URI }, { bearer: await tokenOf(server, id) })
+        assert.equal(answer.status, 200, answer.text)
+      })
+    }
+
+    it('is for a trusted client that changes itself, and for no other client', async () => {
+      const bearer = await tokenOf(server, 'trusted')
+      assert.equal((await put(server, 'trusted', { jwks_uri: URI }, { bearer })).status, 200)
+      for (const other of ['app', 'nobody', 'TRUSTED']) {
+        const answer = await put(server, other, { jwks_uri: URI }, { bearer })
+        assert.equal(answer.status, 400)
+        assert.deepEqual(answer.json(), {
+          error: 'invalid_client',
+          error_description: "Bad request. Not permitted to change another client's secret",
+        })
+        assert.equal(server.events.at(-1)?.type, 'ClientJwtChangeFailure')
+      }
+      assert.deepEqual(await keysOf(server), {})
+    })
+
+    it('is not for a user who came through a trusted client', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const basic = ['web-trusted', 'web-trusted-secret'] as const
+      const { access_token: bearer } = tokensOf(await server.token(form, { basic }))
+      assert.equal((await put(server, 'web-trusted', { jwks_uri: URI }, { bearer })).status, 400)
+    })
+
+    it('is not for others, who are told what would have helped', async () => {
+      for (const id of ['reader', 'service', 'foreign-zone-admin']) {
+        const answer = await put(server, id, { jwks_uri: URI }, { bearer: await tokenOf(server, id) })
+        assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
+        assert.equal(answer.json()['scope'], 'svc.admin clients.trust clients.admin zones.svc.admin')
+        assert.match(
+          String(answer.headers['www-authenticate']),
+          /^Bearer realm="SVC\/oauth", error="insufficient_scope"/,
+        )
+      }
+      for (const request of [{}, { bearer: 'x' }, { basic: ['admin', 'admin-secret'] as const }]) {
+        assert.equal((await put(server, 'app', { jwks_uri: URI }, request)).status, 401)
+      }
+      assert.deepEqual(await keysOf(server), {})
+    })
+
+    it('stays in the zone of the token', async () => {
+      const foreign = await tokenOf(server, 'admin', { host: HOST_OF_Z1 })
+      assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: foreign })).status, 401)
+      assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: admin, host: HOST_OF_Z1 })).status, 401)
+      assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: foreign, host: HOST_OF_Z1 })).status, 200)
+      assert.deepEqual(await keysOf(server), {})
+      assert.equal((await server.store.clients.find('z1', 'app'))?.jwksUri, URI)
+      // A name that means something in the default zone only.
+      const pretender = await tokenOf(server, 'pretender', { host: HOST_OF_Z1 })
+      assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: pretender, host: HOST_OF_Z1 })).status, 403)
+    })
+
+    it('takes effect at once', async () => {
+      await changeClient(server, 'app', { jwksUri: URI })
+      const bearer = await tokenOf(server, 'clients-admin')
+      await put(server, 'app', { changeMode: 'DELETE', jwks_uri: '*' }, { bearer })
+      assert.deepEqual(await keysOf(server), {})
+    })
+  })
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`changes of keys at the same moment, ${kind}`, () => {
+    it('are all kept, whichever process makes them', async () => {
+      const database = await freshDatabase(kind)
+      const first = await startServer({ database: database.url, config: { bootstrap } })
+      const second = await startServer({ database: database.url, config: { bootstrap }, clock: first.clock })
+      try {
+        const bearer = await tokenOf(first, 'admin')
+        const answers = await Promise.all(
+          list(10).map((each, index) => put(index % 2 ? first : second, 'app', { jwks: text(each) }, { bearer })),
+        )
+        assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+        const { after: kept } = (await first.store.clients.changeKeys('svc', 'app', keys => keys)) ?? {}
+        const { keys } = JSON.parse(kept?.jwks ?? '{}') as { keys: readonly Members[] } // the text that is kept
+        assert.deepEqual(
+          keys.map(({ kid }) => kid).toSorted((a, b) => String(a).localeCompare(String(b))),
+          list(10).map(({ kid }) => kid),
+        )
+      } finally {
+        await first.stop()
+        await second.stop()
+        await database.drop()
+      }
+    })
+  })
+}

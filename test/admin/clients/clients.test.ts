@@ -1,0 +1,770 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { clientRecords, documented } from '../../support/client-records.ts'
+import { MODES, isAlive, tokensOf } from '../../support/oauth.ts'
+import { assertInvalid, assertNotFound, meanwhile, startClientServer } from '../../support/clients.ts'
+import type { ClientServer } from '../../support/clients.ts'
+import { freshDatabase } from '../../support/databases.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const code = { authorized_grant_types: ['authorization_code'], redirect_uri: ['https://shop.example/cb'] }
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const GRANTS =
+  'Must be one of: [authorization_code, implicit, password, client_credentials, refresh_token, user_token, urn:ietf:params:oauth:grant-type:saml2-bearer, urn:ietf:params:oauth:grant-type:jwt-bearer]'
+const KEY = { kty: 'RSA', kid: 'a', n: 'n', e: 'AQAB' }
+
+/** What every record has that says nothing of it. */
+const usual = {
+  scope: ['svc.none'],
+  resource_ids: ['none'],
+  authorities: ['svc.none'],
+  autoapprove: [],
+  required_user_groups: [],
+}
+
+const created: readonly { name: string; body: Members; want: Members }[] = [
+  {
+    name: 'a client by lists',
+    body: { ...code, scope: ['openid', 'shop.read'], authorities: ['svc.resource'], name: 'Shop' },
+    want: {
+      authorized_grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uri: ['https://shop.example/cb'],
+      scope: ['openid', 'shop.read'],
+      authorities: ['svc.resource'],
+      name: 'Shop',
+    },
+  },
+  {
+    name: 'a client by texts',
+    body: {
+      authorized_grant_types: 'password, implicit',
+      redirect_uri: 'https://a.example/ https://b.example/',
+      scope: 'a,b c',
+      authorities: 'x\ty',
+    },
+    want: {
+      authorized_grant_types: ['password', 'implicit', 'refresh_token'],
+      redirect_uri: ['https://a.example/', 'https://b.example/'],
+      scope: ['a', 'b', 'c'],
+      authorities: ['x', 'y'],
+    },
+  },
+  {
+    name: 'a client with every member',
+    body: {
+      authorized_grant_types: ['client_credentials'],
+      client_secret: 'first',
+      secondary_client_secret: 'second',
+      jwks: JSON.stringify(KEY),
+      scope: ['a', 'b'],
+      autoapprove: ['a', 'c'],
+      allowpublic: false,
+      access_token_validity: 60,
+      refresh_token_validity: 2_147_483_647,
+      allowedproviders: ['ldap'],
+      required_user_groups: ['staff of the shop'],
+      token_salt: 'salt',
+      signup_redirect_url: 'https://a.example/in',
+      change_email_redirect_url: 'https://a.example/mail',
+      post_logout_redirect_uris: ['https://a.example/bye'],
+      anything: { at: ['all', null, 1] },
+    },
+    want: {
+      authorized_grant_types: ['client_credentials'],
+      scope: ['a', 'b'],
+      autoapprove: ['a'],
+      allowpublic: false,
+      access_token_validity: 60,
+      refresh_token_validity: 2_147_483_647,
+      allowedproviders: ['ldap'],
+      required_user_groups: ['staff of the shop'],
+      token_salt: 'salt',
+      signup_redirect_url: 'https://a.example/in',
+      change_email_redirect_url: 'https://a.example/mail',
+      post_logout_redirect_uris: ['https://a.example/bye'],
+      anything: { at: ['all', null, 1] },
+    },
+  },
+  {
+    name: 'what the server alone says, which it takes from nobody',
+    body: {
+      authorized_grant_types: ['password'],
+      resource_ids: ['all'],
+      createdwith: 'zones.write',
+      lastModified: 1,
+      approvals_deleted: true,
+      action: 'add',
+      client_jwt_config: '{}',
+    },
+    want: { authorized_grant_types: ['password', 'refresh_token'] },
+  },
+  {
+    name: 'a client that approves everything',
+    body: { authorized_grant_types: ['password'], autoapprove: true },
+    want: { authorized_grant_types: ['password', 'refresh_token'], autoapprove: ['true'] },
+  },
+  {
+    name: 'a client whose authorities are split like scopes, so that none hides in another',
+    body: { authorized_grant_types: ['password'], authorities: ['a clients.admin'] },
+    want: { authorized_grant_types: ['password', 'refresh_token'], authorities: ['a', 'clients.admin'] },
+  },
+  {
+    name: 'a client with an id in any letters',
+    body: { client_id: 'läden & co:%20', authorized_grant_types: ['password'] },
+    want: { client_id: 'läden & co:%20', authorized_grant_types: ['password', 'refresh_token'] },
+  },
+]
+
+const invalid: readonly { name: string; body: Members; description: string | RegExp; mode?: string }[] = [
+  { name: 'no id', body: { client_id: null }, description: 'A client_id must be provided.' },
+  { name: 'the reserved id', body: { client_id: 'svc' }, description: 'Not allowed: svc is a reserved client_id' },
+  { name: 'a slash in the id', body: { client_id: 'a/b' }, description: /^Not allowed characters: / },
+  { name: 'a backslash in the id', body: { client_id: 'a\\b' }, description: /^Not allowed characters: / },
+  { name: 'a line break in the id', body: { client_id: 'a\nb' }, description: /^Not allowed characters: / },
+  { name: 'an id that is too long', body: { client_id: 'x'.repeat(256) }, description: /at most 255 characters/ },
+  {
+    name: 'authorization_code without a redirect URI',
+    body: { redirect_uri: [] },
+    description: 'authorization_code grant type requires at least one redirect URL.',
+  },
+  {
+    name: 'implicit without a redirect URI',
+    body: { authorized_grant_types: ['implicit'], redirect_uri: null },
+    description: 'implicit grant type requires at least one redirect URL.',
+  },
+  {
+    name: 'a redirect URI that is none',
+    body: { redirect_uri: ['https://a.example/', 'shop'] },
+    description: 'One of the redirect_uri is invalid: shop',
+  },
+  {
+    name: 'a redirect URI with a wildcard',
+    body: { redirect_uri: ['https://a.example/**'] },
+    description: 'One of the redirect_uri is invalid: https://a.example/**',
+    mode: 'standard',
+  },
+  {
+    name: 'a redirect URI with a fragment',
+    body: { redirect_uri: ['https://a.example/#x'] },
+    description: /^One of the redirect_uri is invalid/,
+    mode: 'standard',
+  },
+  {
+    name: 'a redirect URI that is a program',
+    body: { redirect_uri: ['javascript:alert(1)'] },
+    description: 'One of the redirect_uri is invalid: javascript:alert(1)',
+  },
+  {
+    name: 'a redirect URI that is a document',
+    body: { redirect_uri: ['data:text/html,x'] },
+    description: /^One of the redirect_uri is invalid/,
+  },
+  {
+    name: 'a wildcard in the last two labels of the host',
+    body: { redirect_uri: ['https://*.example/'] },
+    description: /^One of the redirect_uri is invalid/,
+  },
+  {
+    name: 'no grant type',
+    body: { authorized_grant_types: [] },
+    description: `An authorized grant type must be provided. ${GRANTS}`,
+  },
+  {
+    name: 'an unknown grant type',
+    body: { authorized_grant_types: ['magic'] },
+    description: `magic is not an allowed grant type. ${GRANTS}`,
+  },
+  {
+    name: 'jwt-bearer without a scope',
+    body: { authorized_grant_types: [JWT_BEARER], client_secret: 's' },
+    description: `Scope cannot be empty for grant_type ${JWT_BEARER}`,
+  },
+  {
+    name: 'jwt-bearer without a secret',
+    body: { authorized_grant_types: [JWT_BEARER], scope: ['a'] },
+    description: `Client secret is required for grant type ${JWT_BEARER}`,
+  },
+  {
+    name: 'implicit with a secret',
+    body: { authorized_grant_types: ['implicit'], client_secret: 's' },
+    description: 'Implicit grant should not have a client_secret',
+  },
+  {
+    name: 'client_credentials without a secret',
+    body: { authorized_grant_types: ['client_credentials'] },
+    description: 'Client secret is required for client_credentials grant type',
+  },
+  {
+    name: 'client_credentials with an empty secret',
+    body: { authorized_grant_types: ['client_credentials'], client_secret: '' },
+    description: 'Client secret is required for client_credentials grant type',
+  },
+  {
+    name: 'a secret that is too long for the policy',
+    body: { client_secret: 's'.repeat(256) },
+    description: 'Client Secret must be no more than 255 characters in length.',
+  },
+  {
+    name: 'a second secret that is too long for the policy',
+    body: { client_secret: 's', secondary_client_secret: 's'.repeat(256) },
+    description: 'Client Secret must be no more than 255 characters in length.',
+  },
+  {
+    name: 'an empty second secret',
+    body: { client_secret: 's', secondary_client_secret: '' },
+    description: 'A second secret must not be empty',
+  },
+  { name: 'keys that are an empty object', body: { jwks: {} }, description: /kid is required attribute/ },
+  {
+    name: 'a private key',
+    body: { jwks: JSON.stringify({ ...KEY, d: 'private' }) },
+    description: 'jwks must hold public keys only',
+  },
+  {
+    name: 'a private key in an object',
+    body: { jwks: { keys: [{ ...KEY, dp: 'private' }] } },
+    description: 'jwks must hold public keys only',
+  },
+  {
+    name: 'a symmetric key',
+    body: { jwks: { kty: 'oct', kid: 'a', k: 'c2VjcmV0' } },
+    description: 'Client jwt configuration cannot be parsed',
+  },
+  { name: 'keys that are no JSON', body: { jwks: '{' }, description: 'Client jwt configuration cannot be parsed' },
+  {
+    name: 'a key without a name',
+    body: { jwks: '{"kty":"RSA"}' },
+    description: 'Invalid private_key_jwt: kid is required attribute',
+  },
+  {
+    name: 'a relative address of keys',
+    body: { jwks_uri: 'keys' },
+    description: 'Invalid private_key_jwt: jwks_uri must be an absolute URL',
+  },
+]
+
+/** Every member of the record, and what it must not be. */
+const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
+  client_id: [5, true, [], {}, ['x'], 'nul\0', '\ud800'],
+  client_secret: [5, true, [], {}, 'nul\0', '\ud800'],
+  secondary_client_secret: [5, true, [], {}, '\ud800'],
+  jwks_uri: [5, true, [], {}, 'https://a.example/\0'],
+  jwks: [5, true, [], {}, 'nul\0', '"\ud800"'],
+  authorized_grant_types: [5, true, false, {}, [5], [null], [['password']], 'pass\0word'],
+  redirect_uri: [5, true, {}, [5], [{}], ['https://a.example/\0'], ['https://a.example/\udfff']],
+  scope: [5, true, false, {}, [5], [{}], ['nul\0'], 'nul\0'],
+  authorities: [5, true, {}, [5], [{}], ['\ud800']],
+  autoapprove: [5, {}, [5], [true], ['\0']],
+  allowpublic: [5, 'maybe', [], {}],
+  access_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '60', true, [], {}],
+  refresh_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '60', true, [], {}],
+  name: [5, true, [], {}, 'nul\0', '\ud800'],
+  allowedproviders: [5, true, {}, [5], ['\0']],
+  required_user_groups: [5, true, {}, [5], ['\0']],
+  token_salt: [5, true, [], {}, 'nul\0', '\ud800'],
+  accessTokenType: [5, true, [], {}, 'jwt', 'AT+JWT', ''],
+  anything: ['nul\0', '\ud800', { deep: ['nul\0'] }, { '\udc00': 1 }],
+}
+
+for (const mode of MODES) {
+  describe(`clients, ${mode}`, () => {
+    let api: ClientServer
+    let count = 0
+    const newId = (): string => `shop-${(count += 1)}`
+    before(async () => {
+      api = await startClientServer(mode)
+    })
+    after(() => api.stop())
+    const post = (body: unknown, path = '/oauth/clients') => api.send('POST', path, body)
+    const put = (id: string, body: Members) => api.send('PUT', `/oauth/clients/${id}`, { client_id: id, ...body })
+    const kept = async (id: string) => {
+      const client = await api.server.store.clients.find('svc', id)
+      assert.ok(client)
+      return client
+    }
+    async function make(members: Members = {}): Promise<string> {
+      const id = newId()
+      const answer = await post({ client_id: id, ...code, ...members })
+      assert.equal(answer.status, 201, answer.text)
+      return id
+    }
+
+    describe('POST /oauth/clients', () => {
+      for (const { name, body, want } of created) {
+        it(`makes ${name}`, async () => {
+          const id = newId()
+          const answer = await post({ client_id: id, ...body })
+          assert.equal(answer.status, 201, answer.text)
+          const { lastModified, ...record } = answer.json()
+          assert.equal(lastModified, api.server.clock.now().getTime())
+          assert.deepEqual(record, { client_id: id, ...usual, ...want })
+          assert.deepEqual(await api.read(record['client_id']), record)
+        })
+      }
+
+      it('makes every valid client as it is documented, and says the same of it later', async () => {
+        const property = fc.asyncProperty(clientRecords, async json => {
+          const id = `${newId()} ${String(json['client_id'])}`.slice(0, 200)
+          const answer = await post({ ...json, client_id: id })
+          assert.equal(answer.status, 201, answer.text)
+          const { lastModified: _, ...record } = answer.json()
+          assert.deepEqual(record, { ...documented(json), client_id: id })
+          assert.deepEqual(await api.read(id), record)
+          const { allowpublic, ...again }: Members = record
+          const same = { ...again, ...(allowpublic === true && { allowpublic }) }
+          const updated = await api.send('PUT', `/oauth/clients/${encodeURIComponent(id)}`, record)
+          assert.equal(updated.status, 200, updated.text)
+          assert.deepEqual(await api.read(id), same)
+        })
+        await fc.assert(property, { numRuns: 40 })
+      })
+
+      it('takes both secrets, and tells neither', async () => {
+        const id = await make({
+          authorized_grant_types: ['client_credentials'],
+          client_secret: 'first-own',
+          secondary_client_secret: 'later-own',
+        })
+        for (const secret of ['first-own', 'later-own']) {
+          tokensOf(await api.server.token({ grant_type: 'client_credentials' }, { basic: [id, secret] }))
+        }
+        const { text } = await api.send('GET', `/oauth/clients/${id}`)
+        assert.doesNotMatch(text, /secret|-own|argon/)
+      })
+
+      it('keeps keys, and tells none', async () => {
+        const id = await make({ jwks: JSON.stringify(KEY) })
+        assert.equal((await kept(id)).jwks, JSON.stringify({ keys: [KEY] }))
+        assert.doesNotMatch((await api.send('GET', `/oauth/clients/${id}`)).text, /jwks|AQAB/)
+        const other = await make({ jwks_uri: 'https://a.example/keys', jwks: JSON.stringify(KEY) })
+        const { jwks, jwksUri } = await kept(other)
+        assert.deepEqual([jwks, jwksUri], [undefined, 'https://a.example/keys'])
+      })
+
+      it('keeps an empty secret, which anybody has', async () => {
+        const id = await make({ authorized_grant_types: ['password'], client_secret: '' })
+        assert.equal((await kept(id)).secrets[0]?.empty, true)
+      })
+
+      for (const { name, body, description, mode: only = mode } of invalid) {
+        it(`${only === mode ? 'refuses' : 'takes'} ${name}`, async () => {
+          const id = newId()
+          const answer = await post({ client_id: id, ...code, ...body })
+          if (only !== mode) return assert.equal(answer.status, 201, answer.text)
+          // RFC 6749 appendix A.8 has no such characters.
+          const plain =
+            typeof description === 'string'
+              ? description.replaceAll('\\', mode === 'standard' ? '?' : '\\')
+              : description
+          assertInvalid(answer, plain)
+          assert.equal(await api.read(id), undefined)
+        })
+      }
+
+      for (const [key, values] of Object.entries(BAD_TYPES)) {
+        it(`refuses what cannot be ${key}, in each way of writing it`, async () => {
+          const id = await make()
+          const before = await api.read(id)
+          for (const value of values) {
+            const body = { ...code, client_id: newId(), [key]: value }
+            for (const [path, list] of [
+              ['/oauth/clients', false],
+              ['/oauth/clients/restricted', false],
+              ['/oauth/clients/tx', true],
+            ] as const) {
+              const answer = await post(list ? [body] : body, path)
+              assertInvalid(answer, /./)
+              if (key !== 'client_id') assert.equal(await api.read(body.client_id), undefined)
+            }
+            assertInvalid(await put(id, { ...code, [key]: value }), /./)
+            if (key === 'client_id') continue // it names a client that is not there
+            const update = { client_id: id, ...code, action: 'update', [key]: value }
+            assertInvalid(await post([update], '/oauth/clients/tx/modify'), /./)
+            assert.deepEqual(await api.read(id), before)
+          }
+        })
+      }
+
+      it('refuses a client that is there, whoever made it, and leaves it alone', async () => {
+        const id = await make({ name: 'first' })
+        const before = await api.read(id)
+        for (const path of ['/oauth/clients', '/oauth/clients/restricted']) {
+          assertInvalid(
+            await post({ client_id: id, ...code, name: 'second' }, path),
+            `Client already exists: ${id}`,
+            409,
+          )
+        }
+        assert.deepEqual(await api.read(id), before)
+      })
+
+      it('makes one client of two requests at once', async () => {
+        const id = newId()
+        const answers = await Promise.all([1, 2, 3].map(name => post({ client_id: id, ...code, name: `${name}` })))
+        assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409', '409'])
+        const winner = answers.find(({ status }) => status === 201)
+        assert.equal((await api.read(id))?.['name'], winner?.json()['name'])
+      })
+
+      for (const body of ['', '[]', '5', 'null', '{', '"x"', '{"__proto__":{}}', '{"a":{"__proto__":1}}']) {
+        it(`refuses the body ${JSON.stringify(body)}`, async () => {
+          for (const [method, path] of [
+            ['POST', '/oauth/clients'],
+            ['POST', '/oauth/clients/restricted'],
+            ['PUT', '/oauth/clients/app'],
+            ['PUT', '/oauth/clients/restricted/app'],
+          ] as const) {
+            const answer = await api.send(method, path, body)
+            assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'], path)
+          }
+        })
+      }
+
+      it('refuses a body of a hundred kilobytes', async () => {
+        const body = { client_id: newId(), ...code, name: 'x'.repeat(100_000) }
+        assert.equal((await post(body)).status, 413)
+        assert.equal((await put('app', body)).status, 413)
+      })
+
+      it('notes who made the client, through whichever client', async () => {
+        const ofUser = newId()
+        const bearer = await api.userToken()
+        const body = { client_id: ofUser, authorized_grant_types: ['client_credentials'], client_secret: 'secret' }
+        assert.equal((await api.send('POST', '/oauth/clients', body, { bearer })).status, 201)
+        const user = await api.server.store.users.findByName('svc', 'svc', 'marissa')
+        assert.ok(user)
+        assert.equal((await api.server.store.clients.findMetadata('svc', ofUser))?.createdBy, user.id)
+        assert.equal((await api.server.store.clients.findMetadata('svc', await make()))?.createdBy, undefined)
+      })
+
+      it('tells the trail who made what', async () => {
+        const id = await make({ scope: ['a'] })
+        const { type, principal, clientId, zoneId, data } = api.server.events.at(-1) ?? {}
+        assert.deepEqual([type, principal, clientId, zoneId], ['ClientCreateSuccess', id, 'root', 'svc'])
+        assert.equal(data, 'scopes=[a], authorities=[svc.none]')
+      })
+    })
+
+    describe('GET /oauth/clients/{client_id}', () => {
+      it('tells one client', async () => {
+        assert.deepEqual(await api.read('app'), {
+          client_id: 'app',
+          ...usual,
+          name: 'The application',
+          authorized_grant_types: ['authorization_code', 'refresh_token', 'password'],
+          scope: ['openid', 'profile', 'email', 'cloud.read', 'cloud.write'],
+          redirect_uri: ['https://app.example/cb'],
+          post_logout_redirect_uris: ['https://app.example/bye'],
+        })
+      })
+
+      it('answers 404 for a client that is not there, or of another zone', async () => {
+        for (const id of ['nobody', 'APP', 'a%00b', 'native', 'tx2']) {
+          assertNotFound(await api.send('GET', `/oauth/clients/${id}`), mode)
+          assertNotFound(await api.send('DELETE', `/oauth/clients/${id}`), mode)
+        }
+      })
+    })
+
+    describe('PUT /oauth/clients/{client_id}', () => {
+      const full = {
+        scope: ['a', 'b'],
+        authorities: ['x'],
+        autoapprove: ['a'],
+        access_token_validity: 60,
+        refresh_token_validity: 600,
+        name: 'Shop',
+        allowpublic: true,
+        allowedproviders: ['ldap'],
+        required_user_groups: ['staff'],
+        token_salt: 'salt',
+        note: { a: 1 },
+      }
+
+      for (const [name, empty] of [
+        ['absent', {}],
+        [
+          'null',
+          Object.fromEntries(
+            [
+              'scope',
+              'authorities',
+              'autoapprove',
+              'authorized_grant_types',
+              'redirect_uri',
+              'access_token_validity',
+              'refresh_token_validity',
+            ].map(key => [key, null]),
+          ),
+        ],
+        [
+          'empty',
+          { scope: [], authorities: '', autoapprove: false, authorized_grant_types: [' ', ','], redirect_uri: [''] },
+        ],
+      ] as const) {
+        it(`keeps lists and lifetimes where they are ${name}`, async () => {
+          const id = await make(full)
+          const before = await api.read(id)
+          const answer = await put(id, empty)
+          assert.equal(answer.status, 200, answer.text)
+          assert.deepEqual(await api.read(id), before)
+        })
+      }
+
+      it('replaces what is given, and lays attributes over those that are there', async () => {
+        const id = await make(full)
+        const change = {
+          scope: ['b', 'c'],
+          authorities: ['y'],
+          authorized_grant_types: ['password'],
+          redirect_uri: ['https://b.example/'],
+          access_token_validity: 61,
+          refresh_token_validity: 601,
+          name: 'Store',
+          allowedproviders: ['saml'],
+          required_user_groups: [],
+          token_salt: 'pepper',
+          other: [1],
+        }
+        const answer = await put(id, change)
+        assert.equal(answer.status, 200, answer.text)
+        const { lastModified: _, ...record } = answer.json()
+        assert.deepEqual(record, {
+          client_id: id,
+          ...usual,
+          ...change,
+          authorized_grant_types: ['password', 'refresh_token'],
+          autoapprove: [], // what was approved is not in the scope any more
+          allowpublic: true,
+          note: { a: 1 },
+        })
+        assert.deepEqual(await api.read(id), record)
+      })
+
+      it('removes an attribute that is null, and allowpublic that is false', async () => {
+        const id = await make(full)
+        const gone = { name: null, allowedproviders: null, required_user_groups: null, token_salt: null, note: null }
+        assert.equal((await put(id, { ...gone, allowpublic: false })).status, 200)
+        const record = await api.read(id)
+        assert.ok(record)
+        for (const key of ['name', 'allowedproviders', 'token_salt', 'note', 'allowpublic']) {
+          assert.equal(Object.hasOwn(record, key), false, key)
+        }
+        assert.deepEqual(record['required_user_groups'], [])
+      })
+
+      it('leaves secrets, dates of making and what only the server says alone, and keys unless it has others', async () => {
+        const id = await make({ client_secret: 'secret', jwks: JSON.stringify(KEY) })
+        const before = await kept(id)
+        await api.server.store.clients.update('svc', { ...before, createdWith: 'zones.write' })
+        api.server.clock.advance(5)
+        const answer = await put(id, {
+          client_secret: 'other',
+          jwks: null,
+          jwks_uri: null,
+          createdwith: 'me',
+          lastModified: 1,
+        })
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(answer.json()['createdwith'], 'zones.write')
+        const { secrets, jwks, jwksUri, createdAt, updatedAt } = await kept(id)
+        assert.deepEqual(
+          [secrets, jwks, jwksUri, createdAt],
+          [before.secrets, before.jwks, undefined, before.createdAt],
+        )
+        assert.deepEqual(updatedAt, api.server.clock.now())
+      })
+
+      for (const [name, body, description] of [
+        [
+          'a grant without a redirect URI',
+          { authorized_grant_types: ['implicit'] },
+          'implicit grant type requires at least one redirect URL.',
+        ],
+        ['an unknown grant', { authorized_grant_types: ['magic'] }, /^magic is not an allowed grant type/],
+        [
+          'implicit with a secret',
+          { authorized_grant_types: ['implicit'], redirect_uri: ['https://a.example/'], client_secret: 'x' },
+          'Implicit grant should not have a client_secret',
+        ],
+        ['a second secret', { secondary_client_secret: 'x' }, 'secondary_client_secret is not allowed here'],
+        ['another id', { client_id: 'app' }, /does not match/],
+        ['no id', { client_id: null }, /does not match/],
+        ['an id that is no text', { client_id: 5 }, /does not match/],
+      ] as const) {
+        it(`refuses ${name}`, async () => {
+          const id = await make({ authorized_grant_types: ['password'], redirect_uri: [] })
+          const before = await api.read(id)
+          assertInvalid(await put(id, body), description)
+          assert.deepEqual(await api.read(id), before)
+        })
+      }
+
+      it('needs no secret again of a client that has one', async () => {
+        const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
+        assert.equal((await put(id, { authorized_grant_types: ['client_credentials', 'password'] })).status, 200)
+      })
+
+      it('answers 404 for a client that is not there', async () => {
+        for (const path of ['/oauth/clients/nobody', '/oauth/clients/restricted/nobody']) {
+          assertNotFound(await api.send('PUT', path, { client_id: 'nobody', ...code }), mode)
+        }
+      })
+
+      it('changes nothing when somebody else did so meanwhile', async () => {
+        const id = await make()
+        meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+        assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed meanwhile`, 409)
+        const record = await api.read(id)
+        assert.deepEqual([record?.['name'], record?.['scope']], ['Other', ['svc.none']])
+      })
+
+      it('changes nothing when somebody else deleted it meanwhile', async () => {
+        const id = await make()
+        meanwhile(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
+        assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed meanwhile`, 409)
+        assert.equal(await api.read(id), undefined)
+      })
+
+      it('lets one of several changes at once win, and tells the others', async () => {
+        const id = await make()
+        const answers = await Promise.all(['a', 'b', 'c'].map(name => put(id, { name })))
+        const winners = answers.filter(({ status }) => status === 200)
+        for (const answer of answers.filter(({ status }) => status !== 200)) {
+          assertInvalid(answer, `The client ${id} was changed meanwhile`, 409)
+        }
+        // Of two writes over the same record one is always refused, so every winner counts.
+        assert.equal((await api.server.store.clients.findForChange('svc', id))?.revision, winners.length)
+        const name = (await api.read(id))?.['name']
+        assert.ok(winners.some(winner => winner.json()['name'] === name))
+      })
+
+      it('makes tokens worthless by another salt', async () => {
+        const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
+        const basic = [id, 'secret'] as const
+        const { access_token: token } = tokensOf(
+          await api.server.token({ grant_type: 'client_credentials' }, { basic }),
+        )
+        await put(id, { name: 'x' })
+        assert.equal(await isAlive(api.server, token), true)
+        await put(id, { token_salt: 'new' })
+        assert.equal(await isAlive(api.server, token), false)
+      })
+
+      it('tells the trail', async () => {
+        const id = await make()
+        await put(id, { scope: ['a'] })
+        const { type, principal, data } = api.server.events.at(-1) ?? {}
+        assert.deepEqual([type, principal], ['ClientUpdateSuccess', id])
+        assert.equal(data, 'scopes=[a], authorities=[svc.none]')
+      })
+    })
+
+    describe('DELETE /oauth/clients/{client_id}', () => {
+      it('deletes the client with its tokens and approvals, and answers what it was', async () => {
+        const { store, clock } = api.server
+        const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
+        const record = await api.read(id)
+        const form = { grant_type: 'client_credentials', token_format: 'opaque' }
+        const { access_token: token } = tokensOf(await api.server.token(form, { basic: [id, 'secret'] }))
+        const approval = { zoneId: 'svc', userId: 'u', scope: 'a', status: 'APPROVED', updatedAt: clock.now() } as const
+        const expiresAt = new Date(clock.now().getTime() + 60_000)
+        await store.approvals.save('svc', [
+          { ...approval, clientId: id, expiresAt },
+          { ...approval, clientId: 'app', expiresAt },
+        ])
+        const answer = await api.send('DELETE', `/oauth/clients/${id}`)
+        assert.equal(answer.status, 200)
+        const { lastModified: _, ...deleted } = answer.json()
+        assert.deepEqual(deleted, record)
+        assert.equal(await api.read(id), undefined)
+        assert.deepEqual(await store.tokens.listOfClient('svc', id, clock.now()), [])
+        assert.deepEqual(await store.approvals.list('svc', 'u', id, clock.now()), [])
+        assert.equal((await store.approvals.list('svc', 'u', 'app', clock.now())).length, 1)
+        assert.equal(await isAlive(api.server, token), false)
+        const types = api.server.events.filter(({ principal }) => principal === id).map(({ type }) => type)
+        assert.deepEqual(types.slice(-2), ['ClientDeleteSuccess', 'ClientApprovalsDeleted'])
+        assertNotFound(await api.send('DELETE', `/oauth/clients/${id}`), mode)
+      })
+
+      it('takes a content type without a body', async () => {
+        const id = await make()
+        const headers = { 'content-type': 'application/json' }
+        assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { headers })).status, 200)
+      })
+
+      it('deletes once of two requests at once', async () => {
+        const id = await make()
+        const answers = await Promise.all([1, 2].map(() => api.send('DELETE', `/oauth/clients/${id}`)))
+        const statuses = answers.map(({ status }) => `${status}`).toSorted()
+        assert.match(statuses.join(' '), /^200 (?:404|409)$/)
+      })
+    })
+
+    describe('/oauth/clients/restricted', () => {
+      it('lists what is restricted', async () => {
+        const list = (await api.send('GET', '/oauth/clients/restricted')).json<readonly string[]>()
+        assert.equal(list.length, 31)
+        assert.deepEqual(list.slice(0, 3), ['zones.read', 'zones.write', 'zones.*.admin'])
+        assert.deepEqual(list.slice(-2), ['oauth.login', 'svc.admin'])
+      })
+
+      it('makes and changes a client without restricted scopes', async () => {
+        const id = newId()
+        const body = { client_id: id, ...code, scope: ['openid'], authorities: ['svc.resource'] }
+        assert.equal((await post(body, '/oauth/clients/restricted')).status, 201)
+        const change = { client_id: id, scope: ['profile'] }
+        const answer = await api.send('PUT', `/oauth/clients/restricted/${id}`, change)
+        assert.deepEqual([answer.status, answer.json()['scope']], [200, ['profile']])
+      })
+
+      it('takes no second secret there', async () => {
+        const body = { client_id: newId(), ...code, secondary_client_secret: 's' }
+        assertInvalid(await post(body, '/oauth/clients/restricted'), 'secondary_client_secret is not allowed here')
+      })
+
+      for (const scope of ['clients.admin', 'svc.admin', 'zones.x.admin', 'zones.a.b.scim.read', 'clients.*', '*.*']) {
+        it(`refuses ${scope}`, async () => {
+          const id = await make()
+          const before = await api.read(id)
+          for (const value of [[scope], `openid,${scope}`, [`openid ${scope}`]]) {
+            for (const [member, word] of [
+              ['scope', 'scope'],
+              ['authorities', 'authority'],
+            ] as const) {
+              const description = `${scope} is a restricted ${word}.`
+              const fresh = { client_id: newId(), ...code, [member]: value }
+              assertInvalid(await post(fresh, '/oauth/clients/restricted'), description)
+              const change = { client_id: id, [member]: value }
+              assertInvalid(await api.send('PUT', `/oauth/clients/restricted/${id}`, change), description)
+            }
+          }
+          assert.deepEqual(await api.read(id), before)
+        })
+      }
+    })
+  })
+}
+
+describe('clients in a file', () => {
+  it('lose none of many changes at once that were accepted', async () => {
+    const database = await freshDatabase('sqlite')
+    const api = await startClientServer('standard', { database: database.url })
+    try {
+      const names = Array.from({ length: 20 }, (_, index) => `name ${index}`)
+      const answers = await Promise.all(
+        names.map(name => api.send('PUT', '/oauth/clients/app', { client_id: 'app', name })),
+      )
+      assert.ok(answers.every(({ status }) => status === 200 || status === 409))
+      const winners = answers.filter(({ status }) => status === 200)
+      const stored = await api.server.store.clients.findForChange('svc', 'app')
+      assert.equal(stored?.revision, winners.length)
+      assert.ok(winners.some(winner => winner.json()['name'] === stored.client.name))
+    } finally {
+      await api.stop()
+      await database.drop()
+    }
+  })
+})

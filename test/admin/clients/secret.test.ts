@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import {
+  assertInvalid,
+  assertNotFound,
+  HOST_OF_Z1,
+  meanwhile,
+  startClientServer,
+  TO_Z1,
+} from '../../support/clients.ts'
+import type { ClientServer } from '../../support/clients.ts'
+import { changeClient, clientNamed, isAlive, MODES, tokensOf } from '../../support/oauth.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const ANOTHER = "Bad request. Not permitted to change another client's secret"
+const WRONG = 'Previous secret is required and must be valid'
+
+for (const mode of MODES) {
+  describe(`PUT /oauth/clients/{client_id}/secret, ${mode}`, () => {
+    let api: ClientServer
+    before(async () => {
+      api = await startClientServer(mode, { config: { zone_config: { clientSecretPolicy: { minLength: 4 } } } })
+    })
+    after(() => api.stop())
+    beforeEach(async () => {
+      await api.send('DELETE', '/oauth/clients/job')
+      const body = {
+        client_id: 'job',
+        client_secret: 'first',
+        authorized_grant_types: ['client_credentials'],
+        authorities: ['clients.secret'],
+      }
+      assert.equal((await api.send('POST', '/oauth/clients', body)).status, 201)
+    })
+    const put = (body: unknown, request: Parameters<ClientServer['send']>[3] = {}, id = 'job') =>
+      api.send('PUT', `/oauth/clients/${id}/secret`, body, request)
+    const works = async (secret: string, id = 'job') =>
+      (await api.server.token({ grant_type: 'client_credentials' }, { basic: [id, secret] })).status === 200
+    const tokenBy = async (secret: string) =>
+      tokensOf(await api.server.token({ grant_type: 'client_credentials' }, { basic: ['job', secret] })).access_token
+    async function succeed(body: Members, message: string): Promise<void> {
+      const answer = await put(body)
+      assert.deepEqual([answer.status, answer.json()], [200, { status: 'ok', message }])
+    }
+    const add = (secret: string) => succeed({ changeMode: 'ADD', secret }, 'Secret is added')
+
+    it('replaces all secrets, so that tokens of them die', async () => {
+      await add('later')
+      const [first, later] = [await tokenBy('first'), await tokenBy('later')]
+      await succeed({ clientId: 'ignored', secret: 'third' }, 'secret updated')
+      assert.deepEqual([await works('first'), await works('later'), await works('third')], [false, false, true])
+      assert.deepEqual([await isAlive(api.server, first), await isAlive(api.server, later)], [false, false])
+    })
+
+    it('makes tokens worthless by the same secret once more', async () => {
+      const token = await tokenBy('first')
+      await succeed({ secret: 'first', changeMode: 'UPDATE' }, 'secret updated')
+      assert.equal(await isAlive(api.server, token), false)
+    })
+
+    it('leaves the client without a secret for null', async () => {
+      await succeed({ secret: null }, 'secret updated')
+      assert.deepEqual((await clientNamed(api.server, 'job')).secrets, [])
+      assert.equal(await works(''), false)
+    })
+
+    it('keeps an empty secret, which anybody has', async () => {
+      await succeed({ secret: '' }, 'secret updated')
+      assert.deepEqual(
+        (await clientNamed(api.server, 'job')).secrets.map(({ empty }) => empty),
+        [true],
+      )
+      assert.equal(await works(''), true)
+    })
+
+    it('adds a second secret, and takes the older one away', async () => {
+      const old = await tokenBy('first')
+      await add('later')
+      assert.deepEqual([await works('first'), await works('later')], [true, true])
+      assert.equal(await isAlive(api.server, old), true)
+      const both = await tokenBy('later')
+      await succeed({ changeMode: 'DELETE' }, 'Secret is deleted')
+      assert.deepEqual([await works('first'), await works('later')], [false, true])
+      assert.deepEqual([await isAlive(api.server, old), await isAlive(api.server, both)], [false, true])
+    })
+
+    it('leaves everything else of the client alone', async () => {
+      const { secrets: _, ...before } = await clientNamed(api.server, 'job')
+      api.server.clock.advance(10)
+      await succeed({ secret: 'other' }, 'secret updated')
+      const { secrets: __, ...left } = await clientNamed(api.server, 'job')
+      assert.deepEqual(left, before)
+    })
+
+    const TWO = 'client secret is either empty or client already has two secrets.'
+    const ONE = 'client secret is either empty or client has only one secret.'
+    it('adds to one secret only', async () => {
+      await add('later')
+      assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
+      await changeClient(api.server, 'job', { secrets: [] })
+      assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
+    })
+
+    it('deletes one of two only', async () => {
+      assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
+      await changeClient(api.server, 'job', { secrets: [] })
+      assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
+    })
+
+    const refused: readonly { name: string; body: unknown; description: string }[] = [
+      { name: 'no secret', body: {}, description: 'A new secret must be provided.' },
+      { name: 'no secret to add', body: { changeMode: 'ADD' }, description: 'A new secret must be provided.' },
+      {
+        name: 'null to add',
+        body: { changeMode: 'ADD', secret: null },
+        description: 'A new secret must be provided.',
+      },
+      {
+        name: 'an empty secret beside another',
+        body: { changeMode: 'ADD', secret: ' ' },
+        description: 'A new secret must be provided.',
+      },
+      { name: 'a secret that is no text', body: { secret: 5 }, description: 'secret must be a string' },
+      { name: 'a secret that is a list', body: { secret: ['x'] }, description: 'secret must be a string' },
+      {
+        name: 'an old secret that is no text',
+        body: { secret: 'x', oldSecret: {} },
+        description: 'oldSecret must be a string',
+      },
+      {
+        name: 'another way of changing',
+        body: { secret: 'enough', changeMode: 'add' },
+        description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
+      },
+      {
+        name: 'a way of changing that is no text',
+        body: { secret: 'enough', changeMode: ['ADD'] },
+        description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
+      },
+      {
+        name: 'a secret that the policy does not allow',
+        body: { secret: 'abc' },
+        description: 'Client Secret must be at least 4 characters in length.',
+      },
+      {
+        name: 'a secret to add that the policy does not allow',
+        body: { secret: 'abc', changeMode: 'ADD' },
+        description: 'Client Secret must be at least 4 characters in length.',
+      },
+    ]
+    for (const { name, body, description } of refused) {
+      it(`refuses ${name}`, async () => {
+        assertInvalid(await put(body), description)
+        assert.equal(await works('first'), true)
+        const { type, principal, clientId } = api.server.events.findLast(each => each.type.startsWith('Secret')) ?? {}
+        assert.deepEqual([type, principal, clientId], ['SecretChangeFailure', 'job', 'root'])
+      })
+    }
+
+    it('refuses what is no object, and a body of a hundred kilobytes', async () => {
+      for (const body of ['', '[]', 'null', '5', '{"__proto__":{}}']) {
+        assert.equal((await put(body)).status, 400, body)
+      }
+      assert.equal((await put({ secret: 'x'.repeat(100_000) })).status, 413)
+    })
+
+    it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
+      for (const id of ['nobody', 'JOB', 'native', 'a%00b']) {
+        assertNotFound(await put({ secret: 'enough' }, {}, id), mode)
+        const event = api.server.events.at(-1)
+        assert.equal(event?.type, 'SecretChangeFailure')
+        assert.notEqual(event.principal, decodeURIComponent(id))
+      }
+    })
+
+    it('is in the trail, without a secret', async () => {
+      const before = api.server.events.length
+      await succeed({ secret: 'very-secret' }, 'secret updated')
+      await put({ secret: 'very-secret', oldSecret: 'very-secret', changeMode: 'x' })
+      const events = api.server.events.slice(before)
+      assert.deepEqual(
+        events.map(({ type, principal, clientId }) => [type, principal, clientId]),
+        [
+          ['SecretChangeSuccess', 'job', 'root'],
+          ['SecretChangeFailure', 'job', 'root'],
+        ],
+      )
+      assert.doesNotMatch(JSON.stringify(events), /very-secret/)
+    })
+
+    it('changes nothing when somebody else did so meanwhile', async () => {
+      meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+      assertInvalid(await put({ secret: 'newer' }), 'The client job was changed meanwhile', 409)
+      assert.deepEqual([await works('first'), await works('newer')], [true, false])
+      assert.equal((await clientNamed(api.server, 'job')).name, 'Other')
+    })
+
+    it('survives the renewal of an old hash meanwhile, which changes nothing that anybody sees', async () => {
+      meanwhile(api.server, async ({ secrets: [secret] }) => {
+        assert.ok(secret)
+        await api.server.store.clients.renewSecretHash('svc', 'job', { ...secret, hash: 'renewed' })
+      })
+      await succeed({ secret: 'newer' }, 'secret updated')
+      assert.equal(await works('newer'), true)
+    })
+
+    it('leaves one secret of several that are set at once', async () => {
+      const names = ['one-of-three', 'two-of-three', 'all-of-three']
+      const answers = await Promise.all(names.map(secret => put({ secret })))
+      assert.ok(answers.every(({ status }) => status === 200 || status === 409))
+      const working = await Promise.all(names.map(name => works(name)))
+      assert.equal(working.filter(Boolean).length, 1)
+      assert.equal(answers[working.indexOf(true)]?.status, 200)
+    })
+
+    describe('by the client itself', () => {
+      const own = async () => ({ bearer: await tokenBy('first') })
+
+      for (const [mode, message] of [
+        ['UPDATE', 'secret updated'],
+        ['ADD', 'Secret is added'],
+      ] as const) {
+        it(`does ${mode} with the secret that it has`, async () => {
+          const body = { changeMode: mode, secret: 'newer', oldSecret: 'first' }
+          const answer = await put(body, await own())
+          assert.deepEqual([answer.status, answer.json()], [200, { status: 'ok', message }])
+          assert.equal(await works('newer'), true)
+        })
+      }
+
+      it('does DELETE with either secret', async () => {
+        await add('later')
+        const answer = await put({ changeMode: 'DELETE', oldSecret: 'later' }, await own())
+        assert.equal(answer.status, 200, answer.text)
+      })
+
+      for (const oldSecret of [undefined, null, '', 'First', 'first ', 'changer-secret']) {
+        it(`does nothing with ${JSON.stringify(oldSecret)} in the place of the old secret`, async () => {
+          for (const change of [
+            { secret: 'newer' },
+            { changeMode: 'ADD', secret: 'newer' },
+            { changeMode: 'DELETE' },
+          ]) {
+            assertInvalid(await put({ ...change, oldSecret }, await own()), WRONG)
+          }
+          assert.equal(await works('first'), true)
+        })
+      }
+
+      it('is judged before anything is said of the change', async () => {
+        assertInvalid(await put({ changeMode: 'nonsense' }, await own()), WRONG)
+      })
+
+      it('does nothing to another client, whether it is there or not', async () => {
+        const request = await own()
+        for (const id of ['app', 'nobody', 'JOB', 'native']) {
+          assertInvalid(await put({ secret: 'newer', oldSecret: 'first' }, request, id), ANOTHER)
+        }
+      })
+
+      it('is not for a user who came through it', async () => {
+        const bearer = await api.userToken()
+        assertInvalid(await put({ secret: 'newer', oldSecret: 'web-secret' }, { bearer }, 'web'), ANOTHER)
+      })
+
+      it('cannot be used to guess the secret', async () => {
+        const request = await own()
+        const guess = (oldSecret: string, remote = '127.0.0.1') =>
+          put({ secret: 'newer', oldSecret }, { ...request, headers: { 'x-forwarded-for': remote } })
+        for (let tried = 0; tried < 100; tried += 1) await guess(`guess ${tried}`, `10.0.0.${tried}`)
+        const answer = await guess('first')
+        assert.equal(answer.status, 429)
+        assert.equal(answer.headers['retry-after'], '60')
+        assert.equal(await works('first'), true)
+        api.server.clock.advance(61)
+        assert.equal((await guess('first')).status, 200)
+      })
+    })
+
+    it('is for an administrator of the zone, and for nobody from another', async () => {
+      const secret = 'newer'
+      assert.equal((await put({ secret }, { by: 'clients-admin' })).status, 200)
+      assert.equal((await put({ secret }, { by: 'zone-admin' })).status, 200)
+      const there = { headers: TO_Z1 }
+      assert.equal((await put({ secret }, { by: 'z1-admin', ...there }, 'changer')).status, 200)
+      assert.equal(await works('changer-secret', 'changer'), true) // its namesake of the default zone
+      // What is left there of a right in the default zone is nothing.
+      assert.equal((await put({ secret, oldSecret: secret }, { by: 'changer', ...there }, 'changer')).status, 403)
+      const bearer = await api.tokenOf('native', HOST_OF_Z1)
+      assert.equal((await put({ secret }, { bearer, host: HOST_OF_Z1 }, 'changer')).status, 200)
+      assert.equal((await put({ secret }, { bearer }, 'changer')).status, 401)
+    })
+  })
+}

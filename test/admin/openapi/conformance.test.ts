@@ -1,0 +1,190 @@
+// What the document calls valid is accepted, and what it calls invalid is refused: every operation that takes JSON or
+// parameters of the query is asked with a request that differs in one place from one that is accepted.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Store } from '../../../src/store/store.ts'
+import { MODES, tokensOf } from '../../support/oauth.ts'
+import type { OpenApi, Place } from '../../support/openapi.ts'
+import { parametersIn, placesOf } from '../../support/openapi.ts'
+import { bodyCases, parameterCases, validatorOf } from '../../support/openapi-cases.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer, usualBootstrap } from '../../support/server.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Refusals of a valid request by a rule that a schema cannot say, beside the statuses below. */
+const RULES: readonly RegExp[] = [
+  /does not match the client id in the url|does not match URL path/, // the path and the body agree
+  /One of the (?:redirect_uri|post_logout_redirect_uris) is invalid/, // what a URL is, its parser says
+  /Client Secret must be|A new secret must be provided/, // the policy of the zone
+  /client secret is either empty or client/, // how many secrets there are
+  /Client secret is required for|Implicit grant should not have/, // what a grant needs
+  /requires at least one redirect URL/,
+  /Client jwt configuration cannot be parsed|Invalid private_key_jwt|Invalid jwt configuration/, // JSON in a text
+  /Client jwt configuration with invalid URI/,
+  /only openid scope is allowed|authority is allowed|cannot be blank|only the internal IdP/, // §5.7
+  /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
+  /Client not found|invalid_filter|Invalid filter expression/, // a text with a grammar of its own
+  /appLaunchUrl must be a valid URL/,
+]
+
+/** What depends on the records that are there: none of that name, one already, a rule of one. */
+const BY_RULE: ReadonlySet<number> = new Set([404, 409, 422])
+
+/** What a generated request cannot reach: a directory. */
+const OUT_OF_REACH: ReadonlySet<string> = new Set(['/identity-providers/test'])
+
+const root = {
+  client_id: 'root',
+  client_secret: 'root-secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['svc.admin'],
+}
+
+const passwordPolicy = {
+  minLength: 0,
+  maxLength: 255,
+  requireUpperCaseCharacter: 0,
+  requireLowerCaseCharacter: 0,
+  requireDigit: 0,
+  requireSpecialCharacter: 0,
+  expirePasswordInMonths: 0,
+}
+
+const LIST = /tx|modify/
+let count = 0
+
+/** A request that is accepted, made anew for each that differs from it. */
+interface Accepted {
+  /** Which its record has, and no other. */
+  readonly id: string
+  readonly path: string
+  readonly body: unknown
+}
+
+async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accepted> {
+  const { method, path, operation } = place
+  const example = operation.requestBody?.content['application/json']?.example
+  const id = `case-${(count += 1)}`
+  const isList = Array.isArray(example)
+  const [first]: unknown[] = isList ? example : [example]
+  const record = Object(first) as Members
+  const named = (name: string): unknown => (Object.hasOwn(record, name) ? { ...record, [name]: id } : record)
+  const wrap = (body: unknown): unknown => (isList ? [body] : body)
+  const make = async (url: string, body: unknown): Promise<TestAnswer> => {
+    const answer = await send('POST', url, body)
+    assert.equal(answer.status, 201, answer.text)
+    return answer
+  }
+  const client = { client_id: id, client_secret: 's', authorized_grant_types: ['client_credentials'] }
+  if (path.startsWith('/oauth/clients')) {
+    const isNew = method === 'POST' && (!LIST.test(path) || path === '/oauth/clients/tx' || record['action'] === 'add')
+    if (!isNew) await make('/oauth/clients', client)
+    return {
+      id,
+      path: path.replace('{client_id}', id),
+      body: wrap('clientId' in record ? named('clientId') : named('client_id')),
+    }
+  }
+  if (path === '/identity-zones/{id}/clients')
+    return { id, path: '/identity-zones/z1/clients', body: named('client_id') }
+  if (path.startsWith('/identity-zones')) {
+    const zone = { ...record, id, subdomain: id }
+    if (method !== 'POST') await make('/identity-zones', { id, subdomain: id, name: 'x' })
+    return { id, path: path.replace('{id}', id), body: zone }
+  }
+  if (path.endsWith('/status')) {
+    const internal = await store.providers.findByOrigin('svc', 'svc')
+    return { id, path: path.replace('{id}', internal?.id ?? ''), body: record }
+  }
+  if (path.startsWith('/identity-providers')) {
+    const config = Object(record['config']) as Members
+    const provider = { ...record, originKey: id, config: { ...config, issuer: `https://${id}.example` } }
+    if (method === 'POST') return { id, path, body: path.endsWith('/test') ? record : provider }
+    const made = await make('/identity-providers', provider)
+    return { id, path: path.replace('{id}', String(made.json()['id'])), body: provider }
+  }
+  return { id, path, body: record }
+}
+
+type Send = (method: string, path: string, body?: unknown) => Promise<TestAnswer>
+
+for (const mode of MODES) {
+  describe(`the schemas of /openapi.json and what is accepted, ${mode}`, () => {
+    let server: TestServer
+    let api: OpenApi
+    let send: Send
+    before(async () => {
+      const bootstrap = {
+        ...usualBootstrap,
+        clients: [...usualBootstrap.clients, root],
+        identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { passwordPolicy } }],
+        identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: {} }],
+      }
+      server = await startServer({ mode, config: { bootstrap } })
+      api = (await server.send('/openapi.json')).json<OpenApi>()
+      const form = { grant_type: 'client_credentials' }
+      const bearer = tokensOf(await server.token(form, { basic: ['root', 'root-secret'] })).access_token
+      send = (method, path, body) =>
+        server.send(path, {
+          method,
+          bearer,
+          ...(body !== undefined && {
+            body: typeof body === 'string' ? body : JSON.stringify(body),
+            headers: { 'content-type': 'application/json' },
+          }),
+        })
+    })
+    after(() => server.stop())
+
+    it('agree about JSON bodies', async () => {
+      const problems: string[] = []
+      for (const place of placesOf(api)) {
+        const content = place.operation.requestBody?.content['application/json']
+        if (!content || OUT_OF_REACH.has(place.path)) continue
+        const isValid = validatorOf(content.schema, api)
+        const plain = await acceptedOf(place, server.store, send)
+        const usual = await send(place.method, plain.path, plain.body)
+        assert.ok(usual.status < 400, `${place.method} ${plain.path}: ${usual.text}`)
+        for (const { label, body } of bodyCases(content.schema, plain.body, api)) {
+          const { id, path } = await acceptedOf(place, server.store, send)
+          const text = JSON.stringify(body).replaceAll(plain.id, id)
+          const answer = await send(place.method, path, text)
+          const valid = isValid(JSON.parse(text))
+          const agrees = valid
+            ? answer.status < 400 || BY_RULE.has(answer.status) || RULES.some(rule => rule.test(answer.text))
+            : answer.status >= 400
+          if (agrees && answer.status < 500) continue
+          const told = `${answer.status} ${answer.text.slice(0, 160)}`
+          problems.push(`${place.method} ${place.path} ${valid ? 'valid' : 'invalid'} ${label}: ${told}`)
+        }
+      }
+      assert.deepEqual(problems, [])
+    })
+
+    it('agree about parameters of the query', async () => {
+      const problems: string[] = []
+      const places = placesOf(api).filter(
+        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info)/.test(path),
+      )
+      for (const { path, operation } of places.filter(place => !place.path.includes('{'))) {
+        for (const parameter of parametersIn(operation, 'query')) {
+          for (const { text, isValid } of parameterCases(parameter)) {
+            const answer = await send('GET', `${path}?${new URLSearchParams({ [parameter.name]: text }).toString()}`)
+            const agrees = isValid
+              ? answer.status < 400 || answer.status === 404 || RULES.some(rule => rule.test(answer.text))
+              : answer.status >= 400
+            if (agrees && answer.status < 500) continue
+            const told = `${answer.status} ${answer.text.slice(0, 120)}`
+            problems.push(`${path}?${parameter.name}=${text} ${isValid ? 'valid' : 'invalid'}: ${told}`)
+          }
+          const twice = await send('GET', `${path}?${parameter.name}=1&${parameter.name}=1`)
+          // UAA: the first one counts (row A3).
+          if (mode === 'standard' && path !== '/info')
+            assert.equal(twice.status, 400, `${path}?${parameter.name} twice`)
+        }
+      }
+      assert.deepEqual(problems, [])
+    })
+  })
+}

@@ -1,0 +1,440 @@
+// Every operation of the document, asked in every way that the document calls right and in those that it calls wrong: each
+// answer must be one that it tells of, and none a fault.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { MODES, tokensOf } from '../../support/oauth.ts'
+import type { Draft, OpenApi, Operation, Place, Schema } from '../../support/openapi.ts'
+import {
+  arbitraryOf,
+  bodyTypeOf,
+  ODD_VALUES,
+  parametersIn,
+  placesOf,
+  requestOf,
+  responseOf,
+  withoutEach,
+} from '../../support/openapi.ts'
+import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer, usualBootstrap } from '../../support/server.ts'
+
+const caller = (id: string, authorities: readonly string[]) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+
+const bootstrap = {
+  ...usualBootstrap,
+  clients: [
+    ...usualBootstrap.clients,
+    caller('root', ['svc.admin', 'svc.resource']),
+    caller('stranger', ['jobs.run']),
+    caller('z1-admin', ['zones.z1.admin']),
+    caller('web', ['svc.resource']),
+  ],
+  identity_providers: [
+    {
+      originKey: 'svc',
+      type: 'svc',
+      name: 'svc',
+      config: {
+        passwordPolicy: {
+          minLength: 0,
+          maxLength: 255,
+          requireUpperCaseCharacter: 0,
+          requireLowerCaseCharacter: 0,
+          requireDigit: 0,
+          requireSpecialCharacter: 0,
+          expirePasswordInMonths: 0,
+        },
+      },
+    },
+  ],
+  identity_zones: [
+    { id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: {} },
+    { id: 'off', subdomain: 'off', name: 'Switched off', active: false },
+  ],
+}
+
+/** What fields are filled with that must be something in particular. */
+const FORM: Readonly<Record<string, string>> = {
+  grant_type: 'client_credentials',
+  username: 'joel',
+  password: 'wombat',
+  response_type: 'code',
+  client_id: 'app',
+  redirect_uri: 'https://app.example/cb',
+  email: 'joel@example.org',
+  clientId: 'app',
+  messageOrigin: 'https://app.example',
+}
+
+/** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
+const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'GET /login/callback/{origin}', // an attempt that a provider answered
+  'GET /zone.css', // a zone with colours
+  'POST /identity-providers/test', // a directory
+])
+
+/** A server with everybody that its document speaks of. */
+class World {
+  readonly server: TestServer
+  readonly api: OpenApi
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false })
+  readonly #checks = new Map<string, ReturnType<Ajv2020['compile']>>()
+  /** Ids of what is there, by the name of the path parameter. */
+  ids: Readonly<Record<string, string>> = {}
+  /** Ids that the server gave. */
+  made: Readonly<Record<string, string>> = {}
+  readonly tokens: Readonly<Record<'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>>
+  readonly problems: string[] = []
+  readonly reached = new Set<string>()
+  asked = 0
+
+  constructor(server: TestServer, api: OpenApi, tokens: World['tokens']) {
+    this.server = server
+    this.api = api
+    this.tokens = tokens
+  }
+
+  static async start(options: Parameters<typeof startServer>[0]): Promise<World> {
+    const server = await startServer({ ...options, config: { bootstrap, ...options?.config } })
+    const api = (await server.send('/openapi.json')).json<OpenApi>()
+    const own = async (id: string, more: Readonly<Record<string, string>> = {}) =>
+      tokensOf(await server.token({ grant_type: 'client_credentials', ...more }, { basic: [id, `${id}-secret`] }))
+        .access_token
+    const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+    const person = tokensOf(await server.token(form, { basic: ['app', 'app-secret'] })).access_token
+    const tokens = {
+      root: await own('root'),
+      stranger: await own('stranger'),
+      'z1-admin': await own('z1-admin'),
+      spare: await own('web'),
+      doomed: await own('web'),
+      stored: await own('web', { token_format: 'opaque' }),
+      person,
+    }
+    return new World(server, api, tokens)
+  }
+
+  #check(schema: Schema): ReturnType<Ajv2020['compile']> {
+    const key = JSON.stringify(schema)
+    const known = this.#checks.get(key) ?? this.#ajv.compile({ ...schema, components: this.api.components })
+    this.#checks.set(key, known)
+    return known
+  }
+
+  /** Notes what of an answer the document does not say. */
+  judge({ method, path, operation }: Place, answer: TestAnswer, request: TestRequest, label: string): void {
+    this.asked += 1
+    const sent = (request.form ? JSON.stringify(request.form) : (request.body?.toString() ?? '')).slice(0, 200)
+    const problem = (text: string): void => {
+      const where = `${method} ${path} (${label}) ${JSON.stringify(request.query ?? {}).slice(0, 200)} ${sent}`
+      if (this.problems.length < 40)
+        this.problems.push(`${where}: ${answer.status} ${text} ${answer.text.slice(0, 300)}`)
+    }
+    if (answer.status >= 500) return problem('is a fault')
+    const response = responseOf(this.api, operation, answer.status)
+    if (!response) return problem('is not documented')
+    if (answer.status < 400) this.reached.add(`${method} ${path}`)
+    const type = String(answer.headers['content-type'] ?? '').split(';')[0] ?? ''
+    if (answer.text === '') {
+      if (response.content && response['x-body-may-be-absent'] !== true) problem('has no body')
+      return
+    }
+    const schema = response.content?.[type]?.schema
+    if (!schema) return problem(`has an undocumented body of type ${type}`)
+    if (type !== 'application/json') return
+    const check = this.#check(schema)
+    if (!check(answer.json<unknown>())) problem(`does not fit its schema: ${this.#ajv.errorsText(check.errors)}`)
+  }
+
+  async send(place: Place, draft: Draft, more: { label: string; request?: TestRequest; browser?: Browser }) {
+    const [path, request] = requestOf(draft)
+    const { headers, ...others } = more.request ?? {}
+    const whole = { ...request, ...others, headers: { ...request.headers, ...headers } }
+    const answer = await (more.browser ?? this.server).send(path, whole)
+    this.judge(place, answer, whole, more.label)
+    return answer
+  }
+}
+
+/** The least that the document calls right. */
+function draftOf({ method, path, operation }: Place, world: World, csrf: string): Draft {
+  const values = Object.fromEntries(
+    parametersIn(operation, 'path').map(({ name }) => [name, world.ids[name] ?? 'joel']),
+  )
+  const required = parametersIn(operation, 'query').filter(each => each.required)
+  const token = path === '/oauth/revoke' ? world.tokens.doomed : world.tokens.spare
+  const usual = (name: string): string => (name === 'token' ? token : (FORM[name] ?? 'joel'))
+  const query = Object.fromEntries(required.map(({ name }) => [name, usual(name)]))
+  const type = bodyTypeOf(operation)
+  const body = type === undefined ? undefined : operation.requestBody?.content[type]
+  const names = type?.endsWith('form-urlencoded') ? ((body?.schema['required'] ?? []) as readonly string[]) : []
+  const form = Object.fromEntries(names.map(name => [name, name.endsWith('Csrf') ? csrf : usual(name)]))
+  return {
+    method,
+    path,
+    values,
+    query,
+    headers: {},
+    ...(type?.endsWith('form-urlencoded') && { form }),
+    ...(type === 'application/json' && { json: body?.example }),
+  }
+}
+
+const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))
+
+/** Everybody who may call by what the document says, each as what is added to a request. */
+function callersOf({ operation, path }: Place, world: World): readonly TestRequest[] {
+  const schemes = schemesOf(operation)
+  const { root, person } = world.tokens
+  return [
+    ...(schemes.has('bearer') || schemes.has('bearerOfDefaultZone') ? [{ bearer: root }, { bearer: person }] : []),
+    ...(schemes.has('clientSecretBasic')
+      ? (['web', 'root', 'app'] as const).map(id => ({ basic: [id, `${id}-secret`] as const }))
+      : []),
+    ...(operation.security.length === 0 || schemes.has('session') || path.startsWith('/z') ? [{}] : []),
+  ]
+}
+
+async function openBrowser(world: World, place: Place): Promise<{ browser: Browser; csrf: string } | undefined> {
+  const isForPeople = schemesOf(place.operation).has('session') || JSON.stringify(place.operation).includes('-Csrf')
+  if (!isForPeople && place.path !== '/login' && place.path !== '/oauth/authorize') return undefined
+  const browser = world.server.browser()
+  await browser.signIn('marissa', 'koala')
+  return { browser, csrf: browser.csrf }
+}
+
+/** What is right. */
+async function askRightly(world: World, place: Place): Promise<void> {
+  const person = await openBrowser(world, place)
+  const draft = draftOf(place, world, person?.csrf ?? '')
+  for (const request of callersOf(place, world)) {
+    const answer = await world.send(place, draft, { label: 'right', request, ...person })
+    if (answer.status === 201 && place.path === '/identity-providers') {
+      world.made = { provider: answer.json<{ id: string }>().id }
+    }
+    await world.send(place, draft, {
+      label: 'right, as JSON',
+      request: { ...request, headers: { accept: 'application/json' } },
+      ...person,
+    })
+  }
+}
+
+const LONG = 'x'.repeat(300)
+const HUGE = 'x'.repeat(1_100_000)
+const JSON_TYPE = { 'content-type': 'application/json' }
+const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Requests that are wrong in what carries them. */
+const crooked = (draft: Draft): readonly (readonly [label: string, request: TestRequest])[] => [
+  ['an unknown zone', { host: 'nowhere.localhost:8080' }],
+  ['a zone that is off', { host: 'off.localhost:8080' }],
+  ['another zone', { host: 'z1.localhost:8080' }],
+  ['into another zone', { headers: { 'x-identity-zone-id': 'z1' } }],
+  ['into an unknown zone', { headers: { 'x-identity-zone-subdomain': 'nowhere' } }],
+  ['a page elsewhere', { headers: { origin: 'https://evil.example' } }],
+  ['a browser', { headers: { accept: 'text/html' } }],
+  ['a bad accept', { headers: { accept: ';;q=,' } }],
+  ...(draft.method === 'GET'
+    ? []
+    : ([
+        ['another type', { body: '<a/>', headers: { 'content-type': 'text/xml' } }],
+        ['half a JSON', { body: '{"a":', headers: JSON_TYPE }],
+        ['a JSON text', { body: '"x"', headers: JSON_TYPE }],
+        ['a JSON null', { body: 'null', headers: JSON_TYPE }],
+        ['a deep JSON', { body: '['.repeat(5000), headers: JSON_TYPE }],
+        ['a prototype', { body: '{"__proto__":{"x":1}}', headers: JSON_TYPE }],
+        ['an empty object', { body: '{}', headers: JSON_TYPE }],
+        ['an empty list', { body: '[]', headers: JSON_TYPE }],
+        ['no UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]), headers: JSON_TYPE }],
+        ['no body', { body: '', headers: JSON_TYPE }],
+        ['a huge JSON', { body: `{"a":"${HUGE}"}`, headers: JSON_TYPE }],
+        ['a huge form', { body: `a=${HUGE}`, headers: FORM_TYPE }],
+        ['a bad form', { body: 'a=%zz', headers: FORM_TYPE }],
+        ['a doubled field', { body: 'client_id=app&client_id=app&token=x&token=y', headers: FORM_TYPE }],
+      ] as const)),
+]
+
+/** Requests that are wrong in what they say. */
+function* wrong(draft: Draft, { operation }: Place): Generator<readonly [label: string, draft: Draft]> {
+  for (const query of withoutEach(draft.query, Object.keys(draft.query))) {
+    yield ['a parameter is missing', { ...draft, query: query as Draft['query'] }] // texts, as before
+  }
+  for (const { name } of parametersIn(operation, 'query')) {
+    for (const value of ['', 'no such', '-1', '9'.repeat(20), 'a\0b', LONG]) {
+      yield [`query ${name}`, { ...draft, query: { ...draft.query, [name]: value } }]
+    }
+  }
+  for (const { name } of parametersIn(operation, 'path')) {
+    for (const value of ['no such', LONG, 'a/b', '%', '\0', 'a..b', '\u{1f511}']) {
+      yield [`path ${name}`, { ...draft, values: { ...draft.values, [name]: value } }]
+    }
+  }
+  yield ['an unknown parameter', { ...draft, query: { ...draft.query, extra: 'x' } }]
+  const { form, json } = draft
+  if (form) {
+    for (const less of withoutEach(form, Object.keys(form))) {
+      yield ['a field is missing', { ...draft, form: less as Draft['form'] & object }] // texts, as before
+    }
+    yield ['an unknown field', { ...draft, form: { ...form, extra: 'x' } }]
+    for (const name of Object.keys(form)) {
+      for (const value of ['', ' ', 'no such', 'a\0b', LONG, '{', '</script>']) {
+        yield [`field ${name}`, { ...draft, form: { ...form, [name]: value } }]
+      }
+    }
+  }
+  if (json === undefined) return
+  const isList = Array.isArray(json)
+  const record = Object(isList ? json[0] : json) as Readonly<Record<string, unknown>>
+  const send = (each: unknown): Draft => ({ ...draft, json: isList ? [each] : each })
+  for (const less of withoutEach(record, Object.keys(record))) yield ['a member is missing', send(less)]
+  for (const name of Object.keys(record)) {
+    for (const value of ODD_VALUES) yield [`member ${name}`, send({ ...record, [name]: value })]
+  }
+  for (const value of ODD_VALUES) yield ['an odd body', { ...draft, json: value }]
+  yield ['an unknown member', send({ ...record, extra: { a: [1, 'x', null] } })]
+  if (isList) yield ['the same twice', { ...draft, json: [record, record] }]
+}
+
+/** What is wrong. */
+async function askWrongly(world: World, place: Place): Promise<void> {
+  const person = await openBrowser(world, place)
+  const draft = draftOf(place, world, person?.csrf ?? '')
+  const [caller = {}] = callersOf(place, world)
+  for (const request of [
+    {},
+    { bearer: 'x' },
+    { bearer: '' },
+    { bearer: world.tokens.stranger },
+    { bearer: world.tokens['z1-admin'] },
+  ]) {
+    await world.send(place, draft, { label: 'a stranger', request })
+  }
+  for (const basic of [
+    ['root', 'wrong'],
+    ['nobody', ''],
+    ['stranger', 'stranger-secret'],
+  ] as const) {
+    await world.send(place, draft, { label: 'a wrong client', request: { basic } })
+  }
+  await world.send(place, draft, { label: 'a broken header', request: { headers: { authorization: 'Basic %%%' } } })
+  for (const [label, request] of crooked(draft)) {
+    const { form: _, json: __, ...bodiless } = draft
+    const base = request.body === undefined ? draft : bodiless
+    await world.send(place, base, { label, request: { ...caller, ...request }, ...person })
+    if (person) await world.send(place, base, { label: `${label}, signed out`, request })
+  }
+  for (const [label, crookedDraft] of wrong(draft, place)) {
+    await world.send(place, crookedDraft, { label, request: caller, ...person })
+  }
+}
+
+/** What the document's schemas describe, by chance; the same each time. */
+async function askAtRandom(world: World, place: Place): Promise<void> {
+  const person = await openBrowser(world, place)
+  const draft = draftOf(place, world, person?.csrf ?? '')
+  const [request = {}] = callersOf(place, world)
+  const type = bodyTypeOf(place.operation)
+  const schema = type === undefined ? undefined : place.operation.requestBody?.content[type]?.schema
+  const queries = parametersIn(place.operation, 'query')
+  const arbitrary = fc.record({
+    query: fc.record(Object.fromEntries(queries.map(each => [each.name, arbitraryOf(each.schema, world.api)])), {
+      requiredKeys: queries.filter(each => each.required).map(each => each.name),
+    }),
+    body: schema ? arbitraryOf(schema, world.api) : fc.constant(undefined),
+  })
+  for (const { query, body } of fc.sample(arbitrary, { numRuns: 12, seed: 1 })) {
+    const texts = Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]))
+    const fields = draft.form ? Object.entries(Object(body) as Readonly<Record<string, string>>) : [] // a form's schema has texts
+    const form = Object.fromEntries(fields)
+    const drawn = {
+      ...draft,
+      query: texts,
+      ...(draft.form && { form: { ...draft.form, ...form, ...(person && onlyCsrf(draft.form)) } }),
+      ...(draft.json !== undefined && { json: body }),
+    }
+    await world.send(place, drawn, { label: 'by chance', request, ...person })
+  }
+}
+
+/** Most of what forms of pages say is looked at only behind the anti-forgery value. */
+const onlyCsrf = (form: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(form).filter(([name]) => name.endsWith('Csrf')))
+
+/** The order in which nothing is taken away before it was asked for. */
+const ORDER = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE']
+const byOrder = (a: Place, b: Place): number =>
+  ORDER.indexOf(a.method) - ORDER.indexOf(b.method) || (isEnd(a) && isEnd(b) ? b.path.length - a.path.length : 0)
+const isEnd = ({ method, path }: Place): boolean => method === 'DELETE' || path === '/oauth/clients/tx/delete'
+
+const QUERY = { jwt: { token: { queryString: { enabled: true } } } }
+const servers = [
+  ...MODES.map(mode => ({ name: mode, mode, config: {}, paths: /./ })),
+  {
+    name: 'uaa with parameters in the query',
+    mode: 'uaa',
+    config: QUERY,
+    paths: /^\/(?:oauth\/token(?:$|\/alias)|check_token|userinfo)/,
+  },
+] as const
+
+for (const { name: title, mode, config, paths } of servers) {
+  describe(`the operations of /openapi.json in ${title}`, () => {
+    let world: World
+    let known: Readonly<Record<string, string>>
+    before(async () => {
+      world = await World.start({ mode, config })
+      const { users, providers } = world.server.store
+      const joel = await users.findByName('svc', 'svc', 'joel')
+      const internal = await providers.findByOrigin('svc', 'svc')
+      known = {
+        clientId: 'shop',
+        userId: joel?.id ?? '',
+        internal: internal?.id ?? '',
+        zone: 'branch',
+        origin: 'svc',
+        entity: 'latchkey',
+        tokenId: world.tokens.stored,
+        more: 'x',
+      }
+    })
+    after(() => world.server.stop())
+
+    /** The same names stand for different things in different places. */
+    function at(place: Place): Place {
+      const { path } = place
+      const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
+      const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
+      world.ids = { ...known, ...world.made, client_id, id: { ...known, ...world.made }[kind] ?? 'nothing' }
+      return place
+    }
+
+    it('answer what the document says, to those who ask rightly and to all others, and never a fault', async () => {
+      const places = placesOf(world.api).toSorted(byOrder)
+      const wanted = places.filter(({ path }) => paths.test(path))
+      assert.ok(wanted.length > 10)
+      for (const place of wanted.filter(each => !isEnd(each))) await askRightly(world, at(place))
+      for (const place of wanted) {
+        await askWrongly(world, at(place))
+        await askAtRandom(world, at(place))
+      }
+      for (const place of wanted.filter(isEnd)) {
+        await askRightly(world, at(place))
+      }
+      assert.deepEqual(world.problems, [])
+      assert.deepEqual(world.server.faults, [])
+      assert.ok(world.asked > wanted.length * 20, `${world.asked} requests`)
+      const missed = wanted
+        .filter(({ operation }) => Object.keys(operation.responses).some(status => Number(status) < 400))
+        .map(({ method, path }) => `${method} ${path}`)
+        .filter(name => !world.reached.has(name))
+      assert.deepEqual(missed.toSorted(), [...OUT_OF_REACH].filter(name => missed.includes(name)).toSorted())
+    })
+  })
+}

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { addSeconds } from '../../../src/base/clock.ts'
+import type { User } from '../../../src/model/user.ts'
+import { authorizeBootstrap, signedIn } from '../../support/authorize.ts'
+import { APP, isAlive, MODES, passwordTokens, userNamed } from '../../support/oauth.ts'
+import type { Members, ProviderAnswer } from '../../support/provider-api.ts'
+import { oidc, providerApi, providerBootstrap } from '../../support/provider-api.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const policy = {
+  minLength: 1,
+  maxLength: 255,
+  requireUpperCaseCharacter: 0,
+  requireLowerCaseCharacter: 0,
+  requireDigit: 0,
+  requireSpecialCharacter: 0,
+  expirePasswordInMonths: 0,
+}
+const internal = (config: Members): Members => ({ type: 'svc', originKey: 'svc', name: 'Inside', config })
+
+for (const mode of MODES) {
+  describe(`deleting an identity provider, in ${mode}`, () => {
+    let server: TestServer
+    const api = providerApi(() => server)
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      api.assertNoSecrets()
+      await server.stop()
+    })
+
+    /** An account of the origin with a membership, a decision, a token and a session. */
+    async function settle(origin: string, userName: string): Promise<User> {
+      const now = server.clock.now()
+      const expiresAt = addSeconds(now, 600)
+      const model = await userNamed(server, 'marissa')
+      const { passwordHash: _, ...rest } = model
+      const user = { ...rest, id: `${origin}-${userName}`, userName, origin }
+      const group = await server.store.groups.findByName('svc', 'cloud.read')
+      assert.ok(group)
+      const { store } = server
+      await store.users.insert('svc', user)
+      const membership = { groupId: group.id, memberId: user.id, memberType: 'USER', origin } as const
+      await store.groups.addMember('svc', membership)
+      const decision = { zoneId: 'svc', userId: user.id, clientId: 'app', scope: 'openid', status: 'APPROVED' } as const
+      await store.approvals.save('svc', [{ ...decision, expiresAt, updatedAt: now }])
+      await store.tokens.insert('svc', {
+        zoneId: 'svc',
+        idDigest: user.id,
+        kind: 'refresh_token',
+        format: 'opaque',
+        clientId: 'app',
+        userId: user.id,
+        claims: {},
+        issuedAt: now,
+        expiresAt,
+      })
+      await store.sessions.replace('svc', undefined, {
+        zoneId: 'svc',
+        idDigest: user.id,
+        createdAt: now,
+        lastSeenAt: now,
+        expiresAt,
+        signIn: { userId: user.id, origin, authenticatedAt: now, amr: ['ext'], sessionSalt: 'salt' },
+      })
+      return user
+    }
+    const traces = async ({ id }: User) => {
+      const { store } = server
+      return [
+        (await store.users.find('svc', id)) !== undefined,
+        (await store.groups.namesOfUser('svc', id)).length > 0,
+        (await store.approvals.listOfUser('svc', id, server.clock.now())).length > 0,
+        (await store.tokens.find('svc', id)) !== undefined,
+        (await store.sessions.find('svc', id)) !== undefined,
+      ]
+    }
+    const ALL = [true, true, true, true, true]
+    const NONE = [false, false, false, false, false]
+
+    it('answers the record, and takes the accounts of its origin along, with all that is theirs', async () => {
+      const { id } = await api.create(oidc('leaving'))
+      await api.create(oidc('staying'))
+      const gone = [await settle('leaving', 'ann'), await settle('leaving', 'bob')]
+      const left = await settle('staying', 'ann')
+      const before = await api.read(id)
+      const answer = await api.call({ method: 'DELETE', path: `/${id}` })
+      assert.equal(answer.status, 200, answer.text)
+      assert.deepEqual(answer.json<ProviderAnswer>(), before)
+      for (const user of gone) assert.deepEqual(await traces(user), NONE)
+      assert.deepEqual(await traces(left), ALL)
+      assert.ok(await userNamed(server, 'marissa'))
+      assert.equal((await api.call({ path: `/${id}` })).status, 404)
+      assert.equal((await api.call({ method: 'DELETE', path: `/${id}` })).status, 404)
+      assert.equal(await server.store.providers.findByOrigin('svc', 'leaving'), undefined)
+      const { type, principal, origin } = server.events.findLast(event => event.type === 'EntityDeletedEvent') ?? {}
+      assert.deepEqual([type, principal, origin], ['EntityDeletedEvent', id, 'leaving'])
+    })
+
+    it('makes the origin free, for accounts of its own', async () => {
+      const { id } = await api.create(oidc('leaving'))
+      assert.equal((await api.call({ method: 'DELETE', path: `/${id}`, query: {} })).status, 200)
+      assert.equal(typeof (await api.call({ path: '', query: {} })).json<readonly Members[]>()[0]?.['config'], 'string')
+    })
+
+    it('leaves the internal one and its accounts where they are, and answers all the same', async () => {
+      const provider = await server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(provider)
+      const events = () => server.events.filter(({ type }) => type === 'EntityDeletedEvent').length
+      const before = events()
+      const answer = await api.call({ method: 'DELETE', path: `/${provider.id}` })
+      assert.equal(answer.status, 200)
+      assert.equal(answer.json<ProviderAnswer>().originKey, 'svc')
+      assert.ok(await server.store.providers.findForChange('svc', provider.id))
+      assert.ok(await userNamed(server, 'marissa'))
+      assert.equal(events(), before)
+    })
+
+    it('happens once when it is asked for twice at the same moment', async () => {
+      const { id } = await api.create(oidc('twice'))
+      const form = { grant_type: 'client_credentials' }
+      const { access_token: bearer } = (await server.token(form, { basic: ['admin', 'admin-secret'] })).json<{
+        access_token: string
+      }>()
+      const statuses = await Promise.all(
+        [1, 2, 3].map(async () => (await api.call({ method: 'DELETE', path: `/${id}`, bearer })).status),
+      )
+      assert.equal(statuses.filter(status => status === 200).length, 1)
+      for (const status of statuses) assert.ok([200, 404, 409].includes(status), String(status))
+    })
+  })
+
+  describe(`demanding new passwords, in ${mode}`, () => {
+    let server: TestServer
+    const api = providerApi(() => server)
+    before(async () => {
+      const clients = [...authorizeBootstrap.clients, ...providerBootstrap.clients].filter(
+        ({ client_id }, place, all) => all.findIndex(each => each.client_id === client_id) === place,
+      )
+      server = await startServer({ mode, config: { bootstrap: { ...authorizeBootstrap, clients } } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const idOf = async (origin: string) => {
+      const provider = await server.store.providers.findByOrigin('svc', origin)
+      assert.ok(provider)
+      return provider.id
+    }
+    const demand = (id: string, json: unknown = { requirePasswordChange: true }) =>
+      api.call({ method: 'PATCH', path: `/${id}/status`, json })
+
+    it('needs a password policy of the provider’s own', async () => {
+      const id = await idOf('svc')
+      const answer = await demand(id)
+      assert.equal(answer.status, 422)
+      assert.deepEqual(answer.json(), { requirePasswordChange: true })
+    })
+
+    it('sends everybody whose password is older to choose another one, before anything else', async () => {
+      const id = await idOf('svc')
+      const json = internal({ passwordPolicy: policy })
+      assert.equal((await api.call({ method: 'PUT', path: `/${id}`, json })).status, 200)
+      const browser = await signedIn(server)
+      const { access_token } = await passwordTokens(server)
+      server.clock.advance(60)
+      const before = await api.read(id)
+      const answer = await demand(id)
+      assert.equal(answer.status, 200, answer.text)
+      assert.deepEqual(answer.json(), { requirePasswordChange: true })
+      const after = await api.read(id)
+      const passwordNewerThan = server.clock.now().getTime()
+      assert.deepEqual(after.config['passwordPolicy'], { ...policy, passwordNewerThan })
+      assert.equal(after.version, before.version + 1)
+
+      const page = 'http://localhost:8080/force_password_change'
+      assert.equal((await browser.send('/home')).headers['location'], page)
+      assert.equal((await server.browser().signIn('marissa', 'koala')).headers['location'], page)
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const refused = await server.token(form, { basic: APP })
+      assert.equal(refused.json()['error_description'], 'password change required')
+      assert.equal(await isAlive(server, access_token), true)
+
+      server.clock.advance(1)
+      const fresh = server.browser()
+      await fresh.signIn('marissa', 'koala')
+      const html = (await fresh.send('/force_password_change')).text
+      const [, field = '', value = ''] = /name="(X-[A-Za-z]+-Csrf)" value="([^"]+)"/.exec(html) ?? []
+      const password = 'a wombat instead'
+      const changed = await fresh.send('/force_password_change', {
+        form: { password, password_confirmation: password, [field]: value },
+      })
+      assert.equal(changed.headers['location'], `${page}_completed`)
+      assert.equal((await fresh.send('/home')).status, 200)
+      assert.equal((await server.token({ ...form, password }, { basic: APP })).status, 200)
+    })
+
+    for (const body of [{ requirePasswordChange: false }, { requirePasswordChange: null }, {}, { other: true }]) {
+      it(`refuses ${JSON.stringify(body)} with what was sent`, async () => {
+        const answer = await demand(await idOf('svc'), body)
+        assert.equal(answer.status, 422)
+        assert.deepEqual(answer.json(), { requirePasswordChange: Reflect.get(body, 'requirePasswordChange') ?? null })
+      })
+    }
+
+    for (const json of ['{', '[]', '{"requirePasswordChange":"true"}', '{"requirePasswordChange":1}']) {
+      it(`refuses ${json} with 400`, async () => {
+        assert.equal((await demand(await idOf('svc'), json)).status, 400)
+      })
+    }
+
+    it('refuses a provider that keeps no passwords, and one that is not there', async () => {
+      const { id } = await api.create(oidc('elsewhere'))
+      assert.equal((await demand(id)).status, 422)
+      for (const body of [{ requirePasswordChange: true }, { requirePasswordChange: false }]) {
+        const answer = await demand('nowhere', body)
+        assert.equal(answer.status, 404)
+        assert.equal(answer.text, 'Provider not found.')
+      }
+    })
+  })
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../../support/oauth.ts'
+import { metadata, providerApi, providerBootstrap, saml } from '../../support/provider-api.ts'
+import type { ProviderAnswer } from '../../support/provider-api.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+/** A server on loopback that publishes documents by their path. */
+async function publish(
+  documents: ReadonlyMap<string, string | Buffer | number>,
+): Promise<{ url: string; server: Server; asked: string[] }> {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    const path = request.url ?? ''
+    asked.push(path)
+    const found = documents.get(path) ?? 404
+    if (typeof found === 'number')
+      response.writeHead(found, { location: '/good' }).end(metadata('https://redirected.example'))
+    else response.end(found)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  return { url: `http://127.0.0.1:${address.port}`, server, asked }
+}
+
+const documents = new Map<string, string | Buffer | number>([
+  ['/good', metadata('https://fetched.example')],
+  ['/other', metadata('https://other.example')],
+  ['/marked', Buffer.from(`\ufeff${metadata('https://marked.example')}`)],
+  ['/large', `${metadata('https://large.example')}<!--${'x'.repeat(200_000)}-->`],
+  ['/huge', `${metadata('https://huge.example')}<!--${'x'.repeat(1_100_000)}-->`],
+  ['/html', '<html></html>'],
+  ['/dtd', `<!DOCTYPE a>${metadata('https://dtd.example')}`],
+  ['/latin', Buffer.from([0x3c, 0x3f, 0x78, 0x6d, 0x6c, 0x20, 0xe9])],
+  ['/moved', 302],
+  ['/broken', 500],
+])
+
+for (const mode of MODES) {
+  describe(`the metadata of a SAML provider, in ${mode}`, () => {
+    let server: TestServer
+    let site: Awaited<ReturnType<typeof publish>>
+    const api = providerApi(() => server)
+    before(async () => {
+      site = await publish(documents)
+      server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      site.server.closeAllConnections()
+      await new Promise(resolve => site.server.close(resolve))
+    })
+    const post = (metaDataLocation: unknown, originKey = 'federation') =>
+      api.call({ method: 'POST', json: saml(originKey, { metaDataLocation }) })
+    const keyOf = async (originKey: string) =>
+      (await server.store.providers.findByOrigin('svc', originKey))?.externalKey
+
+    it('names the provider, as text', async () => {
+      const record = await api.create(saml('inline'))
+      assert.equal(await keyOf('inline'), 'https://inline.example/saml')
+      assert.deepEqual(
+        ['idpEntityAlias', 'zoneId', 'linkText'].map(name => record.config[name]),
+        ['inline', 'svc', 'inline'],
+      )
+    })
+
+    for (const [path, want] of [
+      ['good', 'https://fetched.example'],
+      ['marked', 'https://marked.example'],
+      ['large', 'https://large.example'],
+    ] as const) {
+      it(`names the provider, from its address: ${path}`, async () => {
+        const record = await api.create(saml(path, { metaDataLocation: `${site.url}/${path}` }))
+        assert.equal(record.config['metaDataLocation'], `${site.url}/${path}`)
+        assert.equal(await keyOf(path), want)
+      })
+    }
+
+    it('names one provider only, wherever it is', async () => {
+      const answer = await post(metadata('https://fetched.example'), 'another')
+      assert.deepEqual([answer.status, answer.text], [409, 'Duplicate entity ID:https://fetched.example'])
+      const { id } = await api.create(saml('replaced'))
+      const put = (metaDataLocation: string) =>
+        api.call({ method: 'PUT', path: `/${id}`, json: saml('replaced', { metaDataLocation }) })
+      assert.equal((await put(`${site.url}/good`)).text, 'Duplicate entity ID:https://fetched.example')
+      assert.equal((await put(`${site.url}/other`)).status, 200)
+      assert.equal((await put(`${site.url}/other`)).status, 200)
+      assert.equal(await keyOf('replaced'), 'https://other.example')
+    })
+
+    const types: readonly unknown[] = [
+      undefined,
+      null,
+      '',
+      '  ',
+      'idp.example',
+      'ftp://idp.example/',
+      'file:///etc/passwd',
+      '<html/>',
+      'x'.repeat(500),
+    ]
+    for (const location of types) {
+      it(`is refused as ${JSON.stringify(location)?.slice(0, 40) ?? 'nothing'}`, async () => {
+        const answer = await post(location)
+        assert.equal(answer.status, 400, answer.text)
+        assert.match(answer.text, /^Invalid metadata type for alias\[federation\]:.{0,100}$/)
+        assert.match(String(answer.headers['content-type']), /^text\/plain/)
+      })
+    }
+
+    for (const [name, text] of [
+      ['without an entity id', '<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata"/>'],
+      [
+        'with a document type',
+        `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY y SYSTEM "file:///etc/passwd">]>${metadata('x')}`,
+      ],
+      ['that is cut off', metadata('https://x.example').slice(0, -2)],
+    ] as const) {
+      it(`is refused ${name}, and not repeated`, async () => {
+        const answer = await post(text)
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, /^Invalid metadata for alias\[federation\]: [\w ,:()-]{5,80}$/)
+      })
+    }
+
+    for (const path of ['html', 'dtd']) {
+      it(`is refused from an address: ${path}`, async () => {
+        assert.match((await post(`${site.url}/${path}`)).text, /^Invalid metadata for alias/)
+      })
+    }
+
+    for (const path of ['missing', 'moved', 'broken', 'huge', 'latin']) {
+      it(`is refused where it cannot be fetched: ${path}`, async () => {
+        const answer = await post(`${site.url}/${path}`)
+        assert.deepEqual([answer.status, answer.text], [400, 'The metadata for alias[federation] cannot be fetched'])
+      })
+    }
+
+    it('is asked for only by who may write, and only for a record that can be kept', async () => {
+      const before = site.asked.length
+      const metaDataLocation = `${site.url}/good`
+      const json = saml('federation', { metaDataLocation })
+      assert.equal((await api.call({ method: 'POST', as: 'reader', json })).status, 403)
+      assert.equal((await api.call({ method: 'POST', json: saml('svc', { metaDataLocation }) })).status, 422)
+      assert.equal((await api.call({ method: 'POST', json: saml('good', { metaDataLocation }) })).status, 409)
+      assert.equal((await api.call({ method: 'PUT', path: '/nothing', json })).status, 404)
+      assert.equal(site.asked.length, before)
+    })
+
+    it('has its entity id kept through a change of the rest', async () => {
+      const record = await api.create(saml('steady'))
+      const answer = await api.call({ method: 'PUT', path: `/${record.id}`, json: { ...record, name: 'Steadier' } })
+      assert.equal(answer.json<ProviderAnswer>().name, 'Steadier')
+      assert.equal(await keyOf('steady'), 'https://steady.example/saml')
+    })
+  })
+
+  describe(`the address of metadata for a server that others reach, in ${mode}`, () => {
+    it('leads nowhere inside the network, and the answer does not tell what is there', async () => {
+      const site = await publish(documents)
+      const config = { bootstrap: providerBootstrap, base_url: 'https://id.example' }
+      const server = await startServer({ mode, config })
+      const api = providerApi(() => server)
+      try {
+        for (const address of [
+          `${site.url}/good`,
+          site.url.replace('127.0.0.1', 'localhost'),
+          'https://127.0.0.1/good',
+          'https://10.0.0.1/metadata',
+          'https://192.168.1.1/metadata',
+          'https://169.254.169.254/latest/meta-data',
+          'https://[::1]/metadata',
+          'https://[fd00::1]/metadata',
+          'http://idp.example/metadata',
+          'https://user:password@10.0.0.1/',
+        ]) {
+          const answer = await api.call({ method: 'POST', json: saml('inside', { metaDataLocation: address }) })
+          assert.deepEqual(
+            [answer.status, answer.text],
+            [400, 'The metadata for alias[inside] cannot be fetched'],
+            address,
+          )
+        }
+        assert.deepEqual(site.asked, [])
+        assert.equal(await server.store.providers.findByOrigin('svc', 'inside'), undefined)
+        assert.deepEqual(server.faults, [])
+      } finally {
+        await server.stop()
+        site.server.closeAllConnections()
+        await new Promise(resolve => site.server.close(resolve))
+      }
+    })
+  })
+}

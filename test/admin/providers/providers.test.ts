@@ -1,0 +1,496 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { createRandom } from '../../../src/base/random.ts'
+import { createVault } from '../../../src/base/secrets.ts'
+import { openProviderSecrets } from '../../../src/model/provider-secrets.ts'
+import { MODES } from '../../support/oauth.ts'
+import type { Members, ProviderAnswer } from '../../support/provider-api.ts'
+import { ldap, oidc, providerApi, providerBootstrap, saml, SECRET_MARK } from '../../support/provider-api.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const vault = createVault(Buffer.alloc(32, 7), createRandom())
+
+for (const mode of MODES) {
+  describe(`identity providers, in ${mode}`, () => {
+    let server: TestServer
+    const api = providerApi(() => server)
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      api.assertNoSecrets()
+      await server.stop()
+    })
+
+    /** The settings as they are kept, with their secrets. */
+    async function kept(originKey: string, zoneId = 'svc'): Promise<Members> {
+      const provider = await server.store.providers.findByOrigin(zoneId, originKey)
+      assert.ok(provider, `there is no provider ${originKey}`)
+      return openProviderSecrets(provider, vault).config
+    }
+    const put = (id: string, json: unknown): Promise<TestAnswer> => api.call({ method: 'PUT', path: `/${id}`, json })
+    const last = () => server.events.findLast(({ type }) => /^(?:IdentityProvider|Entity)/.test(type))
+
+    describe('creating', () => {
+      it('answers 201 with the whole record, in its order, and keeps it', async () => {
+        const answer = await api.call({ method: 'POST', json: oidc('whole', {}, { version: 7 }) })
+        assert.equal(answer.status, 201, answer.text)
+        assert.match(String(answer.headers['content-type']), /^application\/json/)
+        assert.equal(answer.headers['cache-control'], 'no-store')
+        const record = answer.json<ProviderAnswer>()
+        assert.deepEqual(Object.keys(record), [
+          'type',
+          'config',
+          'id',
+          'originKey',
+          'name',
+          'version',
+          'created',
+          'last_modified',
+          'active',
+          'identityZoneId',
+          'aliasId',
+          'aliasZid',
+        ])
+        const now = server.clock.now().getTime()
+        const { config, id, ...rest } = record
+        assert.match(id, /^[0-9a-f-]{36}$/)
+        assert.equal(config['authMethod'], 'client_secret_basic')
+        assert.deepEqual(rest, {
+          type: 'oidc1.0',
+          originKey: 'whole',
+          name: 'The whole',
+          version: 7,
+          created: now,
+          last_modified: now,
+          active: true,
+          identityZoneId: 'svc',
+          aliasId: null,
+          aliasZid: null,
+        })
+        assert.deepEqual(await api.read(id), record)
+        assert.equal((await kept('whole'))['relyingPartySecret'], `${SECRET_MARK} of whole`)
+        assert.deepEqual(last(), {
+          type: 'IdentityProviderCreatedEvent',
+          zoneId: 'svc',
+          principal: id,
+          origin: 'whole',
+          clientId: 'admin',
+          remoteAddress: '127.0.0.1',
+          data: 'identity provider whole of type oidc1.0',
+        })
+      })
+
+      it('ignores what only the server says', async () => {
+        const said = { id: 'mine', created: 1, last_modified: 2, identityZoneId: 'z1', unknown: 3 }
+        const record = await api.create(oidc('modest', {}, said))
+        assert.notEqual(record.id, 'mine')
+        assert.equal(record.created, server.clock.now().getTime())
+        assert.equal(record.identityZoneId, 'svc')
+        assert.equal(Object.hasOwn(record, 'unknown'), false)
+      })
+
+      it('takes and gives config as JSON text, unless it is asked for raw', async () => {
+        const { config, ...rest } = oidc('texts')
+        const answer = await api.call({
+          method: 'POST',
+          json: { ...rest, config: JSON.stringify(config) },
+          query: {},
+        })
+        assert.equal(answer.status, 201, answer.text)
+        const record = answer.json<Omit<ProviderAnswer, 'config'> & { config: string }>()
+        assert.equal(typeof record.config, 'string')
+        assert.deepEqual(JSON.parse(record.config), (await api.read(record.id)).config)
+        for (const rawConfig of ['false', 'FALSE', '']) {
+          const read = await api.call({ path: `/${record.id}`, query: { rawConfig } })
+          assert.deepEqual(read.json(), record, rawConfig)
+        }
+        for (const rawConfig of ['maybe', 'null']) {
+          assert.equal((await api.call({ path: `/${record.id}`, query: { rawConfig } })).status, 400, rawConfig)
+        }
+      })
+
+      it('counts null as absent', async () => {
+        const nothing = { id: null, version: null, active: null, aliasId: null, aliasZid: null, created: null }
+        const { version, active } = await api.create(oidc('nulls', { issuer: null, scopes: null }, nothing))
+        assert.deepEqual([version, active], [0, true])
+      })
+
+      it('keeps a type that nobody knows as it is', async () => {
+        const config = { anything: { goes: [1, null] } }
+        const record = await api.create({ type: 'carrier-pigeon', originKey: 'pigeon', name: 'Pigeon', config })
+        assert.deepEqual(record.config, config)
+        assert.equal((await api.create({ originKey: 'typeless', name: 'T' })).type, 'unknown')
+      })
+
+      it('refuses an origin that is taken, and repeats the record without its secrets', async () => {
+        await api.create(oidc('taken'))
+        const again = oidc('taken', { issuer: 'https://another.example' })
+        const answer = await api.call({ method: 'POST', json: again })
+        assert.equal(answer.status, 409)
+        const { relyingPartySecret: _, ...config } = Object(again['config']) as Members
+        assert.deepEqual(answer.json(), { ...again, config })
+        const asText = await api.call({ method: 'POST', json: again, query: {} })
+        assert.deepEqual(asText.json(), { ...again, config: JSON.stringify(config) })
+      })
+
+      it('refuses an issuer that another provider of the type has', async () => {
+        await api.create(oidc('issuer-one', { issuer: 'https://shared.example' }))
+        const twin = oidc('issuer-two', { issuer: 'https://shared.example' })
+        assert.equal((await api.call({ method: 'POST', json: twin })).status, 409)
+        // Of another type it is another provider, and without any there is nothing to share.
+        await api.create({ ...twin, type: 'oauth2.0' })
+        await api.create(oidc('nameless-one', { issuer: undefined }))
+        await api.create(oidc('nameless-two', { issuer: undefined }))
+      })
+
+      it('refuses an entity id that another SAML provider has, in a sentence', async () => {
+        const { metaDataLocation } = Object(saml('entity')['config']) as Members
+        await api.create(saml('entity'))
+        const answer = await api.call({ method: 'POST', json: saml('entity-too', { metaDataLocation }) })
+        assert.equal(answer.status, 409)
+        assert.equal(answer.text, 'Duplicate entity ID:https://entity.example/saml')
+        assert.match(String(answer.headers['content-type']), /^text\/plain/)
+      })
+
+      const malformed: readonly { name: string; json: unknown }[] = [
+        { name: 'no JSON', json: '{' },
+        { name: 'an array', json: [] },
+        { name: 'null', json: 'null' },
+        { name: 'a name that is a number', json: oidc('x', {}, { name: 5 }) },
+        { name: 'an origin that is a list', json: oidc('x', {}, { originKey: ['x'] }) },
+        { name: 'an origin with a NUL', json: oidc('x', {}, { originKey: 'a\0b' }) },
+        { name: 'half a surrogate pair', json: oidc('x', {}, { name: '\ud800' }) },
+        { name: 'a type that is an object', json: oidc('x', {}, { type: {} }) },
+        { name: 'active as a text', json: oidc('x', {}, { active: 'yes' }) },
+        { name: 'a version that is no number', json: oidc('x', {}, { version: '1' }) },
+        { name: 'a version below nothing', json: oidc('x', {}, { version: -1 }) },
+        { name: 'a version of which there is no next', json: oidc('x', {}, { version: 2 ** 31 - 1 }) },
+        { name: 'half a version', json: oidc('x', {}, { version: 0.5 }) },
+        { name: 'an alias zone that is a number', json: oidc('x', {}, { aliasZid: 1 }) },
+        { name: 'a member that reaches into a prototype', json: '{"__proto__":{"x":1}}' },
+      ]
+      for (const { name, json } of malformed) {
+        it(`refuses ${name} with 400`, async () => {
+          const answer = await api.call({ method: 'POST', json })
+          assert.equal(answer.status, 400, answer.text)
+          assert.equal(answer.json()['error'], 'invalid_request')
+        })
+      }
+
+      it('refuses another content type, no body, and a huge one', async () => {
+        const form = await api.call({ method: 'POST', form: { name: 'x' } })
+        assert.equal(form.status, 400)
+        assert.equal((await api.call({ method: 'POST' })).status, 400)
+        const huge = await api.call({ method: 'POST', json: oidc('huge', { linkText: 'x'.repeat(2 ** 20) }) })
+        assert.equal(huge.status, 413)
+      })
+
+      const unreadable: readonly { name: string; config: unknown }[] = [
+        { name: 'text that is no JSON', config: '{' },
+        { name: 'text of a list', config: '[]' },
+        { name: 'a list', config: [] },
+        { name: 'a number', config: 1 },
+        { name: 'true', config: true },
+        { name: 'text of a number', config: '7' },
+        {
+          name: 'text that is nested too deeply',
+          config: `{"additionalConfiguration":${'{"a":'.repeat(40)}1${'}'.repeat(41)}`,
+        },
+        { name: 'text with a prototype', config: '{"__proto__":{}}' },
+        { name: 'a member of another type', config: { ...Object(oidc('x')['config']), scopes: 'openid' } },
+      ]
+      for (const { name, config } of unreadable) {
+        it(`refuses as config ${name}, in a sentence`, async () => {
+          const answer = await api.call({ method: 'POST', json: { ...oidc('x'), config } })
+          assert.equal(answer.status, 400, answer.text)
+          assert.equal(answer.text, 'Invalid provider configuration.')
+          assert.match(String(answer.headers['content-type']), /^text\/plain/)
+        })
+      }
+
+      const invalid: readonly { name: string; json: Members }[] = [
+        { name: 'without a name', json: oidc('x', {}, { name: undefined }) },
+        { name: 'with an empty name', json: oidc('x', {}, { name: '' }) },
+        { name: 'with a name that is too long', json: oidc('x', {}, { name: 'x'.repeat(256) }) },
+        { name: 'without an origin', json: oidc('x', {}, { originKey: undefined }) },
+        { name: 'of SAML without an origin', json: saml('x', {}, { originKey: null }) },
+        { name: 'with an origin that is too long', json: oidc('x'.repeat(37)) },
+        { name: 'of the internal type elsewhere', json: { type: 'svc', originKey: 'more', name: 'x' } },
+        { name: 'of the origin of the internal accounts', json: oidc('svc') },
+        { name: 'of SAML at the origin of the directory', json: saml('ldap') },
+        { name: 'of a directory elsewhere', json: ldap({}, { originKey: 'directory' }) },
+        { name: 'of OpenID Connect without config', json: oidc('x', {}, { config: null }) },
+        { name: 'of OpenID Connect with empty config', json: oidc('x', {}, { config: '' }) },
+        { name: 'of SAML without config', json: saml('x', {}, { config: undefined }) },
+        { name: 'that wants an alias while there are none', json: oidc('x', {}, { aliasZid: 'z1' }) },
+      ]
+      for (const { name, json } of invalid) {
+        it(`refuses one ${name} with the record, and keeps nothing`, async () => {
+          const count = async () => (await server.store.providers.list('svc')).length
+          const before = await count()
+          const answer = await api.call({ method: 'POST', json })
+          assert.equal(answer.status, 422, answer.text)
+          assert.equal(answer.json()['type'], json['type'])
+          assert.equal(answer.json()['originKey'], json['originKey'])
+          assert.equal(await count(), before)
+        })
+      }
+
+      it('repeats no secret of a refused record, wherever it stands', async () => {
+        const secret = `${SECRET_MARK} misplaced`
+        const wrong: Members = {
+          ...oidc('svc', {
+            jwtClientAuthentication: { kid: 'k', key: secret },
+            bindPassword: secret,
+            additionalAuthzParameters: { client_secret: secret, password: secret },
+            additionalConfiguration: { deep: [{ relyingPartySecret: secret }] },
+          }),
+          relyingPartySecret: secret,
+          bindPassword: secret,
+          password: secret,
+        }
+        for (const config of [wrong['config'], JSON.stringify(wrong['config'])]) {
+          const answer = await api.call({ method: 'POST', json: { ...wrong, config } })
+          assert.equal(answer.status, 422)
+          assert.ok(!answer.text.includes(SECRET_MARK), answer.text)
+          assert.match(answer.text, /"kid":"k"/)
+        }
+      })
+
+      it('lets one of several at once have an origin, and tells the others', async () => {
+        const bearer = (
+          await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })
+        ).json<{ access_token: string }>().access_token
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, () => api.call({ method: 'POST', bearer, json: oidc('race') })),
+        )
+        const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+        assert.deepEqual(statuses, [201, ...Array<number>(7).fill(409)])
+      })
+    })
+
+    describe('reading', () => {
+      it('lists every provider of the zone, and only the active ones when asked', async () => {
+        await api.create(oidc('sleeping', {}, { active: false }))
+        const origins = async (query: Readonly<Record<string, string>>) =>
+          (await api.call({ query: { rawConfig: 'true', ...query } }))
+            .json<readonly ProviderAnswer[]>()
+            .map(({ originKey }) => originKey)
+        const all = await origins({})
+        assert.ok(all.includes('svc') && all.includes('sleeping'))
+        assert.deepEqual(all, all.toSorted())
+        assert.deepEqual(
+          await origins({ active_only: 'true' }),
+          all.filter(origin => !['sleeping', 'keystone', 'ldap'].includes(origin)), // the last two are idle rows of UAA (C13)
+        )
+        assert.deepEqual(await origins({ active_only: 'false' }), all)
+        assert.equal((await api.call({ query: { active_only: 'perhaps' } })).status, 400)
+      })
+
+      it('finds the one that is active by its origin', async () => {
+        await api.create(oidc('found'))
+        const [one, more] = (await api.call({ query: { originKey: 'found', rawConfig: 'true' } })).json<
+          readonly ProviderAnswer[]
+        >()
+        assert.equal(one?.originKey, 'found')
+        assert.equal(more, undefined)
+        for (const originKey of ['sleeping', 'nowhere', 'FOUND', '\u00fc']) {
+          const answer = await api.call({ query: { originKey } })
+          assert.equal(answer.status, 404, originKey)
+          assert.equal(answer.text, 'Provider not found.')
+          assert.match(String(answer.headers['content-type']), /^text\/plain/)
+        }
+      })
+
+      for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+        it(`answers ${method} of a provider that is not there, or in another zone, with 404`, async () => {
+          const elsewhere = await server.store.providers.findByOrigin('z1', 'svc')
+          assert.ok(elsewhere)
+          for (const id of ['nothing', elsewhere.id, '%00', 'svc']) {
+            const json = method === 'PUT' ? { json: oidc('x') } : {}
+            const answer = await api.call({ method, path: `/${id}`, ...json })
+            assert.equal(answer.status, 404, id)
+            assert.equal(answer.text, 'Provider not found.')
+          }
+        })
+      }
+    })
+
+    describe('replacing', () => {
+      it('answers the new record with the next version, and takes effect at once', async () => {
+        const { id, created } = await api.create(oidc('changing', { emailDomain: ['old.example'], pkce: false }))
+        server.clock.advance(5)
+        const answer = await put(id, oidc('changing', { emailDomain: ['new.example'] }, { name: 'New', version: 3 }))
+        assert.equal(answer.status, 200, answer.text)
+        const record = answer.json<ProviderAnswer>()
+        assert.equal(record.name, 'New')
+        assert.equal(record.version, 4)
+        assert.equal(record.created, created)
+        assert.equal(record.last_modified, created + 5000)
+        assert.deepEqual(record.config['emailDomain'], ['new.example'])
+        assert.equal(record.config['pkce'], true) // not said any more, so the usual
+        assert.deepEqual(await api.read(id), record)
+        assert.equal((await server.store.providers.findByOrigin('svc', 'changing'))?.name, 'New')
+        assert.equal(last()?.type, 'IdentityProviderModifiedEvent')
+        assert.equal(last()?.principal, id)
+      })
+
+      it('takes back what it answered', async () => {
+        for (const json of [oidc('again'), saml('again-too'), ldap()]) {
+          const { id } = await api.create(json)
+          const before = await api.read(id)
+          const settings = await kept(String(json['originKey']))
+          const answer = await put(id, before)
+          assert.equal(answer.status, 200, answer.text)
+          const { version, config, ...rest } = answer.json<ProviderAnswer>()
+          assert.equal(version, before.version + 1)
+          assert.deepEqual({ ...rest, version: before.version, config }, before)
+          const after = await kept(String(json['originKey']))
+          for (const name of ['relyingPartySecret', 'bindPassword']) assert.equal(after[name], settings[name], name)
+          await api.call({ method: 'DELETE', path: `/${id}` })
+        }
+      })
+
+      it('keeps the origin, whatever the body says, and lets SAML leave it out', async () => {
+        const { id } = await api.create(oidc('stays'))
+        assert.equal(
+          (await put(id, { ...oidc('stays'), originKey: 'moves' })).json<ProviderAnswer>().originKey,
+          'stays',
+        )
+        assert.equal((await put(id, oidc('stays', {}, { originKey: null }))).status, 422)
+        const federation = await api.create(saml('stays-too'))
+        const answer = await put(federation.id, saml('stays-too', {}, { originKey: null }))
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(answer.json<ProviderAnswer>().originKey, 'stays-too')
+      })
+
+      it('does not make of the internal provider another one', async () => {
+        const internal = await server.store.providers.findByOrigin('svc', 'svc')
+        assert.ok(internal)
+        assert.equal((await put(internal.id, oidc('svc'))).status, 422)
+        const answer = await put(internal.id, { type: 'svc', originKey: 'svc', name: 'Inside', config: {} })
+        assert.equal(answer.json<ProviderAnswer>().name, 'Inside')
+      })
+
+      it('refuses the issuer of another provider with 409, but not its own', async () => {
+        await api.create(oidc('first'))
+        const { id } = await api.create(oidc('second'))
+        const taken = await put(id, oidc('second', { issuer: 'https://first.example' }))
+        assert.equal(taken.status, 409)
+        assert.equal(taken.json()['originKey'], 'second')
+        assert.equal((await put(id, oidc('second'))).status, 200)
+      })
+
+      it('refuses what it would refuse to create', async () => {
+        const { id } = await api.create(oidc('strict'))
+        const before = await api.read(id)
+        assert.equal((await put(id, oidc('strict', { tokenUrl: null }))).status, 422)
+        assert.equal((await put(id, oidc('strict', {}, { name: null }))).status, 422)
+        assert.equal((await put(id, oidc('strict', {}, { config: '{' }))).text, 'Invalid provider configuration.')
+        assert.equal((await put(id, '{')).status, 400)
+        assert.equal((await put(id, oidc('strict', {}, { version: 'x' }))).status, 400)
+        assert.deepEqual(await api.read(id), before)
+      })
+
+      it('lets one of several at once win, and tells the others', async () => {
+        const { id } = await api.create(oidc('contested'))
+        const bearer = (
+          await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })
+        ).json<{ access_token: string }>().access_token
+        const change = (name: string): Promise<TestAnswer> =>
+          api.call({ method: 'PUT', path: `/${id}`, bearer, json: oidc('contested', {}, { name }) })
+        const names = ['a', 'b', 'c', 'd', 'e']
+        const answers = await Promise.all(names.map(change))
+        const winners = answers.filter(({ status }) => status === 200)
+        assert.ok(winners.length > 0)
+        for (const { status, text } of answers) assert.ok(status === 200 || status === 409, text)
+        const stored = await server.store.providers.findForChange('svc', id)
+        assert.equal(stored?.revision, winners.length)
+        assert.ok(winners.some(winner => winner.json<ProviderAnswer>().name === stored.provider.name))
+      })
+    })
+
+    describe('the secrets of a record', () => {
+      const secret = `${SECRET_MARK} of kept`
+      const cases: readonly { name: string; change: Members; want: string | undefined }[] = [
+        { name: 'stays when it is not named', change: {}, want: secret },
+        { name: 'stays when it is null', change: { relyingPartySecret: null }, want: secret },
+        { name: 'stays for client_secret_basic', change: { authMethod: 'client_secret_basic' }, want: secret },
+        { name: 'stays for client_secret_post', change: { authMethod: 'client_secret_post' }, want: secret },
+        { name: 'goes when none is needed', change: { authMethod: 'none' }, want: undefined },
+        {
+          name: 'goes for a key',
+          change: { authMethod: 'private_key_jwt', jwtClientAuthentication: true },
+          want: undefined,
+        },
+        { name: 'goes when it is empty', change: { relyingPartySecret: '' }, want: undefined },
+        {
+          name: 'is replaced by another',
+          change: { relyingPartySecret: `${SECRET_MARK} 2` },
+          want: `${SECRET_MARK} 2`,
+        },
+      ]
+      for (const { name, change, want } of cases) {
+        it(`${name}: the relying party’s`, async () => {
+          const { id } = await api.create(oidc('kept'))
+          const answer = await put(id, oidc('kept', { relyingPartySecret: undefined, ...change }))
+          assert.equal(answer.status, 200, answer.text)
+          assert.equal((await kept('kept'))['relyingPartySecret'], want)
+          await api.call({ method: 'DELETE', path: `/${id}` })
+        })
+      }
+
+      it('stays when it is not named: the directory’s', async () => {
+        const { id } = await api.create(ldap())
+        await put(id, ldap({ bindPassword: undefined, baseUrl: 'ldap://other.example' }))
+        assert.equal((await kept('ldap'))['bindPassword'], `${SECRET_MARK} of the directory`)
+        await put(id, ldap({ bindPassword: `${SECRET_MARK} 2` }))
+        assert.equal((await kept('ldap'))['bindPassword'], `${SECRET_MARK} 2`)
+        await api.call({ method: 'DELETE', path: `/${id}` })
+      })
+
+      it('stays with the key of its name, and goes when it is said so: the signing key', async () => {
+        const key = `${SECRET_MARK} key`
+        const withKey = (jwtClientAuthentication: unknown): Members =>
+          oidc('signing', { relyingPartySecret: undefined, jwtClientAuthentication })
+        const { id, config } = await api.create(withKey({ kid: 'k', key, alg: 'RS256', other: 1 }))
+        assert.deepEqual(config['jwtClientAuthentication'], { kid: 'k', alg: 'RS256' })
+        assert.equal(config['authMethod'], 'private_key_jwt')
+        const after = async (value: unknown): Promise<unknown> => {
+          const answer = await put(id, withKey(value))
+          assert.equal(answer.status, 200, answer.text)
+          return (await kept('signing'))['jwtClientAuthentication']
+        }
+        assert.deepEqual(await after({ kid: 'k' }), { kid: 'k', key })
+        assert.deepEqual(await after({ kid: 'k', key: null }), { kid: 'k', key: null })
+        assert.deepEqual(await after({ kid: 'k', key }), { kid: 'k', key })
+        assert.deepEqual(await after({ kid: 'another' }), { kid: 'another' })
+      })
+
+      it('is also a verification key that is no public key', async () => {
+        const tokenKey = `${SECRET_MARK} shared`
+        const { id, config } = await api.create(oidc('symmetric', { tokenKey }))
+        assert.equal(config['tokenKey'], undefined)
+        await put(id, oidc('symmetric'))
+        assert.equal((await kept('symmetric'))['tokenKey'], tokenKey)
+      })
+
+      it('is nothing that the database could read', async () => {
+        for (const { provider } of await server.store.providers.list('svc')) {
+          assert.ok(!JSON.stringify(provider).includes(SECRET_MARK), provider.originKey)
+        }
+      })
+
+      it('does not pass to another type', async () => {
+        const { id } = await api.create(oidc('turning'))
+        await put(id, { ...saml('turning'), originKey: 'turning' })
+        assert.deepEqual(Object.keys(await kept('turning')), ['metaDataLocation'])
+        await put(id, oidc('turning', { relyingPartySecret: undefined }))
+        assert.equal((await kept('turning'))['relyingPartySecret'], undefined)
+      })
+    })
+  })
+}

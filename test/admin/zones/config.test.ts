@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { isJsonRecord } from '../../../src/base/json.ts'
+import { MODES } from '../../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import type { ZoneAnswer } from '../../support/zones.ts'
+import { sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+const CORS = {
+  allowedOrigins: ['.*'],
+  allowedOriginPatterns: [],
+  allowedUris: ['.*'],
+  allowedUriPatterns: [],
+  allowedHeaders: ['Accept', 'Authorization', 'Content-Type'],
+  allowedMethods: ['GET'],
+  allowedCredentials: false,
+  maxAge: 1_728_000,
+}
+
+/** What a zone has that said nothing, as the interface lists it. */
+const DEFAULTS = {
+  clientSecretPolicy: {
+    minLength: -1,
+    maxLength: -1,
+    requireUpperCaseCharacter: -1,
+    requireLowerCaseCharacter: -1,
+    requireDigit: -1,
+    requireSpecialCharacter: -1,
+  },
+  tokenPolicy: {
+    accessTokenValidity: -1,
+    refreshTokenValidity: -1,
+    jwtRevocable: false,
+    refreshTokenUnique: false,
+    refreshTokenRotate: false,
+    refreshTokenFormat: 'opaque',
+    activeKeyId: null,
+  },
+  samlConfig: {
+    requestSigned: true,
+    wantAssertionSigned: true,
+    disableInResponseToCheck: false,
+    entityID: null,
+    activeKeyId: null,
+    keys: {},
+  },
+  corsPolicy: { xhrConfiguration: CORS, defaultConfiguration: CORS },
+  links: {
+    selfService: { selfServiceLinksEnabled: true, signup: null, passwd: null },
+    homeRedirect: null,
+    logout: {
+      redirectUrl: '/login',
+      redirectParameterName: 'redirect',
+      disableRedirectParameter: false,
+      whitelist: null,
+    },
+  },
+  prompts: [
+    { name: 'username', type: 'text', text: 'Email' },
+    { name: 'password', type: 'password', text: 'Password' },
+    { name: 'passcode', type: 'password', text: 'Temporary Authentication Code (Get on at /passcode)' },
+  ],
+  idpDiscoveryEnabled: false,
+  accountChooserEnabled: false,
+  userConfig: {
+    defaultGroups: [
+      'openid',
+      'password.write',
+      'svc.user',
+      'approvals.me',
+      'profile',
+      'roles',
+      'user_attributes',
+      'svc.offline_token',
+    ],
+    allowedGroups: null,
+    maxUsers: -1,
+    checkOriginEnabled: false,
+    allowOriginLoop: true,
+  },
+  defaultIdentityProvider: null,
+}
+
+/** Every member with another value than its default, but for keys and the issuer, which needs one. */
+const FULL = {
+  clientSecretPolicy: {
+    minLength: 6,
+    maxLength: 128,
+    requireUpperCaseCharacter: 1,
+    requireLowerCaseCharacter: 2,
+    requireDigit: 0,
+    requireSpecialCharacter: 3,
+  },
+  tokenPolicy: {
+    accessTokenValidity: 600,
+    refreshTokenValidity: 2_147_483_647,
+    jwtRevocable: true,
+    refreshTokenUnique: true,
+    refreshTokenRotate: true,
+    refreshTokenFormat: 'jwt',
+    accessTokenType: 'at+jwt',
+    activeKeyId: null,
+  },
+  samlConfig: {
+    requestSigned: false,
+    wantAssertionSigned: false,
+    disableInResponseToCheck: true,
+    entityID: 'https://sp.example/saml',
+    activeKeyId: 'of-no-key',
+    keys: {},
+  },
+  corsPolicy: {
+    xhrConfiguration: {
+      allowedOrigins: ['^https://a\\.example$'],
+      allowedOriginPatterns: ['^https://b\\.example$'],
+      allowedUris: ['^/x$'],
+      allowedUriPatterns: ['^/y$'],
+      allowedHeaders: ['X-One'],
+      allowedMethods: ['POST'],
+      allowedCredentials: true,
+      maxAge: 10,
+    },
+    defaultConfiguration: { ...CORS, allowedMethods: ['GET', 'PUT'] },
+  },
+  links: {
+    selfService: {
+      selfServiceLinksEnabled: false,
+      signup: 'https://signup.example/{zone.id}',
+      passwd: 'https://passwd.example/{zone.subdomain}',
+    },
+    homeRedirect: 'https://home.example',
+    logout: {
+      redirectUrl: '/bye',
+      redirectParameterName: 'to',
+      disableRedirectParameter: false,
+      whitelist: ['https://bye.example/**'],
+    },
+  },
+  prompts: [{ name: 'username', type: 'text', text: 'Account' }],
+  idpDiscoveryEnabled: true,
+  accountChooserEnabled: true,
+  branding: {
+    companyName: 'Acme',
+    productLogo: 'aGVsbG8=',
+    squareLogo: 'aGVsbG8',
+    footerLegalText: '© Acme',
+    footerLinks: { Terms: 'https://acme.example/terms' },
+    banner: {
+      text: 'Attention',
+      logo: 'aGVsbG8=',
+      link: 'https://acme.example',
+      textColor: '#000',
+      backgroundColor: '#ABCdef',
+    },
+    consent: { text: 'I agree', link: 'http://acme.example/consent' },
+  },
+  userConfig: {
+    defaultGroups: ['openid', 'acme'],
+    allowedGroups: ['scim.read'],
+    maxUsers: 1,
+    checkOriginEnabled: true,
+    allowOriginLoop: false,
+  },
+  defaultIdentityProvider: 'ldap',
+}
+
+for (const mode of MODES) {
+  describe(`the settings of a zone in ${mode}`, () => {
+    let server: TestServer
+    let bearer: string
+    let count = 0
+    before(async () => {
+      server = await startZoneServer({ mode })
+      bearer = await tokenOf(server, 'writer')
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const post = (config: unknown): Promise<TestAnswer> => {
+      count += 1
+      const body = { id: `c${count}`, subdomain: `c${count}`, name: 'x', ...(config !== undefined && { config }) }
+      return sendJson(server, 'POST', '/identity-zones', body, { bearer })
+    }
+    async function created(config: unknown): Promise<ZoneAnswer> {
+      const answer = await post(config)
+      assert.equal(answer.status, 201, answer.text)
+      return answer.json<ZoneAnswer>()
+    }
+    const put = ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<TestAnswer> =>
+      sendJson(server, 'PUT', `/identity-zones/${id}`, { id, subdomain, name, config }, { bearer })
+    const read = async (id: string): Promise<ZoneAnswer> =>
+      (await server.send(`/identity-zones/${id}`, { bearer })).json<ZoneAnswer>()
+
+    describe('as they are shown', () => {
+      for (const { name, config } of [
+        { name: 'are left out', config: undefined },
+        { name: 'are empty', config: {} },
+        {
+          name: 'have parts that are empty',
+          config: {
+            tokenPolicy: {},
+            samlConfig: {},
+            corsPolicy: {},
+            links: {},
+            userConfig: {},
+            clientSecretPolicy: {},
+          },
+        },
+        {
+          name: 'have parts that are null',
+          config: { tokenPolicy: null, samlConfig: null, links: null, userConfig: null, branding: null, prompts: null },
+        },
+        { name: 'are what was shown', config: DEFAULTS },
+        { name: 'have only what nobody knows', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
+        { name: 'have what is always ignored', config: { clientSecretPolicy: { expireSecretInMonths: 3 } } },
+      ]) {
+        it(`have every default where they ${name}`, async () => {
+          const { id, config: shown } = await created(config)
+          assert.deepEqual(shown, DEFAULTS)
+          assert.deepEqual((await read(id)).config, DEFAULTS)
+        })
+      }
+
+      it('are those that were sent', async () => {
+        const { id, config } = await created(FULL)
+        assert.deepEqual(config, FULL)
+        assert.deepEqual((await read(id)).config, FULL)
+      })
+
+      it('are the defaults again after a change without any', async () => {
+        const zone = await created({ idpDiscoveryEnabled: true, branding: { companyName: 'x' } })
+        assert.deepEqual((await put(zone, undefined)).json<ZoneAnswer>().config, DEFAULTS)
+      })
+
+      it('change nothing when they are sent back as they were', async () => {
+        for (const config of [{}, FULL, { corsPolicy: { defaultConfiguration: { allowedOriginPatterns: ['^x$'] } } }]) {
+          const zone = await created(config)
+          assert.deepEqual((await put(zone, zone.config)).json<ZoneAnswer>().config, zone.config)
+        }
+      })
+
+      it('leave the server’s policy and prompts to a zone that is sent back as it was', async () => {
+        const zone = await created({})
+        await put(zone, zone.config)
+        const stored = (await server.store.zones.read(zone.id))?.zone.config
+        assert.deepEqual([stored?.corsPolicy, stored?.prompts], [{}, undefined])
+      })
+
+      it('leave no other way in beside patterns of origins and paths', async () => {
+        const part = { allowedOriginPatterns: ['^https://a$'], allowedUriPatterns: ['^/a$'] }
+        const { config } = await created({ corsPolicy: { xhrConfiguration: part } })
+        const shown = config['corsPolicy']?.['xhrConfiguration']
+        assert.deepEqual(shown, { ...CORS, ...part, allowedOrigins: [], allowedUris: [] })
+      })
+
+      it('keep nothing that is unknown', async () => {
+        const { id } = await created({
+          unknown: 'kept?',
+          links: { other: 'kept?' },
+          branding: { banner: { x: 'kept?' } },
+        })
+        assert.ok(!JSON.stringify(await server.store.zones.read(id)).includes('kept?'))
+      })
+
+      it('are what a property says: whatever is valid comes back as it was sent', async () => {
+        const text = fc.string({ maxLength: 12 }).filter(value => value.trim() !== '')
+        const texts = fc.array(text, { maxLength: 3 })
+        const link = fc.constantFrom('https://a.example/b?c#d', 'http://{zone.id}.a.example', '/path', '')
+        const target = fc.constantFrom('https://a.example/bye', 'http*://a.example/**', 'https://*.a.example/', '/bye')
+        const flag = fc.boolean()
+        const number = fc.integer({ min: -1, max: 2_147_483_647 })
+        const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+          fc.record(model, { requiredKeys: [], noNullPrototype: true })
+        const valid = record({
+          clientSecretPolicy: record({ minLength: number, maxLength: number, requireDigit: number }),
+          tokenPolicy: record({
+            accessTokenValidity: number,
+            refreshTokenValidity: number,
+            jwtRevocable: flag,
+            refreshTokenRotate: flag,
+            refreshTokenFormat: fc.constantFrom('opaque', 'jwt'),
+          }),
+          samlConfig: record({ requestSigned: flag, entityID: fc.option(text) }),
+          links: record({
+            homeRedirect: fc.option(link),
+            logout: record({ redirectUrl: link, whitelist: fc.option(fc.array(target, { maxLength: 3 })) }),
+            selfService: record({ signup: fc.option(link), selfServiceLinksEnabled: flag }),
+          }),
+          prompts: fc.array(fc.record({ name: text, type: text, text }, { noNullPrototype: true }), { maxLength: 3 }),
+          idpDiscoveryEnabled: flag,
+          accountChooserEnabled: flag,
+          userConfig: record({
+            defaultGroups: fc.array(text, { minLength: 1, maxLength: 3 }),
+            allowedGroups: fc.option(texts),
+            maxUsers: fc.integer({ min: 1, max: 1000 }),
+            checkOriginEnabled: flag,
+          }),
+          defaultIdentityProvider: fc.option(text),
+        })
+        await fc.assert(
+          fc.asyncProperty(valid, async sent => {
+            const zone = await created(sent)
+            assert.deepEqual(zone.config, merged(DEFAULTS, sent))
+            assert.deepEqual((await put(zone, zone.config)).json<ZoneAnswer>().config, zone.config)
+          }),
+          { numRuns: 40 },
+        )
+      })
+    })
+
+    describe('of a wrong type', () => {
+      /** Paths to every leaf that is known. */
+      const leaves = (value: unknown, path: readonly string[] = []): readonly (readonly string[])[] =>
+        typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+          ? Object.entries(value).flatMap(([name, member]) => leaves(member, [...path, name]))
+          : [path]
+      const nested = (path: readonly string[], value: unknown): unknown =>
+        path.reduceRight((inner, name): unknown => ({ [name]: inner }), value)
+      const parts = [
+        ['clientSecretPolicy'],
+        ['tokenPolicy'],
+        ['samlConfig'],
+        ['corsPolicy'],
+        ['corsPolicy', 'xhrConfiguration'],
+        ['links'],
+        ['links', 'logout'],
+        ['links', 'selfService'],
+        ['branding'],
+        ['branding', 'banner'],
+        ['branding', 'consent'],
+        ['branding', 'footerLinks'],
+        ['userConfig'],
+        ['tokenPolicy', 'keys'],
+        ['tokenPolicy', 'keys', 'k1'],
+        ['samlConfig', 'keys', 'k1'],
+        ['samlConfig', 'certificate'],
+        ['samlConfig', 'privateKey'],
+        ['samlConfig', 'privateKeyPassword'],
+        ['issuer'],
+      ]
+      for (const path of [...leaves(FULL), ...parts]) {
+        if (path.at(-1) === 'disableRedirectParameter') continue // accepted, whatever it is
+        it(`are refused at ${path.join('.')}`, async () => {
+          const good = path.reduce<unknown>((of, name) => Reflect.get(Object(of), name), FULL)
+          for (const value of [{ x: {} }, [{}], 1.5, [[1]], 1e300, true, 'x\0', -7]) {
+            if (typeof good === 'boolean' && value === true) continue
+            if (isJsonRecord(good) && isJsonRecord(value) && path.at(-1) !== 'footerLinks') continue // a member nobody knows
+            const answer = await post(nested(path, value))
+            const isKnown = [400, 422].includes(answer.status)
+            assert.ok(isKnown, `${JSON.stringify(value)}: ${answer.status} ${answer.text}`)
+            assert.ok(['invalid_request', 'invalid_identity_zone'].includes(String(answer.json()['error'])))
+          }
+        })
+      }
+
+      for (const { name, config } of [
+        { name: 'corsPolicy null', config: { corsPolicy: null } },
+        { name: 'issuer null', config: { issuer: null } },
+        { name: 'an issuer that is no URL', config: { issuer: 'x' } },
+        { name: 'an issuer of another scheme', config: { issuer: 'ftp://x.example' } },
+        { name: 'an unknown type of access tokens', config: { tokenPolicy: { accessTokenType: 'jwt' } } },
+        { name: 'an unknown format of refresh tokens', config: { tokenPolicy: { refreshTokenFormat: 'paper' } } },
+        { name: 'a prompt without a text', config: { prompts: [{ name: 'a', type: 'b' }] } },
+        { name: 'a default group without a name', config: { userConfig: { defaultGroups: [' '] } } },
+        { name: 'an allowed group without a name', config: { userConfig: { allowedGroups: [''] } } },
+        { name: 'a long name of a group', config: { userConfig: { defaultGroups: ['x'.repeat(256)] } } },
+        {
+          name: 'a flood of groups',
+          config: { userConfig: { defaultGroups: Array.from({ length: 1001 }, (_, number) => `g${number}`) } },
+        },
+      ]) {
+        it(`are refused: ${name}`, async () => {
+          const answer = await post(config)
+          assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
+        })
+      }
+
+      it('leave no zone behind', async () => {
+        await post({ tokenPolicy: 7 })
+        assert.equal(await server.store.zones.read(`c${count}`), undefined)
+        assert.deepEqual(await server.store.zones.groupNames(`c${count}`), [])
+      })
+    })
+
+    describe('that break a rule', () => {
+      const origins = (allowedOrigins: readonly string[]) => ({ allowedOrigins })
+      const banner = (members: object): Config => ({ branding: { banner: members } })
+      const consent = (members: object): Config => ({ branding: { consent: members } })
+      const LINK = 'Must be a properly formatted URI beginning with http:// or https://'
+      const COLOUR = 'Must be a properly formatted hexadecimal color code.'
+      const LOGO = 'Invalid banner logo. Must be in BASE64 format.'
+      const cases: readonly { name: string; config: Config; text: string }[] = [
+        {
+          name: 'a pattern of origins',
+          config: { corsPolicy: { xhrConfiguration: origins(['(']) } },
+          text: "Invalid value in config.corsPolicy.xhrConfiguration.allowedOrigins: '('.",
+        },
+        {
+          name: 'a pattern in the list of patterns',
+          config: { corsPolicy: { defaultConfiguration: { allowedUriPatterns: ['^/$', '['] } } },
+          text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedUris: '['.",
+        },
+        {
+          name: 'a header that is none',
+          config: { corsPolicy: { defaultConfiguration: { allowedHeaders: ['X: y'] } } },
+          text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedHeaders: 'X: y'.",
+        },
+        {
+          name: 'no group at all',
+          config: { userConfig: { allowedGroups: [], defaultGroups: [] } },
+          text: 'At least one group must be allowed',
+        },
+        ...[0, -2].map(maxUsers => ({
+          name: `${maxUsers} users`,
+          config: { userConfig: { maxUsers } },
+          text: 'Maximum number of users in the zone is invalid, either use -1 or a value more than 0.',
+        })),
+        ...[{}, { text: ' ' }, { link: 'https://x.example' }].map(members => ({
+          name: `consent ${JSON.stringify(members)}`,
+          config: consent(members),
+          text: 'Consent text must be set if configuring consent',
+        })),
+        ...['x.example', 'javascript:alert(1)', 'https://', 'http:// x'].flatMap(link => [
+          {
+            name: `the consent link ${link}`,
+            config: consent({ text: 'x', link }),
+            text: `Invalid consent link: ${link}. ${LINK}`,
+          },
+          { name: `the banner link ${link}`, config: banner({ link }), text: `Invalid banner link: ${link}. ${LINK}` },
+        ]),
+        ...['red', '#12', '#12345', '#ggg', '000', '#000;'].flatMap(colour => [
+          {
+            name: `the background colour ${colour}`,
+            config: banner({ backgroundColor: colour }),
+            text: `Invalid banner background color: ${colour}. ${COLOUR}`,
+          },
+          {
+            name: `the text colour ${colour}`,
+            config: banner({ textColor: colour }),
+            text: `Invalid banner text color: ${colour}. ${COLOUR}`,
+          },
+        ]),
+        ...['a', 'aGVsbG8==', 'a=b=', '<svg>', 'aGVs bG8=', '===='].map(logo => ({
+          name: `the logo ${logo}`,
+          config: banner({ logo }),
+          text: LOGO,
+        })),
+        ...[
+          'javascript:alert(1)',
+          ' https://x.example',
+          'data:text/html,x',
+          'ftp://x.example',
+          'mailto:a@x.example',
+          'x.example',
+          '//x.example',
+          '/\\x.example',
+          'https://',
+          'https:x.example',
+          'https:\\x.example',
+        ].flatMap(link =>
+          [
+            ['footer link', { branding: { footerLinks: { good: 'https://x.example', bad: link } } }] as const,
+            ['self-service link', { links: { selfService: { signup: link } } }] as const,
+            ['self-service link', { links: { selfService: { passwd: link } } }] as const,
+            ['home link', { links: { homeRedirect: link } }] as const,
+            ['logout link', { links: { logout: { redirectUrl: link } } }] as const,
+          ].map(([which, config]) => ({
+            name: `the ${which} ${link} of ${JSON.stringify(config).slice(0, 40)}`,
+            config,
+            text: `Invalid ${which}: ${link}. Must be a path or a properly formatted URI beginning with http:// or https://`,
+          })),
+        ),
+        ...['javascript:alert(1)', '**', '*://x.example', 'com.example.app://bye', '//x.example', ''].map(target => ({
+          name: `the logout target '${target}'`,
+          config: { links: { logout: { whitelist: ['https://x.example', target] } } },
+          text: `Invalid logout target: ${target}. Must be a path or a properly formatted URI beginning with http:// or https://`,
+        })),
+        {
+          name: 'an issuer without a key',
+          config: { issuer: 'https://issuer.example' },
+          text: 'You cannot set issuer value unless you have set your own signing key for this identity zone.',
+        },
+        {
+          name: 'an active key without keys',
+          config: { tokenPolicy: { activeKeyId: 'k1' } },
+          text: 'Identity zone cannot specify an active key ID with no keys configured for the zone.',
+        },
+        {
+          name: 'the first of several',
+          config: { ...banner({ link: 'x' }), userConfig: { maxUsers: 0 }, issuer: 'https://issuer.example' },
+          text: 'You cannot set issuer value unless you have set your own signing key for this identity zone.',
+        },
+      ]
+      for (const { name, config, text } of cases) {
+        it(`are refused, when they are created and changed: ${name}`, async () => {
+          const description = `The identity zone details are invalid. The zone configuration is invalid. ${text}`
+          const zone = await created({})
+          const before = await server.store.zones.read(zone.id)
+          for (const answer of [await post(config), await put(zone, config)]) {
+            assert.equal(answer.status, 422, answer.text)
+            assert.deepEqual(answer.json(), { error: 'invalid_identity_zone', error_description: description })
+          }
+          assert.deepEqual(await server.store.zones.read(zone.id), before)
+        })
+      }
+
+      it('are taken when a text is empty that may be', async () => {
+        await created({ branding: { banner: { link: '', textColor: '', logo: '' }, consent: { text: 'x', link: '' } } })
+      })
+
+      it('may allow no group beside the default ones', async () => {
+        await created({ userConfig: { allowedGroups: [] } })
+      })
+    })
+
+    it('lead to a SAML entity id of the zone’s own', async () => {
+      const { subdomain } = await created({ samlConfig: { entityID: 'https://sp.example/own' } })
+      const info = await server.send('/info', { host: `${subdomain}.localhost:8080` })
+      assert.equal(info.json()['entityID'], 'https://sp.example/own')
+    })
+  })
+}
+
+/** The settings with the members that were sent in the place of the defaults; null stands for the default. */
+function merged(usual: unknown, sent: unknown): unknown {
+  if (sent === undefined || sent === null) return usual
+  if (typeof sent !== 'object' || Array.isArray(sent)) return sent
+  const names = new Set([...Object.keys(Object(usual)), ...Object.keys(sent)])
+  return Object.fromEntries(
+    [...names].map(name => [name, merged(Reflect.get(Object(usual), name), Reflect.get(sent, name))]),
+  )
+}

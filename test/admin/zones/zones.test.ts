@@ -1,0 +1,644 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { restrictedScopes } from '../../../src/model/restricted-scopes.ts'
+import { serviceNamed } from '../../../src/model/service.ts'
+import { usualDefaultGroups } from '../../../src/model/zone.ts'
+import { MODES } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import type { ZoneAnswer } from '../../support/zones.ts'
+import { CALLERS, HOST_OF_Z1, isStatusAlone, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+
+type Caller = keyof typeof CALLERS
+
+const rights = restrictedScopes(serviceNamed('svc')).filter(scope => !scope.startsWith('zones.'))
+
+/** Requests with the tokens of the callers of one server. */
+class Wire {
+  readonly server: TestServer
+  readonly #tokens = new Map<string, string>()
+  constructor(server: TestServer) {
+    this.server = server
+  }
+
+  async token(caller: Caller, host?: string): Promise<string> {
+    const key = `${caller} ${host}`
+    const token = this.#tokens.get(key) ?? (await tokenOf(this.server, caller, host))
+    this.#tokens.set(key, token)
+    return token
+  }
+
+  async send(method: string, path: string, body?: unknown, caller: Caller = 'writer', request: TestRequest = {}) {
+    const bearer = await this.token(caller, request.host)
+    return sendJson(this.server, method, path, body, { bearer, ...request })
+  }
+
+  /** Creates a zone and answers its record. */
+  async create(body: object, caller: Caller = 'writer'): Promise<ZoneAnswer> {
+    const answer = await this.send('POST', '/identity-zones', body, caller)
+    assert.equal(answer.status, 201, answer.text)
+    return answer.json<ZoneAnswer>()
+  }
+}
+
+const INSIDE = { headers: { 'x-identity-zone-id': 'z1' } }
+
+for (const mode of MODES) {
+  /** A status with a code, if it says more than the status. */
+  const told = (answer: TestAnswer): string => {
+    if (isStatusAlone(answer, mode)) return `${answer.status} empty`
+    const error = answer.json()['error']
+    return `${answer.status} ${typeof error === 'string' ? error : 'record'}`
+  }
+
+  describe(`/identity-zones in ${mode}`, () => {
+    let wire: Wire
+    before(async () => {
+      wire = new Wire(await startZoneServer({ mode }))
+    })
+    after(async () => {
+      assert.deepEqual(wire.server.faults, [])
+      await wire.server.stop()
+    })
+
+    describe('who may call', () => {
+      interface Access {
+        readonly name: string
+        readonly method: string
+        readonly path: string
+        readonly body?: object
+        /** Callers of the default zone, there, and inside of z1 by a header. */
+        readonly here: readonly Caller[]
+        readonly inside: readonly Caller[]
+        /** Callers of z1 at its own host. */
+        readonly ofZone: readonly Caller[]
+        /** What those are told who may. */
+        readonly want: { readonly here: string; readonly inside: string; readonly ofZone?: string }
+      }
+      const switching: ReadonlySet<Caller> = new Set(['root', 'admin-of-z1', 'reader-of-z1'])
+      const all = Object.keys(CALLERS) as readonly Caller[] // the keys of a literal
+      const table: readonly Access[] = [
+        {
+          name: 'lists zones',
+          method: 'GET',
+          path: '/identity-zones',
+          here: ['root', 'reader', 'writer', 'admin-here'],
+          inside: ['root', 'admin-of-z1'],
+          ofZone: ['root', 'writer'],
+          want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
+        },
+        {
+          name: 'reads a zone',
+          method: 'GET',
+          path: '/identity-zones/z1',
+          here: ['root', 'reader', 'writer', 'admin-here', 'reader-here'],
+          inside: ['root', 'admin-of-z1', 'reader-of-z1'],
+          ofZone: ['root', 'writer'],
+          want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
+        },
+        {
+          name: 'creates a zone',
+          method: 'POST',
+          path: '/identity-zones',
+          body: { subdomain: 'one', name: 'taken' },
+          here: ['root', 'writer', 'admin-here'],
+          inside: ['root', 'admin-of-z1'],
+          ofZone: [],
+          want: { here: '409 zone_exists', inside: '403 empty' },
+        },
+        {
+          name: 'changes a zone',
+          method: 'PUT',
+          path: '/identity-zones/z1',
+          body: { subdomain: 'one', name: 'Zone 1' },
+          here: ['root', 'writer', 'admin-here'],
+          inside: ['root', 'admin-of-z1'],
+          ofZone: ['root', 'writer'],
+          want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
+        },
+        {
+          name: 'deletes a zone',
+          method: 'DELETE',
+          path: '/identity-zones/unknown',
+          here: ['root', 'writer', 'admin-here'],
+          inside: ['root', 'admin-of-z1'],
+          ofZone: [],
+          want: { here: '404 empty', inside: '403 empty' },
+        },
+        {
+          name: 'makes a client in a zone',
+          method: 'POST',
+          path: '/identity-zones/unknown/clients',
+          body: {},
+          here: ['root', 'writer'],
+          inside: ['root'],
+          ofZone: [],
+          want: { here: '404 empty', inside: '403 empty' },
+        },
+        {
+          name: 'deletes a client of a zone',
+          method: 'DELETE',
+          path: '/identity-zones/unknown/clients/app',
+          here: ['root', 'writer'],
+          inside: ['root'],
+          ofZone: [],
+          want: { here: '404 empty', inside: '403 empty' },
+        },
+      ]
+      for (const { name, method, path, body, here, inside, ofZone, want } of table) {
+        for (const caller of all) {
+          it(`${here.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} that ${name}`, async () => {
+            const answer = await wire.send(method, path, body, caller)
+            assert.equal(told(answer), here.includes(caller) ? want.here : '403 insufficient_scope')
+          })
+          it(`${inside.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} inside that ${name}`, async () => {
+            const answer = await wire.send(method, path, body, caller, INSIDE)
+            const refusal = switching.has(caller) ? '403 insufficient_scope' : '403 access_denied'
+            assert.equal(told(answer), inside.includes(caller) ? want.inside : refusal)
+          })
+          it(`${ofZone.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} of z1 that ${name}`, async () => {
+            const answer = await wire.send(method, path, body, caller, { host: HOST_OF_Z1 })
+            assert.equal(told(answer), ofZone.includes(caller) ? want.ofZone : '403 insufficient_scope')
+          })
+        }
+        it(`asks anybody without a token who ${name}`, async () => {
+          assert.equal(told(await sendJson(wire.server, method, path, body)), '401 unauthorized')
+        })
+        it(`takes no token of another zone that ${name}`, async () => {
+          const bearer = await wire.token('root', HOST_OF_Z1)
+          assert.equal(told(await sendJson(wire.server, method, path, body, { bearer })), '401 invalid_token')
+        })
+      }
+
+      it('says which scopes would have helped, the administrator of the server first', async () => {
+        const scopeOf = async (method: string, path: string) =>
+          (await wire.send(method, path, undefined, 'other')).json()['scope']
+        assert.equal(await scopeOf('GET', '/identity-zones'), 'svc.admin zones.write zones.read zones.svc.admin')
+        assert.equal(await scopeOf('DELETE', '/identity-zones/z1'), 'svc.admin zones.write zones.svc.admin')
+      })
+    })
+
+    describe('reading', () => {
+      it('shows every zone in the default zone, and inside another one that one', async () => {
+        const ids = async (request?: TestRequest): Promise<readonly string[]> =>
+          (await wire.send('GET', '/identity-zones', undefined, 'root', request))
+            .json<ZoneAnswer[]>()
+            .map(({ id }) => id)
+        const everywhere = await ids()
+        for (const id of ['svc', 'z1', 'z2', 'off']) assert.ok(everywhere.includes(id), id)
+        assert.deepEqual(await ids(INSIDE), ['z1'])
+        assert.deepEqual(await ids({ host: HOST_OF_Z1 }), ['z1'])
+      })
+
+      it('shows the default zone with its own name and no subdomain', async () => {
+        const zone = (await wire.send('GET', '/identity-zones/svc')).json<ZoneAnswer>()
+        assert.deepEqual([zone.id, zone.subdomain, zone.name, zone.active], ['svc', '', 'svc', true])
+      })
+
+      it('shows inactive zones by id', async () => {
+        assert.equal((await wire.send('GET', '/identity-zones/off')).json()['active'], false)
+      })
+
+      for (const id of ['unknown', 'Z1', '%20', 'a.b', '%00', '%ef%bf%bd', 'one']) {
+        it(`answers an empty 404 for ${id}`, async () => {
+          assert.equal(told(await wire.send('GET', `/identity-zones/${id}`)), '404 empty')
+        })
+      }
+
+      it('finds no other zone from inside of one', async () => {
+        for (const id of ['z2', 'svc', 'unknown']) {
+          assert.equal(told(await wire.send('GET', `/identity-zones/${id}`, undefined, 'root', INSIDE)), '404 empty')
+        }
+      })
+
+      it('keeps policies from who may only read inside of the zone', async () => {
+        const parts = async (caller: Caller, request?: TestRequest) => {
+          const answer = await wire.send('GET', '/identity-zones/z1', undefined, caller, request)
+          const { config } = answer.json<ZoneAnswer>()
+          return ['tokenPolicy', 'samlConfig', 'corsPolicy', 'links'].map(name => name in config)
+        }
+        assert.deepEqual(await parts('reader-of-z1', INSIDE), [false, false, true, true])
+        assert.deepEqual(await parts('reader-here'), [false, false, true, true])
+        assert.deepEqual(await parts('admin-of-z1', INSIDE), [true, true, true, true])
+        assert.deepEqual(await parts('root', INSIDE), [true, true, true, true])
+        assert.deepEqual(await parts('reader'), [true, true, true, true])
+      })
+    })
+
+    describe('creating', () => {
+      it('answers the record with its dates, its id and a subdomain in lower case', async () => {
+        const now = wire.server.clock.now().getTime()
+        const zone = await wire.create({
+          subdomain: 'Acme-1',
+          name: 'Acme',
+          description: 'A zone',
+          created: 1,
+          last_modified: 'yesterday',
+          unknown: true,
+        })
+        assert.match(zone.id, /^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+        const { config: _, ...record } = zone
+        assert.deepEqual(record, {
+          id: zone.id,
+          subdomain: 'acme-1',
+          name: 'Acme',
+          description: 'A zone',
+          version: 0,
+          active: true,
+          created: now,
+          last_modified: now,
+        })
+        assert.deepEqual((await wire.send('GET', `/identity-zones/${zone.id}`)).json<ZoneAnswer>(), zone)
+      })
+
+      it('trims the id, keeps what was said of version and activity, and leaves out a description that is null', async () => {
+        const { config: _, ...zone } = await wire.create({
+          id: ' spaced ',
+          subdomain: 'spaced',
+          name: 'x',
+          description: null,
+          version: 7,
+          active: false,
+        })
+        assert.deepEqual([zone.id, zone.version, zone.active], ['spaced', 7, false])
+        assert.ok(!('description' in zone))
+      })
+
+      it('makes the internal provider, the default groups and a group for every right', async () => {
+        const { id } = await wire.create({ subdomain: 'grouped', name: 'x' })
+        const provider = await wire.server.store.providers.findByOrigin(id, 'svc')
+        assert.deepEqual([provider?.type, provider?.name, provider?.active, provider?.config], ['svc', 'svc', true, {}])
+        const names = await wire.server.store.zones.groupNames(id)
+        assert.deepEqual(names.toSorted(), [...new Set([...usualDefaultGroups('svc'), ...rights])].toSorted())
+      })
+
+      it('makes only the groups that it allows', async () => {
+        const userConfig = { defaultGroups: ['openid', 'own'], allowedGroups: ['scim.read', 'never.made'] }
+        const { id } = await wire.create({ subdomain: 'strict', name: 'x', config: { userConfig } })
+        const names = await wire.server.store.zones.groupNames(id)
+        assert.deepEqual(names.toSorted(), ['openid', 'own', 'scim.read'])
+      })
+
+      it('serves the zone at once', async () => {
+        await wire.create({ id: 'served', subdomain: 'served', name: 'The served one' })
+        const info = await wire.server.send('/info', { host: 'served.localhost:8080' })
+        assert.equal(info.json()['zone_name'], 'The served one')
+        const inside = { headers: { 'x-identity-zone-id': 'served' } }
+        assert.equal((await wire.send('GET', '/identity-zones/served', undefined, 'root', inside)).status, 200)
+      })
+
+      it('tells the audit trail', async () => {
+        const { id } = await wire.create({ subdomain: 'audited', name: 'x' })
+        const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneCreatedEvent')
+        assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', id, 'writer'])
+        assert.match(event?.data ?? '', /audited/)
+      })
+
+      const taken = [
+        { name: 'an id', body: { id: 'z1', subdomain: 'free-1', name: 'x' } },
+        { name: 'the id of the default zone', body: { id: 'svc', subdomain: 'free-2', name: 'x' } },
+        { name: 'a subdomain', body: { subdomain: 'one', name: 'x' } },
+        { name: 'a subdomain in upper case', body: { subdomain: 'ONE', name: 'x' } },
+      ]
+      for (const { name, body } of taken) {
+        it(`refuses ${name} that is taken, twice`, async () => {
+          for (const _ of [1, 2]) {
+            const answer = await wire.send('POST', '/identity-zones', body)
+            assert.equal(told(answer), '409 zone_exists')
+            assert.ok(String(answer.json()['error_description']).length > 10)
+          }
+        })
+      }
+
+      it('lets one of two win who create the same at the same moment', async () => {
+        const body = { id: 'twin', subdomain: 'twin', name: 'x' }
+        const answers = await Promise.all([1, 2].map(() => wire.send('POST', '/identity-zones', body)))
+        assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409'])
+      })
+
+      const SUBDOMAIN = 'The subdomain must be provided.'
+      const NAME = 'The identity zone must be given a name.'
+      const invalid: readonly { name: string; body: object; text: string | RegExp }[] = [
+        { name: 'nothing', body: {}, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'null', body: { subdomain: null, name: null }, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'blanks', body: { subdomain: ' ', name: '\t' }, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'no subdomain', body: { name: 'x' }, text: SUBDOMAIN },
+        { name: 'no name', body: { subdomain: 'x' }, text: NAME },
+        ...[
+          'a.b',
+          'x.clients',
+          '*',
+          'a*b',
+          'a/b',
+          'a\\b',
+          'a b',
+          'a\tb',
+          'a\u0001b',
+          'a"b',
+          'zöne',
+          'a\u2028b',
+          'x'.repeat(37),
+        ].map(id => ({
+          name: `the id ${JSON.stringify(id)}`,
+          body: { id, subdomain: 'x1', name: 'x' },
+          text: /^The id must/,
+        })),
+        ...[
+          'a b',
+          ' a',
+          'a/b',
+          'a:b',
+          'a@b',
+          'a#b',
+          'a?b',
+          'a\\b',
+          '*',
+          'a..b',
+          '.a',
+          'a.',
+          '-a',
+          'a-',
+          'zöne',
+          'a%62',
+          'x'.repeat(64),
+          `${'x.'.repeat(128)}x`,
+        ].map(subdomain => ({
+          name: `the subdomain ${JSON.stringify(subdomain)}`,
+          body: { subdomain, name: 'x' },
+          text: /^The subdomain must be made/,
+        })),
+        { name: 'a long name', body: { subdomain: 'x1', name: 'x'.repeat(256) }, text: /^The name must have/ },
+      ]
+      for (const { name, body, text } of invalid) {
+        it(`refuses ${name}`, async () => {
+          const answer = await wire.send('POST', '/identity-zones', body)
+          assert.equal(told(answer), '422 invalid_identity_zone')
+          const description = String(answer.json()['error_description'])
+          if (typeof text === 'string') assert.equal(description, text)
+          else assert.match(description, text)
+        })
+      }
+
+      it('takes the longest id, subdomain and name that there may be', async () => {
+        const labels = `${'x'.repeat(63)}.${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repeat(63)}`
+        const zone = await wire.create({ id: 'i'.repeat(36), subdomain: labels, name: 'ñ'.repeat(255) })
+        assert.equal(zone.subdomain, labels)
+      })
+
+      const malformed: readonly { name: string; body: unknown }[] = [
+        { name: 'no JSON', body: '{"subdomain":' },
+        { name: 'no body', body: '' },
+        { name: 'a list', body: [] },
+        { name: 'null', body: 'null' },
+        { name: 'a prototype', body: '{"__proto__":{},"subdomain":"p","name":"p"}' },
+        { name: 'something deep', body: `{"x":${'['.repeat(100)}${']'.repeat(100)}}` },
+        ...['id', 'subdomain', 'name', 'description'].flatMap(member =>
+          [1, true, [], {}].map(value => ({
+            name: `${member} ${JSON.stringify(value)}`,
+            body: { subdomain: 'm', name: 'm', [member]: value },
+          })),
+        ),
+        ...[-1, 1.5, '1', true, 2 ** 31, 1e300].map(version => ({
+          name: `version ${JSON.stringify(version)}`,
+          body: { subdomain: 'm', name: 'm', version },
+        })),
+        ...['true', 1, []].map(active => ({
+          name: `active ${JSON.stringify(active)}`,
+          body: { subdomain: 'm', name: 'm', active },
+        })),
+        ...[null, 1, 'x', []].map(config => ({
+          name: `config ${JSON.stringify(config)}`,
+          body: { subdomain: 'm', name: 'm', config },
+        })),
+        { name: 'NUL', body: { subdomain: 'm', name: 'a\0b' } },
+        { name: 'half a character', body: '{"subdomain":"m","name":"\\ud800"}' },
+        {
+          name: 'NUL deep inside',
+          body: { subdomain: 'm', name: 'm', config: { userConfig: { defaultGroups: ['\0'] } } },
+        },
+      ]
+      for (const { name, body } of malformed) {
+        it(`refuses ${name} as malformed`, async () => {
+          assert.equal(told(await wire.send('POST', '/identity-zones', body)), '400 invalid_request')
+        })
+      }
+
+      it('takes no form and no other encoding', async () => {
+        const send = (headers: Readonly<Record<string, string>>, body: string | Buffer) =>
+          wire.server.send('/identity-zones', { method: 'POST', headers, body, bearer })
+        const bearer = await wire.token('writer')
+        const json = '{"subdomain":"m","name":"m"}'
+        assert.equal((await send({ 'content-type': 'application/x-www-form-urlencoded' }, 'name=m')).status, 400)
+        assert.equal((await send({ 'content-type': 'text/plain' }, json)).status, 400)
+        const latin = Buffer.from('{"subdomain":"m","name":"\xfc"}', 'latin1')
+        assert.equal((await send({ 'content-type': 'application/json' }, latin)).status, 400)
+      })
+
+      it('takes logos up to a megabyte, and no more', async () => {
+        const body = (bytes: number) => ({
+          subdomain: 'logo',
+          name: 'x',
+          config: { branding: { productLogo: 'A'.repeat(bytes) } },
+        })
+        assert.equal((await wire.send('POST', '/identity-zones', body(1_000_000))).status, 201)
+        assert.equal((await wire.send('POST', '/identity-zones', body(1_100_000))).status, 413)
+      })
+    })
+
+    describe('changing', () => {
+      it('replaces the whole record, and counts the version up from the body', async () => {
+        const { id, created } = await wire.create({
+          subdomain: 'before',
+          name: 'Before',
+          description: 'x',
+          active: false,
+          config: { idpDiscoveryEnabled: true, userConfig: { maxUsers: 5 } },
+        })
+        wire.server.clock.advance(60)
+        const answer = await wire.send('PUT', `/identity-zones/${id}`, {
+          subdomain: 'After',
+          name: 'After',
+          version: 4,
+        })
+        assert.equal(answer.status, 200, answer.text)
+        const zone = answer.json<ZoneAnswer>()
+        assert.deepEqual([zone.subdomain, zone.name, zone.version, zone.active], ['after', 'After', 5, true])
+        assert.ok(!('description' in zone))
+        assert.equal(zone.config['idpDiscoveryEnabled'], false)
+        assert.equal(zone.config['userConfig']?.['maxUsers'], -1)
+        assert.equal(zone.created, created)
+        assert.equal(zone.last_modified, wire.server.clock.now().getTime())
+        assert.deepEqual((await wire.send('GET', `/identity-zones/${id}`)).json<ZoneAnswer>(), zone)
+      })
+
+      it('is served at once under its new name, and not under the old one', async () => {
+        const { id } = await wire.create({ subdomain: 'moved-from', name: 'x' })
+        const status = async (subdomain: string): Promise<number> =>
+          (await wire.server.send('/info', { host: `${subdomain}.localhost:8080` })).status
+        assert.deepEqual([await status('moved-from'), await status('moved-to')], [200, 404])
+        await wire.send('PUT', `/identity-zones/${id}`, { subdomain: 'moved-to', name: 'x' })
+        assert.deepEqual([await status('moved-from'), await status('moved-to')], [404, 200])
+        await wire.send('PUT', `/identity-zones/${id}`, { subdomain: 'moved-to', name: 'x', active: false })
+        assert.equal(await status('moved-to'), 404)
+      })
+
+      it('makes default groups that are missing, and removes none', async () => {
+        const { id } = await wire.create({ subdomain: 'growing', name: 'x' })
+        const before = await wire.server.store.zones.groupNames(id)
+        const config = { userConfig: { defaultGroups: ['openid', 'added', 'Profile'] } }
+        const change = { subdomain: 'growing', name: 'x', config }
+        assert.equal((await wire.send('PUT', `/identity-zones/${id}`, change)).status, 200)
+        const names = await wire.server.store.zones.groupNames(id)
+        assert.deepEqual(names.toSorted(), [...before, 'added'].toSorted())
+      })
+
+      it('refuses to forbid a group that is there', async () => {
+        const userConfig = { defaultGroups: ['openid'], allowedGroups: ['own'] }
+        const { id } = await wire.create({ subdomain: 'closed', name: 'x', config: { userConfig } })
+        const put = (allowedGroups: readonly string[], defaultGroups = ['openid']) =>
+          wire.send('PUT', `/identity-zones/${id}`, {
+            subdomain: 'closed',
+            name: 'x',
+            config: { userConfig: { defaultGroups, allowedGroups } },
+          })
+        assert.equal((await put(['own', 'more'])).status, 200)
+        assert.equal((await put(['own'], ['openid', 'new'])).status, 200)
+        const answer = await put(['own'], ['openid'])
+        assert.equal(told(answer), '422 invalid_identity_zone')
+        const text = 'The identity zone user configuration contains not-allowed groups.'
+        assert.equal(answer.json()['error_description'], text)
+      })
+
+      it('tells the audit trail', async () => {
+        await wire.send('PUT', '/identity-zones/z2', { subdomain: 'two', name: 'Zone 2' })
+        const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneModifiedEvent')
+        assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'z2', 'writer'])
+      })
+
+      const good = { subdomain: 'two', name: 'Zone 2' }
+      const refusals: readonly { name: string; id: string; body: unknown; want: string; request?: TestRequest }[] = [
+        { name: 'the default zone', id: 'svc', body: { subdomain: '', name: 'svc' }, want: '403 empty' },
+        { name: 'a zone from inside of another', id: 'z2', body: good, want: '403 empty', request: INSIDE },
+        { name: 'the default zone from inside of another', id: 'svc', body: good, want: '403 empty', request: INSIDE },
+        { name: 'an unknown zone', id: 'unknown', body: good, want: '404 empty' },
+        { name: 'a zone without a name', id: 'z2', body: { subdomain: 'two' }, want: '400 empty' },
+        { name: 'a zone with a blank name', id: 'z2', body: { subdomain: 'two', name: ' ' }, want: '400 empty' },
+        { name: 'a zone without a subdomain', id: 'z2', body: { name: 'x' }, want: '400 empty' },
+        { name: 'a subdomain that is taken', id: 'z2', body: { subdomain: 'ONE', name: 'x' }, want: '409 zone_exists' },
+        { name: 'another id', id: 'z2', body: { ...good, id: 'z1' }, want: '422 invalid_identity_zone' },
+        { name: 'a bad subdomain', id: 'z2', body: { subdomain: 'a b', name: 'x' }, want: '422 invalid_identity_zone' },
+        { name: 'a last version', id: 'z2', body: { ...good, version: 2 ** 31 - 1 }, want: '400 invalid_request' },
+        { name: 'config null', id: 'z2', body: { ...good, config: null }, want: '400 invalid_request' },
+        { name: 'no JSON', id: 'z2', body: '{', want: '400 invalid_request' },
+        { name: 'no body', id: 'z2', body: '', want: '400 invalid_request' },
+      ]
+      for (const { name, id, body, want, request } of refusals) {
+        it(`refuses ${name}, and changes nothing`, async () => {
+          const before = await wire.server.store.zones.list({ count: 100 })
+          assert.equal(told(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
+          assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
+        })
+      }
+
+      it('says that the id of the body is another', async () => {
+        const answer = await wire.send('PUT', '/identity-zones/z2', { ...good, id: 'z1' })
+        const text = 'The identity zone id from the request body does not match id in the url'
+        assert.equal(answer.json()['error_description'], text)
+      })
+
+      it('tells all but one of those who change it at the same moment', async () => {
+        const { id } = await wire.create({ subdomain: 'busy', name: 'x' })
+        const answers = await Promise.all(
+          ['a', 'b', 'c', 'd'].map(name => wire.send('PUT', `/identity-zones/${id}`, { subdomain: 'busy', name })),
+        )
+        const statuses = answers.map(({ status }) => status)
+        assert.ok(statuses.includes(200))
+        assert.ok(statuses.every(status => status === 200 || status === 409))
+        const zone = (await wire.send('GET', `/identity-zones/${id}`)).json<ZoneAnswer>()
+        assert.ok(answers.some(answer => answer.status === 200 && answer.json()['name'] === zone.name))
+      })
+    })
+
+    describe('deleting', () => {
+      it('answers the record, and then there is no such zone', async () => {
+        const zone = await wire.create({ id: 'doomed', subdomain: 'doomed', name: 'x' })
+        const answer = await wire.send('DELETE', '/identity-zones/doomed')
+        assert.equal(answer.status, 200)
+        assert.deepEqual(answer.json<ZoneAnswer>(), zone)
+        assert.equal(told(await wire.send('DELETE', '/identity-zones/doomed')), '404 empty')
+        assert.equal(told(await wire.send('GET', '/identity-zones/doomed')), '404 empty')
+        assert.equal((await wire.server.send('/info', { host: 'doomed.localhost:8080' })).status, 404)
+        const event = wire.server.events.findLast(({ type }) => type === 'EntityDeletedEvent')
+        assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
+      })
+
+      it('ends every token of the zone, also when there is another with its id', async () => {
+        const body = { id: 'reborn', subdomain: 'reborn', name: 'x' }
+        await wire.create(body)
+        const client = {
+          client_id: 'app',
+          client_secret: 'secret',
+          authorized_grant_types: ['client_credentials'],
+          scope: ['openid'],
+          authorities: ['svc.resource'],
+          allowedproviders: ['svc'],
+        }
+        const host = 'reborn.localhost:8080'
+        const make = () => wire.send('POST', '/identity-zones/reborn/clients', client)
+        assert.equal((await make()).status, 201)
+        const request = { basic: ['app', 'secret'] as const, host }
+        const token = await wire.server.token({ grant_type: 'client_credentials' }, request)
+        const { access_token: bearer } = token.json<{ access_token: string }>()
+        const introspect = async () =>
+          (await wire.server.send('/introspect', { form: { token: bearer }, ...request })).json()['active']
+        assert.equal(await introspect(), true)
+        await wire.send('DELETE', '/identity-zones/reborn')
+        await wire.create(body)
+        assert.equal((await wire.server.token({ grant_type: 'client_credentials' }, request)).status, 401)
+        assert.equal((await make()).status, 201)
+        assert.equal(await introspect(), false)
+      })
+
+      it('is refused while one of its providers has an alias', async () => {
+        await wire.create({ id: 'aliased', subdomain: 'aliased', name: 'x' })
+        const { providers } = wire.server.store
+        const provider = await providers.findByOrigin('aliased', 'svc')
+        assert.ok(provider)
+        const copy = { ...provider, id: 'copy', originKey: 'corp', type: 'saml', aliasId: 'x', aliasZoneId: 'svc' }
+        await providers.insert('aliased', copy)
+        for (const _ of [1, 2]) assert.equal(told(await wire.send('DELETE', '/identity-zones/aliased')), '422 empty')
+        assert.equal((await wire.send('GET', '/identity-zones/aliased')).status, 200)
+      })
+
+      it('deletes a zone from inside of it', async () => {
+        await wire.create({ id: 'own', subdomain: 'own', name: 'x' })
+        const inside = { headers: { 'x-identity-zone-id': 'own' } }
+        assert.equal((await wire.send('DELETE', '/identity-zones/own', undefined, 'root', inside)).status, 200)
+      })
+
+      it('deletes an inactive zone', async () => {
+        await wire.create({ id: 'sleeping', subdomain: 'sleeping', name: 'x', active: false })
+        assert.equal((await wire.send('DELETE', '/identity-zones/sleeping')).status, 200)
+      })
+
+      it('deletes it once when two try at the same moment', async () => {
+        await wire.create({ id: 'contested', subdomain: 'contested', name: 'x' })
+        const answers = await Promise.all([1, 2].map(() => wire.send('DELETE', '/identity-zones/contested')))
+        assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['200', '404'])
+      })
+
+      for (const { name, id, want, request } of [
+        { name: 'the default zone', id: 'svc', want: '403 empty', request: {} },
+        { name: 'another zone than that of the request', id: 'z2', want: '403 empty', request: INSIDE },
+        { name: 'the default zone from inside of another', id: 'svc', want: '403 empty', request: INSIDE },
+        { name: 'an unknown zone', id: 'unknown', want: '404 empty', request: {} },
+        { name: 'every zone', id: '%25', want: '404 empty', request: {} },
+      ]) {
+        it(`does not delete ${name}`, async () => {
+          const before = await wire.server.store.zones.list({ count: 100 })
+          assert.equal(told(await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', request)), want)
+          assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
+        })
+      }
+    })
+  })
+}

@@ -1,0 +1,536 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { APP_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../../support/authorize.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { freshDatabase } from '../../support/databases.ts'
+import { checkboxes, hiddenFields, unescaped } from '../../support/forms.ts'
+import { MODES, changeClient, changeUser, clientNamed, userNamed } from '../../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+/** A request of the client that asks for everything it may have. */
+const ASKS = requestOf('asks')
+const MONTH = 30 * 86_400
+
+/** Opens the approval page. */
+async function openPage(browser: Browser, query: Readonly<Record<string, string>> = ASKS): Promise<TestAnswer> {
+  const page = await authorize(browser, query)
+  assert.equal(page.status, 200, page.text)
+  assert.match(page.text, /<form id="application_authorization" action="\/oauth\/authorize" method="post"/)
+  return page
+}
+
+/** Posts the form of the page as a browser does, with the boxes of these scopes ticked; all of them unless told. */
+function answer(
+  browser: Browser,
+  page: TestAnswer,
+  {
+    ticked,
+    allow = true,
+    more = {},
+  }: { ticked?: readonly string[]; allow?: boolean; more?: Readonly<Record<string, string>> } = {},
+): Promise<TestAnswer> {
+  const boxes = checkboxes(page.text).filter(box =>
+    ticked ? ticked.includes(box.value.slice('scope.'.length)) : box.checked,
+  )
+  const form = {
+    ...hiddenFields(page.text),
+    ...Object.fromEntries(boxes.map(({ name, value }) => [name, value])),
+    user_oauth_approval: String(allow),
+    ...more,
+  }
+  return browser.send('/oauth/authorize', { form })
+}
+
+const scopesOn = (page: TestAnswer): readonly string[] =>
+  checkboxes(page.text).map(box => box.value.slice('scope.'.length))
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+
+  describe(`the approval page in ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    // A server of its own for each test: decisions are kept for a month.
+    const fresh = async (): Promise<void> => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      browser = await signedIn(server, 'sam', 'dingo')
+    }
+    const inFresh = (name: string, test: () => Promise<void>): void => {
+      it(name, async () => {
+        await fresh()
+        try {
+          await test()
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+        }
+      })
+    }
+    const stored = async (userName = 'sam', clientId = 'asks') => {
+      const user = await userNamed(server, userName)
+      const list = await server.store.approvals.list('svc', user.id, clientId, server.clock.now())
+      return Object.fromEntries(list.map(({ scope, status }) => [scope, status]))
+    }
+    const scopeOfCode = async (from: TestAnswer, client = 'asks') => {
+      const { code = '' } = responseOf(from).query
+      const form = { grant_type: 'authorization_code', code, redirect_uri: `https://${client}.example/cb` }
+      const tokens = await server.token(form, { basic: [client, `${client}-secret`] })
+      return tokens.status === 200 ? String(tokens.json()['scope']).split(' ').toSorted() : tokens.json()['error']
+    }
+
+    inFresh('shows client, destination, person, scopes and buttons', async () => {
+      const { text } = await openPage(browser)
+      assert.match(text, /<h1><bdi>asks<\/bdi> asks for access<\/h1>/)
+      assert.match(text, /You then return to <strong><bdi>asks\.example<\/bdi><\/strong>/)
+      assert.match(text, /your account <strong><bdi>sam<\/bdi><\/strong>/)
+      assert.match(text, /<button[^>]* id="deny" name="user_oauth_approval" value="false">/)
+      assert.match(text, /<button[^>]* id="authorize" name="user_oauth_approval" value="true">/)
+      const fields = hiddenFields(text)
+      assert.deepEqual(Object.keys(fields), ['X-Svc-Csrf', 'form_redirect_uri'])
+      assert.equal(fields['X-Svc-Csrf'], browser.csrf)
+      assert.equal(
+        fields['form_redirect_uri'],
+        `${server.baseUrl}/oauth/authorize?${new URLSearchParams(ASKS).toString()}`,
+      )
+    })
+
+    inFresh('shows the name of the client where it has one', async () => {
+      const page = await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
+      assert.match(page.text, /<h1><bdi>The application<\/bdi> asks for access<\/h1>/)
+    })
+
+    inFresh(
+      'lists the scopes by importance, each with the words of its group, or those for a scope known everywhere',
+      async () => {
+        const { text } = await openPage(browser)
+        assert.deepEqual(
+          checkboxes(text).map(({ name, value, checked, state }) => `${name} ${value} ${state} ${checked}`),
+          ['openid', 'password.write', 'cloud.read', 'cloud.write', 'profile'].map(
+            (scope, index) => `scope.${index} scope.${scope} undecided true`,
+          ),
+        )
+        assert.match(
+          text,
+          /<label for="scope\.2"><bdi>Read the cloud<\/bdi> <small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
+        )
+        assert.match(text, /<label for="scope\.4"><bdi>See your name<\/bdi>/)
+      },
+    )
+
+    inFresh('asks only for what was requested and what the person may have', async () => {
+      assert.deepEqual(scopesOn(await openPage(browser, { ...ASKS, scope: 'cloud.read openid' })), [
+        'openid',
+        'cloud.read',
+      ])
+      const other = await signedIn(server)
+      assert.deepEqual(scopesOn(await openPage(other)), ['openid', 'password.write', 'cloud.read', 'profile'])
+    })
+
+    inFresh('asks only for what is not approved by itself', async () => {
+      assert.deepEqual(scopesOn(await openPage(browser, requestOf('partly'))), ['cloud.read'])
+      const done = await answer(browser, await openPage(browser, requestOf('partly')))
+      assert.deepEqual(await scopeOfCode(done, 'partly'), ['cloud.read', 'openid'])
+      assert.deepEqual(await stored('sam', 'partly'), { 'cloud.read': 'APPROVED' })
+    })
+
+    inFresh('is JSON for a program, with every decision, and may be answered by it', async () => {
+      const redirectUri = 'https://asks.example/cb?tenant=1'
+      await changeClient(server, 'asks', { name: 'The asker', redirectUris: [redirectUri] })
+      const asked = { ...ASKS, redirect_uri: redirectUri }
+      const page = await openPage(browser, { ...asked, scope: 'openid cloud.read' })
+      assert.doesNotMatch(page.text, /<strong><bdi>[^<]*tenant/)
+      await answer(browser, page, { ticked: ['openid'] })
+      const headers = { accept: 'application/json' }
+      const question = { ...asked, scope: 'openid cloud.read cloud.write' }
+      const model = await authorize(browser, question, { headers })
+      assert.equal(model.status, 200)
+      assert.match(String(model.headers['content-type']), /^application\/json/)
+      const openid = { code: 'scope.openid', text: 'Know who you are' }
+      const read = { code: 'scope.cloud.read', text: 'Read the cloud' }
+      const write = { code: 'scope.cloud.write', text: 'Change the cloud' }
+      const option = (value: string) => ({
+        location: `${server.baseUrl}/oauth/authorize`,
+        path: '/oauth/authorize',
+        key: 'user_oauth_approval',
+        value,
+      })
+      const originalUri = `${server.baseUrl}/oauth/authorize?${new URLSearchParams(question).toString()}`
+      const { auth_request: request, ...told } = model.json()
+      assert.deepEqual(told, {
+        message: 'To confirm or deny access POST to the following locations with the parameters requested.',
+        ...(mode === 'standard' && { client_id: 'asks', original_uri: originalUri }),
+        client_display_name: 'The asker',
+        redirect_uri: 'https://asks.example/cb',
+        scopes: [write, openid, read],
+        undecided_scopes: [write],
+        approved_scopes: [openid],
+        denied_scopes: [read],
+        options: { confirm: option('true'), deny: option('false') },
+      })
+      const { clientId, scope } = { clientId: undefined, ...(request as { clientId?: string; scope: string[] }) }
+      assert.equal(clientId, mode === 'standard' ? undefined : 'asks')
+      assert.deepEqual(scope.toSorted(), ['cloud.read', 'cloud.write', 'openid'])
+      const form = { user_oauth_approval: 'true', 'scope.0': 'scope.cloud.write', 'X-Svc-Csrf': browser.csrf }
+      const done = await browser.send('/oauth/authorize', { form, headers })
+      assert.ok(done.location().href.startsWith(`${redirectUri}&code=`))
+      assert.deepEqual(await stored(), { openid: 'DENIED', 'cloud.read': 'DENIED', 'cloud.write': 'APPROVED' })
+    })
+
+    inFresh('gives a code with what was allowed, and does not ask again', async () => {
+      const done = await answer(browser, await openPage(browser))
+      assert.equal(done.status, 302)
+      assert.ok(done.location().href.startsWith('https://asks.example/cb?code='))
+      assert.equal(responseOf(done).query['state'], 's1')
+      assert.deepEqual(await scopeOfCode(done), ['cloud.read', 'cloud.write', 'openid', 'password.write', 'profile'])
+      assert.equal((await authorize(browser, ASKS)).status, 302)
+      assert.equal((await authorize(browser, { ...ASKS, prompt: 'none' })).location().searchParams.has('code'), true)
+      const { events } = server
+      assert.ok(events.some(({ type, clientId }) => type === 'ApprovalModifiedEvent' && clientId === 'asks'))
+    })
+
+    inFresh('gives only what was ticked, now and later', async () => {
+      const done = await answer(browser, await openPage(browser), { ticked: ['openid', 'cloud.read'] })
+      assert.deepEqual(await scopeOfCode(done), ['cloud.read', 'openid'])
+      assert.deepEqual(await stored(), {
+        openid: 'APPROVED',
+        'cloud.read': 'APPROVED',
+        'cloud.write': 'DENIED',
+        'password.write': 'DENIED',
+        profile: 'DENIED',
+      })
+      assert.deepEqual(await scopeOfCode(await authorize(browser, ASKS)), ['cloud.read', 'openid'])
+    })
+
+    inFresh('shows what was decided before when something new is asked for', async () => {
+      await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid cloud.read' }), { ticked: ['openid'] })
+      const { text } = await openPage(browser, { ...ASKS, scope: 'openid cloud.read cloud.write' })
+      assert.deepEqual(
+        checkboxes(text).map(({ value, checked, state }) => `${value} ${state} ${checked}`),
+        ['scope.cloud.write undecided true', 'scope.openid approved true', 'scope.cloud.read denied false'],
+      )
+    })
+
+    inFresh('refuses when nothing was ticked; in UAA the code then fails', async () => {
+      const done = await answer(browser, await openPage(browser), { ticked: [] })
+      assert.equal(done.status, 302)
+      assert.deepEqual(new Set(Object.values(await stored())), new Set(['DENIED']))
+      if (isStandard) {
+        assert.equal(responseOf(done).query['error'], 'access_denied')
+        assert.equal(responseOf(done).query['error_description'], 'User denied access')
+      } else {
+        assert.equal(await scopeOfCode(done), 'invalid_token')
+      }
+    })
+
+    inFresh('gives no token when nothing was ticked, wherever it would have come from', async () => {
+      const grants = ['authorization_code', 'implicit']
+      await changeClient(server, 'asks', { authorizedGrantTypes: grants })
+      for (const type of ['token', 'id_token', 'code token', 'code id_token']) {
+        const asked = { ...ASKS, response_type: type, scope: 'openid' }
+        const done = await answer(browser, await openPage(browser, asked), { ticked: [] })
+        const { query, fragment } = responseOf(done)
+        assert.deepEqual(query, {})
+        assert.equal(fragment['error'], isStandard ? 'access_denied' : 'invalid_token')
+        assert.equal(fragment['error_description'], isStandard ? 'User denied access' : 'No scopes were granted')
+        assert.equal(fragment['state'], 's1')
+        for (const secret of ['code', 'access_token', 'id_token']) assert.equal(fragment[secret], undefined)
+        server.clock.advance(MONTH)
+        browser = await signedIn(server, 'sam', 'dingo')
+      }
+    })
+
+    inFresh('keeps what is approved by itself when nothing was ticked', async () => {
+      const done = await answer(browser, await openPage(browser, requestOf('partly')), { ticked: [] })
+      assert.deepEqual(await scopeOfCode(done, 'partly'), ['openid'])
+    })
+
+    inFresh('tells the client of a denial, stores nothing, and asks again', async () => {
+      const done = await answer(browser, await openPage(browser), { allow: false })
+      assert.equal(done.status, 302)
+      const { query } = responseOf(done)
+      assert.deepEqual(
+        Object.keys(query),
+        isStandard
+          ? ['error', 'error_description', 'state', 'session_state', 'iss']
+          : ['error', 'error_description', 'state'],
+      )
+      assert.equal(query['error'], 'access_denied')
+      assert.equal(query['error_description'], 'User denied access')
+      assert.deepEqual(await stored(), {})
+      await openPage(browser)
+    })
+
+    inFresh('leaves earlier decisions alone when it is denied', async () => {
+      await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }))
+      await answer(browser, await openPage(browser), { allow: false })
+      assert.deepEqual(await stored(), { openid: 'APPROVED' })
+    })
+
+    for (const [name, more] of [
+      ['that was not asked for', { 'scope.7': 'scope.cloud.staff' }],
+      ['that the client does not have', { 'scope.0': 'scope.svc.admin' }],
+      ['without its prefix', { 'scope.0': 'openid' }],
+    ] as const) {
+      inFresh(`refuses a ticked scope ${name}`, async () => {
+        const done = await answer(browser, await openPage(browser), { more })
+        assert.equal(done.status, 302)
+        assert.equal(responseOf(done).query['error'], 'invalid_scope')
+        assert.equal(
+          responseOf(done).query['error_description'],
+          'The requested scopes are invalid. Please use valid scope names in the request.',
+        )
+        assert.deepEqual(await stored(), {})
+      })
+    }
+
+    inFresh('refuses such a scope where the tokens would have come, or in the query as UAA does', async () => {
+      await changeClient(server, 'asks', { authorizedGrantTypes: ['implicit'] })
+      const page = await openPage(browser, { ...ASKS, response_type: 'token' })
+      const done = await answer(browser, page, { more: { 'scope.0': 'scope.svc.admin' } })
+      const { query, fragment } = responseOf(done)
+      const [told, empty] = isStandard ? [fragment, query] : [query, fragment]
+      assert.deepEqual([told['error'], told['state'], empty], ['invalid_scope', 's1', {}])
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('takes an answer once', async () => {
+      const page = await openPage(browser)
+      await answer(browser, page)
+      const again = await answer(browser, page)
+      assert.equal(again.status, 400)
+      assert.match(again.text, /Cannot approve uninitialized authorization request\./)
+    })
+
+    inFresh('refuses an answer to no question', async () => {
+      const done = await browser.send('/oauth/authorize', {
+        form: { ...ASKS, user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf },
+      })
+      assert.equal(done.status, 400)
+      assert.match(done.text, /Cannot approve uninitialized authorization request\./)
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('refuses an answer to another question, as from another tab', async () => {
+      const first = await openPage(browser, { ...ASKS, state: 'tab-1' })
+      await openPage(browser, { ...ASKS, state: 'tab-2' })
+      const done = await answer(browser, first)
+      assert.equal(done.status, 400)
+      assert.match(done.text, /Changes were detected from the original authorization request\./)
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('takes nothing from the answer but the decision', async () => {
+      const done = await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }), {
+        more: {
+          client_id: 'app',
+          redirect_uri: 'https://evil.example/',
+          scope: 'cloud.write',
+          state: 'forged',
+          response_type: 'token',
+        },
+      })
+      assert.ok(done.location().href.startsWith('https://asks.example/cb?code='))
+      assert.equal(responseOf(done).query['state'], 's1')
+      assert.deepEqual(await scopeOfCode(done), ['openid'])
+    })
+
+    for (const [name, more] of [
+      ['without the anti-forgery value', { 'X-Svc-Csrf': '' }],
+      ['with another anti-forgery value', { 'X-Svc-Csrf': 'A'.repeat(22) }],
+    ] as const) {
+      inFresh(`refuses an answer ${name}`, async () => {
+        const page = await openPage(browser)
+        const forged = await answer(browser, page, { more })
+        assert.equal(forged.status, 403)
+        assert.equal(forged.headers['location'], undefined)
+        assert.deepEqual(await stored(), {})
+        assert.equal((await answer(browser, page)).status, 302, 'the question still stands')
+      })
+    }
+
+    inFresh('refuses an answer that another site sent, even with the right value', async () => {
+      const page = await openPage(browser)
+      const fields = { ...hiddenFields(page.text), user_oauth_approval: 'true' }
+      for (const headers of [
+        { origin: 'https://evil.example' },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+      ]) {
+        assert.equal((await browser.send('/oauth/authorize', { form: fields, headers })).status, 403)
+      }
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('takes the anti-forgery value from a header too', async () => {
+      const fields = hiddenFields((await openPage(browser)).text)
+      const done = await browser.send('/oauth/authorize', {
+        form: {
+          form_redirect_uri: fields['form_redirect_uri'] ?? '',
+          user_oauth_approval: 'true',
+          'scope.0': 'scope.openid',
+        },
+        headers: { 'x-csrf-token': fields['X-Svc-Csrf'] ?? '' },
+      })
+      assert.deepEqual(await scopeOfCode(done), ['openid'])
+    })
+
+    inFresh('refuses a forged answer of a program with 403', async () => {
+      const done = await browser.send('/oauth/authorize', {
+        form: { user_oauth_approval: 'true' },
+        headers: { accept: 'application/json' },
+      })
+      assert.equal(done.status, 403)
+      assert.deepEqual(Object.keys(done.json()), ['error'])
+    })
+
+    inFresh('asks again after the session ended while it was open', async () => {
+      const page = await openPage(browser)
+      server.clock.advance(1801)
+      const late = await answer(browser, page)
+      assert.equal(late.status, 302)
+      assert.equal(late.location().href, `${server.baseUrl}/login`)
+      const signed = await browser.signIn('sam', 'dingo')
+      assert.equal(signed.location().href, hiddenFields(page.text)['form_redirect_uri'])
+      assert.deepEqual(await stored(), {})
+      assert.equal((await answer(browser, await openPage(browser))).status, 302)
+    })
+
+    inFresh('does not take somebody else’s answer', async () => {
+      const page = await openPage(browser)
+      await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })
+      const done = await answer(browser, page, { more: { 'X-Svc-Csrf': browser.csrf } })
+      assert.equal(done.status, 400)
+      assert.deepEqual(await stored('joel'), {})
+    })
+
+    inFresh('does not count the decisions of others, or for others', async () => {
+      await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }))
+      assert.equal((await authorize(browser, { ...ASKS, scope: 'openid' })).status, 302)
+      await openPage(await signedIn(server), { ...ASKS, scope: 'openid' })
+      await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
+    })
+
+    inFresh('asks again after a month, not before', async () => {
+      const asked = { ...ASKS, scope: 'openid cloud.read' }
+      await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })
+      server.clock.advance(MONTH - 60)
+      browser = await signedIn(server, 'sam', 'dingo')
+      assert.deepEqual(await scopeOfCode(await authorize(browser, asked)), ['openid'])
+      server.clock.advance(60)
+      const page = await openPage(browser, asked)
+      assert.deepEqual(
+        checkboxes(page.text).map(box => box.state),
+        ['undecided', 'undecided'],
+      )
+    })
+
+    inFresh('tells the client when a scope was taken from it meanwhile', async () => {
+      const page = await openPage(browser, { ...ASKS, scope: 'openid cloud.read' })
+      await changeClient(server, 'asks', { scope: ['openid'] })
+      const done = await answer(browser, page)
+      assert.equal(responseOf(done).query['error'], 'invalid_scope')
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('redirects nowhere when the redirect URI was taken from the client meanwhile', async () => {
+      const page = await openPage(browser)
+      const before = await clientNamed(server, 'asks')
+      await changeClient(server, 'asks', { ...before, redirectUris: ['https://asks.example/new'] })
+      for (const allow of [true, false]) {
+        const done = await answer(browser, page, { allow })
+        assert.equal(done.status, 400)
+        assert.equal(done.headers['location'], undefined)
+      }
+      assert.deepEqual(await stored(), {})
+    })
+
+    inFresh('gives nothing to somebody who was deactivated meanwhile', async () => {
+      const page = await openPage(browser)
+      await changeUser(server, 'sam', { active: false })
+      const done = await answer(browser, page)
+      assert.equal(done.location().href, `${server.baseUrl}/login`)
+      assert.deepEqual(await stored(), {})
+    })
+  })
+}
+
+describe('the groups that a zone allows', () => {
+  it('are all that its people can be asked for, and its default groups', async () => {
+    const zone_config = { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.read'] } }
+    const server = await startServer({ config: { bootstrap: authorizeBootstrap, zone_config } })
+    try {
+      const browser = await signedIn(server, 'sam', 'dingo')
+      assert.deepEqual(scopesOn(await openPage(browser)), ['openid', 'cloud.read'])
+      const refused = await authorize(browser, { ...ASKS, scope: 'cloud.write' })
+      assert.equal(responseOf(refused).query['error'], 'invalid_scope')
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('prompt=consent in standard', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ config: { bootstrap: authorizeBootstrap } })
+  })
+  after(() => server.stop())
+  const asked = { ...requestOf('auto'), prompt: 'consent', scope: 'openid cloud.read' }
+
+  it('asks although the client approves by itself, and means what it says', async () => {
+    const browser = await signedIn(server)
+    const done = await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })
+    const form = {
+      grant_type: 'authorization_code',
+      code: responseOf(done).query['code'] ?? '',
+      redirect_uri: asked.redirect_uri,
+    }
+    assert.equal((await server.token(form, { basic: ['auto', 'auto-secret'] })).json()['scope'], 'openid')
+    await openPage(browser, asked)
+  })
+
+  it('comes after the sign-in where both are demanded', async () => {
+    const browser = await signedIn(server)
+    await authorize(browser, { ...asked, prompt: 'login consent' })
+    const signed = await browser.signIn('marissa', 'koala')
+    const page = await browser.send(signed.location().pathname + signed.location().search)
+    assert.match(page.text, /application_authorization/)
+    assert.match(unescaped(page.text), /&prompt=consent"/)
+  })
+})
+
+describe('a client that was deleted while its approval page was open', () => {
+  it('gets nothing, and nobody is redirected', async () => {
+    const database = await freshDatabase('sqlite')
+    const clock = createTestClock()
+    const before = await startServer({ database: database.url, clock, config: { bootstrap: authorizeBootstrap } })
+    const browser = await signedIn(before, 'sam', 'dingo')
+    const page = await openPage(browser)
+    await before.stop()
+    const file = new DatabaseSync(database.url.slice('sqlite:'.length))
+    file.exec(`delete from clients where client_id = 'asks'`)
+    file.close()
+    const clients = authorizeBootstrap.clients.filter(client => client.client_id !== 'asks')
+    const server = await startServer({
+      database: database.url,
+      clock,
+      config: { bootstrap: { ...authorizeBootstrap, clients } },
+    })
+    try {
+      const again = server.browser()
+      for (const [name, value] of browser.cookies) again.cookies.set(name, value)
+      for (const allow of [true, false]) {
+        const done = await answer(again, page, { allow })
+        assert.equal(done.status, 400)
+        assert.equal(done.headers['location'], undefined)
+        if (allow) assert.match(done.text, /No client with requested id: asks/)
+      }
+      assert.deepEqual(server.faults, [])
+    } finally {
+      await server.stop()
+      await database.drop()
+    }
+  })
+})

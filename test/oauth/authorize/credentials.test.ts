@@ -1,0 +1,396 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { authorizeBootstrap, responseOf, signedIn, Z1_HOST } from '../../support/authorize.ts'
+import { changeUser, isAlive, issuedBy, MODES, verified } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const REQUEST = {
+  response_type: 'token',
+  client_id: 'direct',
+  redirect_uri: 'https://direct.example/cb',
+  source: 'credentials',
+  state: 's1',
+}
+const CREDENTIALS = { username: 'marissa', password: 'koala' }
+const ACCEPT_JSON = { accept: 'application/json' }
+
+const implicit = (id: string, more: object = {}) => ({
+  client_id: id,
+  authorized_grant_types: ['implicit', 'password'],
+  scope: ['openid', 'cloud.read', 'cloud.write'],
+  redirect_uri: [`https://${id}.example/cb`],
+  autoapprove: true,
+  ...more,
+})
+
+for (const mode of MODES) {
+  describe(`credentials at the authorization endpoint, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      const clients = [
+        ...authorizeBootstrap.clients,
+        implicit('direct'),
+        implicit('asking', { autoapprove: [] }),
+        implicit('browser', { authorized_grant_types: ['implicit'] }),
+        implicit('elsewhere', { allowedproviders: ['ldap'] }),
+      ]
+      const users = [
+        ...authorizeBootstrap.users,
+        ...['late', 'unverified', 'guessed', 'flooded'].map(userName => ({
+          userName,
+          password: 'koala',
+          emails: [{ value: `${userName}@example.org` }],
+          ...(userName === 'unverified' && { verified: false }),
+        })),
+      ]
+      server = await startServer({ mode, config: { bootstrap: { ...authorizeBootstrap, clients, users } } })
+      await changeUser(server, 'late', { passwordChangeRequired: true })
+      await changeUser(server, 'unverified', { verified: false })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const post = (form: Readonly<Record<string, string>>, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.send('/oauth/authorize', { form, headers: ACCEPT_JSON, ...request })
+
+    /** A success: the token, which another library verified, and the rest of the fragment. */
+    async function granted(answer: TestAnswer): Promise<Record<string, string>> {
+      assert.equal(answer.status, 302, answer.text)
+      const { query, fragment } = responseOf(answer)
+      assert.deepEqual(query, {})
+      assert.equal(fragment['state'], 's1')
+      assert.equal(fragment['token_type'], 'bearer')
+      assert.equal(fragment['iss'], mode === 'standard' ? 'http://localhost:8080' : undefined)
+      assert.equal(fragment['session_state'], undefined, 'there is no session')
+      assert.deepEqual(answer.cookies, {}, 'nothing is kept in a browser')
+      assert.equal(answer.headers['cache-control'], 'no-store')
+      const { payload } = await verified(server, fragment['access_token'] ?? '')
+      assert.equal(payload['user_name'], 'marissa')
+      assert.equal(payload['grant_type'], 'implicit')
+      assert.ok(await isAlive(server, fragment['access_token'] ?? ''))
+      return fragment
+    }
+
+    const ways: readonly { name: string; send: () => Promise<TestAnswer> }[] = [
+      { name: 'fields of the form', send: () => post({ ...REQUEST, ...CREDENTIALS }) },
+      {
+        name: 'JSON in one field, which says by itself what it is',
+        send: () => {
+          const { source: _, ...request } = REQUEST
+          return post({ ...request, credentials: JSON.stringify(CREDENTIALS) })
+        },
+      },
+      { name: 'parameters in the URL and credentials in the form', send: () => post(CREDENTIALS, { query: REQUEST }) },
+      {
+        name: 'Accept: a form',
+        send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'application/x-www-form-urlencoded' } }),
+      },
+      { name: 'no Accept', send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: {} }) },
+      {
+        name: 'JSON as the first of several',
+        send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'application/json;q=0.9, text/html' } }),
+      },
+      { name: 'the name in other letters', send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'MARISSA' }) },
+      {
+        name: 'a demand for a fresh sign-in, which it is',
+        send: () => post({ ...REQUEST, ...CREDENTIALS, prompt: 'login', max_age: '0' }),
+      },
+    ]
+    for (const { name, send } of ways) it(`takes ${name}`, async () => void (await granted(await send())))
+
+    it('gives an ID token beside, bound to the nonce', async () => {
+      const answer = await post({
+        ...REQUEST,
+        ...CREDENTIALS,
+        response_type: 'token id_token',
+        scope: 'openid',
+        nonce: 'n1',
+      })
+      const { payload } = await verified(server, (await granted(answer))['id_token'] ?? '')
+      assert.deepEqual(
+        [payload['nonce'], payload.aud],
+        ['n1', ['direct']].map((each, place) => (place === 1 && typeof payload.aud === 'string' ? 'direct' : each)),
+      )
+    })
+
+    it('leaves the session of a browser alone, and does without it', async () => {
+      const browser = await signedIn(server, 'joel', 'wombat')
+      const cookies = Object.fromEntries(browser.cookies)
+      await granted(await post({ ...REQUEST, ...CREDENTIALS }, { cookies }))
+      assert.match((await browser.send('/home')).text, /joel/)
+      const none = await post(REQUEST, { cookies })
+      assert.equal(none.status, 401, 'the session is no substitute for credentials')
+    })
+
+    it('need the password grant in standard, whether or not they are right (A20)', async () => {
+      const request = { ...REQUEST, client_id: 'browser', redirect_uri: 'https://browser.example/cb' }
+      if (mode === 'uaa') {
+        await granted(await post({ ...request, ...CREDENTIALS }))
+        return
+      }
+      const before = server.events.length
+      for (const password of ['koala', 'wrong']) {
+        const { fragment } = responseOf(await post({ ...request, ...CREDENTIALS, password }))
+        assert.deepEqual([fragment['error'], fragment['access_token']], ['unauthorized_client', undefined])
+      }
+      assert.equal(server.events.length, before, 'nobody signed in, and nobody failed to')
+    })
+
+    it('asks for the approvals that a browser would be asked for, and takes those of before', async () => {
+      const request = {
+        ...REQUEST,
+        ...CREDENTIALS,
+        client_id: 'asking',
+        redirect_uri: 'https://asking.example/cb',
+        scope: 'cloud.read',
+      }
+      const before = issuedBy(server)
+      const answer = await post(request, { headers: {} })
+      assert.equal(answer.status, 200)
+      const model = answer.json<{ client_display_name: string; undecided_scopes: { code: string }[] }>()
+      assert.equal(model.client_display_name, 'asking')
+      assert.deepEqual(
+        model.undecided_scopes.map(({ code }) => code),
+        ['scope.cloud.read'],
+      )
+      assert.doesNotMatch(answer.text, /koala/)
+      assert.equal(issuedBy(server), before)
+      const user = await server.store.users.findByName('svc', 'svc', 'marissa')
+      const now = server.clock.now()
+      await server.store.approvals.save('svc', [
+        {
+          zoneId: 'svc',
+          userId: user?.id ?? '',
+          clientId: 'asking',
+          scope: 'cloud.read',
+          status: 'APPROVED',
+          expiresAt: new Date(now.getTime() + 60_000),
+          updatedAt: now,
+        },
+      ])
+      await granted(await post(request))
+    })
+
+    const POST_ONLY = 'Credentials must be sent by (one of methods): [POST]'
+    const MISSING = 'Request does not contain credentials.'
+    const refusals: readonly { name: string; send: () => Promise<TestAnswer>; description: string | RegExp }[] = [
+      {
+        name: 'a wrong password',
+        send: () => post({ ...REQUEST, ...CREDENTIALS, password: 'wrong' }),
+        description: 'Bad credentials',
+      },
+      {
+        name: 'an unknown user',
+        send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'nobody' }),
+        description: 'Bad credentials',
+      },
+      {
+        name: 'an account of another zone',
+        send: () => post({ ...REQUEST, username: 'marissa', password: 'z1-koala' }),
+        description: 'Bad credentials',
+      },
+      { name: 'no password', send: () => post({ ...REQUEST, username: 'marissa' }), description: MISSING },
+      {
+        name: 'an empty password',
+        send: () => post({ ...REQUEST, username: 'marissa', password: '' }),
+        description: MISSING,
+      },
+      { name: 'no user name', send: () => post({ ...REQUEST, password: 'koala' }), description: MISSING },
+      {
+        name: 'broken JSON',
+        send: () => post({ ...REQUEST, credentials: '{"username":"marissa"' }),
+        description: MISSING,
+      },
+      {
+        name: 'JSON of other types',
+        send: () => post({ ...REQUEST, credentials: '{"username":["marissa"],"password":1}' }),
+        description: MISSING,
+      },
+      {
+        name: 'JSON that hides them in a prototype',
+        send: () => post({ ...REQUEST, credentials: '{"__proto__":{"username":"marissa","password":"koala"}}' }),
+        description: MISSING,
+      },
+      {
+        name: 'huge JSON',
+        send: () =>
+          post({ ...REQUEST, credentials: `{"username":"marissa","password":"koala","x":"${'x'.repeat(20_000)}"}` }),
+        description: MISSING,
+      },
+      {
+        name: 'credentials in the URL',
+        send: () => post({}, { query: { ...REQUEST, ...CREDENTIALS } }),
+        description: MISSING,
+      },
+      {
+        name: 'JSON in the URL',
+        send: () => post({}, { query: { ...REQUEST, credentials: JSON.stringify(CREDENTIALS) } }),
+        description: MISSING,
+      },
+      {
+        name: 'GET',
+        send: () => server.send('/oauth/authorize', { query: { ...REQUEST, ...CREDENTIALS }, headers: ACCEPT_JSON }),
+        description: POST_ONLY,
+      },
+      {
+        name: 'GET without Accept and with JSON',
+        send: () =>
+          server.send('/oauth/authorize', { query: { response_type: 'token', client_id: 'direct', credentials: '{' } }),
+        description: POST_ONLY,
+      },
+      {
+        name: 'who must change the password',
+        send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'late' }),
+        description: 'password change required',
+      },
+      {
+        name: 'an account that is not verified',
+        send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'unverified' }),
+        description: 'Account not verified',
+      },
+      {
+        name: 'a client that allows other providers only',
+        send: () =>
+          post({ ...REQUEST, ...CREDENTIALS, client_id: 'elsewhere', redirect_uri: 'https://elsewhere.example/cb' }),
+        description: 'The client is not authorized for any identity provider that supports password grant.',
+      },
+    ]
+    for (const { name, send, description } of refusals) {
+      it(`refuses ${name} with 401 as JSON, twice`, async () => {
+        const before = issuedBy(server)
+        for (const attempt of [1, 2]) {
+          const answer = await send()
+          assert.equal(answer.status, 401, `attempt ${attempt}: ${answer.text}`)
+          assert.match(String(answer.headers['content-type']), /^application\/json/)
+          assert.deepEqual(answer.json(), { error: 'unauthorized', error_description: description })
+          assert.match(String(answer.headers['www-authenticate']), /^Bearer error="unauthorized"/)
+          assert.deepEqual(answer.cookies, {})
+          assert.doesNotMatch(answer.text, /koala/)
+        }
+        assert.equal(issuedBy(server), before)
+      })
+    }
+
+    const clientRefusals: readonly {
+      name: string
+      form: Readonly<Record<string, string>>
+      status: number
+      error: Record<typeof mode, string>
+    }[] = [
+      {
+        name: 'an unknown client',
+        form: { client_id: 'no-such-client' },
+        status: mode === 'standard' ? 400 : 401,
+        error: { standard: 'invalid_client', uaa: 'invalid_client' },
+      },
+      {
+        name: 'a redirect URI of another client',
+        form: { redirect_uri: 'https://evil.example/cb' },
+        status: 400,
+        error: { standard: 'invalid_request', uaa: 'invalid_grant' },
+      },
+    ]
+    for (const { name, form, status, error } of clientRefusals) {
+      it(`refuses ${name} as JSON, without a redirect`, async () => {
+        const answer = await post({ ...REQUEST, ...CREDENTIALS, ...form })
+        assert.equal(answer.status, status)
+        assert.equal(answer.json()['error'], error[mode])
+      })
+    }
+
+    it('refuses a client without the implicit grant, in the fragment', async () => {
+      const answer = await post({
+        ...REQUEST,
+        ...CREDENTIALS,
+        client_id: 'auto',
+        redirect_uri: 'https://auto.example/cb',
+      })
+      const want = mode === 'standard' ? 'unauthorized_client' : 'invalid_client'
+      assert.equal(responseOf(answer).fragment['error'], want)
+      assert.equal(responseOf(answer).fragment['access_token'], undefined)
+    })
+
+    it('refuses another than the hinted person, and a hint that is none, which UAA ignores', async () => {
+      const form = { ...REQUEST, ...CREDENTIALS, response_type: 'token id_token' }
+      const { id_token: own = '' } = await granted(await post(form))
+      await granted(await post({ ...form, id_token_hint: own }))
+      const other = await post({ ...form, username: 'joel', password: 'wombat', id_token_hint: own })
+      const bad = await post({ ...form, id_token_hint: 'x.y.z' })
+      const errors = [other, bad].map(answer => responseOf(answer).fragment['error'])
+      assert.deepEqual(errors, mode === 'standard' ? ['login_required', 'invalid_request'] : [undefined, undefined])
+    })
+
+    it('refuses a scope that the client lacks, in the fragment', async () => {
+      const answer = await post({ ...REQUEST, ...CREDENTIALS, scope: 'cloud.admin' })
+      assert.equal(responseOf(answer).fragment['error'], 'invalid_scope')
+    })
+
+    it('is found in its own zone only', async () => {
+      const answer = await post({ ...REQUEST, ...CREDENTIALS }, { host: Z1_HOST })
+      assert.equal(answer.json()['error'], 'invalid_client')
+    })
+
+    it('locks an account as every other way does', async () => {
+      const attempt = async (password: string) =>
+        (await post({ ...REQUEST, username: 'guessed', password })).json()['error_description']
+      for (let count = 1; count <= 5; count += 1) assert.equal(await attempt(`wrong ${count}`), 'Bad credentials')
+      const locked = 'Your account has been locked because of too many failed attempts to login.'
+      assert.equal(await attempt('koala'), mode === 'standard' ? 'Bad credentials' : locked)
+      const code = mode === 'standard' ? /login_failure/ : /account_locked/
+      assert.match(String((await server.browser().signIn('guessed', 'koala')).headers['location']), code)
+    })
+
+    it('is limited for a name that no lockout guards, as JSON', async () => {
+      for (let count = 1; count <= 100; count += 1) await post({ ...REQUEST, username: 'unheard-of', password: 'x' })
+      const answer = await post({ ...REQUEST, username: 'unheard-of', password: 'x' }, { headers: {} })
+      assert.equal(answer.status, 429)
+      assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+      assert.equal(answer.headers['retry-after'], '60')
+    })
+
+    const others: readonly { name: string; request: () => Promise<TestAnswer> }[] = [
+      {
+        name: 'of a browser',
+        request: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'text/html, application/json' } }),
+      },
+      {
+        name: 'that accepts anything',
+        request: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: '*/*' } }),
+      },
+      {
+        name: 'for a code',
+        request: () => post({ ...REQUEST, ...CREDENTIALS, response_type: 'code token' }, { headers: {} }),
+      },
+      {
+        name: 'with another source',
+        request: () => post({ ...REQUEST, ...CREDENTIALS, source: 'x' }, { headers: {} }),
+      },
+    ]
+    it('never shows in a URL or a cookie what was posted to the wrong place', async () => {
+      const form = { ...REQUEST, ...CREDENTIALS, credentials: 'koala', client_secret: 'koala' }
+      const browser = server.browser()
+      await browser.send('/login')
+      for (const more of [{}, { 'X-Svc-Csrf': browser.csrf }]) {
+        const answer = await browser.send('/oauth/authorize', {
+          form: { ...form, ...more },
+          headers: { accept: '*/*' },
+        })
+        const waiting = Buffer.from(answer.cookies['svc-request'] ?? '', 'base64url').toString()
+        assert.doesNotMatch(`${String(answer.headers['location'])} ${waiting}`, /koala/)
+      }
+    })
+
+    for (const { name, request } of others) {
+      it(`is not what a request ${name} is, and that one gets nothing by a password`, async () => {
+        const before = issuedBy(server)
+        const answer = await request()
+        assert.ok([302, 303, 403].includes(answer.status), `${answer.status} ${answer.text}`)
+        assert.doesNotMatch(String(answer.headers['location']), /access_token=/)
+        assert.equal(issuedBy(server), before)
+      })
+    }
+  })
+}

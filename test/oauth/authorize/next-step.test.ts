@@ -1,0 +1,478 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Approval } from '../../../src/model/approval.ts'
+import type { Client } from '../../../src/model/client.ts'
+import { behaviourOf } from '../../../src/model/compatibility.ts'
+import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
+import { OAuthError } from '../../../src/model/oauth-error.ts'
+import { storedScopes } from '../../../src/model/scopes.ts'
+import type { SignedIn, Step } from '../../../src/oauth/authorize/next-step.ts'
+import { nextStep } from '../../../src/oauth/authorize/next-step.ts'
+import type { Demands } from '../../../src/oauth/authorize/demands.ts'
+import { parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
+
+const NOW = new Date('2026-01-15T12:00:00Z')
+const secondsAgo = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000)
+
+const CLIENT: Client = {
+  zoneId: 'svc',
+  clientId: 'app',
+  secrets: [],
+  authorizedGrantTypes: ['authorization_code'],
+  redirectUris: ['https://app.example/cb'],
+  scope: ['openid', 'cloud.read', 'cloud.write', 'password.write'],
+  authorities: [],
+  autoapprove: [],
+  requiredUserGroups: [],
+  additional: {},
+  createdAt: NOW,
+  updatedAt: NOW,
+}
+
+const decided = (status: Approval['status'], ...scopes: readonly string[]): readonly Approval[] =>
+  scopes.map(scope => ({
+    zoneId: 'svc',
+    userId: 'marissa',
+    clientId: 'app',
+    scope,
+    status,
+    expiresAt: NOW,
+    updatedAt: NOW,
+  }))
+
+interface Case {
+  readonly name: string
+  /** Differences from a plain request of a client without autoapproval. */
+  readonly request?: Partial<Demands> & { responseType?: string }
+  readonly client?: Partial<Client>
+  /** Differences from somebody who signed in just now and decided nothing yet; null when nobody is there. */
+  readonly person?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
+  readonly mode?: CompatibilityMode
+  /** The step, short: its kind with the error, or the scopes with their first letters of the state. */
+  readonly want: string
+}
+
+function stepOf({ request = {}, client = {}, person = {}, mode = 'standard' }: Case): Step {
+  const { scopes = ['openid', 'cloud.read'], ...rest } = person ?? {}
+  const signedIn: SignedIn = {
+    origin: 'svc',
+    authenticatedAt: NOW,
+    approvals: [],
+    justApproved: false,
+    ...rest,
+    scopes: scopes instanceof OAuthError ? scopes : storedScopes(scopes),
+  }
+  return nextStep(
+    {
+      client: { ...CLIENT, ...client },
+      silent: false,
+      forceLogin: false,
+      forceConsent: false,
+      chooseAccount: false,
+      ...request,
+      responseType: parseResponseType(request.responseType ?? 'code') ?? new Set(),
+    },
+    person === null ? undefined : signedIn,
+    { now: NOW, behaviour: behaviourOf(mode) },
+  )
+}
+
+function summary(step: Step): string {
+  switch (step.kind) {
+    case 'sign-in':
+    case 'choose-account':
+    case 'switch-provider':
+      return step.kind
+    case 'refuse':
+      return `refuse ${step.error}`
+    case 'respond':
+      return ['respond', ...step.scopes].join(' ')
+    case 'approve':
+      return ['approve', ...step.scopes.map(({ scope, state }) => `${scope}:${state}`)].join(' ')
+  }
+}
+
+function table(title: string, cases: readonly Case[]): void {
+  describe(title, () => {
+    for (const each of cases) it(each.name, () => assert.equal(summary(stepOf(each)), each.want))
+  })
+}
+
+const ALL = { autoapprove: true } as const
+
+table('nextStep, who is there', [
+  { name: 'asks a stranger to sign in', person: null, want: 'sign-in' },
+  { name: 'refuses a stranger in silence', person: null, request: { silent: true }, want: 'refuse login_required' },
+  { name: 'asks a stranger to sign in before it asks for approval', person: null, client: ALL, want: 'sign-in' },
+  {
+    name: 'asks a stranger to sign in rather than to choose',
+    person: null,
+    request: { chooseAccount: true },
+    want: 'sign-in',
+  },
+  { name: 'asks which account is meant', request: { chooseAccount: true }, client: ALL, want: 'choose-account' },
+  {
+    name: 'asks for a new sign-in rather than for a choice',
+    request: { chooseAccount: true, forceLogin: true },
+    client: ALL,
+    want: 'sign-in',
+  },
+  {
+    name: 'asks another than the hinted one to sign in',
+    person: { isAnother: { wasAsked: false } },
+    client: ALL,
+    want: 'sign-in',
+  },
+  {
+    name: 'refuses another than the hinted one in silence',
+    person: { isAnother: { wasAsked: false } },
+    request: { silent: true },
+    client: ALL,
+    want: 'refuse login_required',
+  },
+  {
+    name: 'refuses another than the hinted one who was asked already',
+    person: { isAnother: { wasAsked: true } },
+    client: ALL,
+    want: 'refuse login_required',
+  },
+  {
+    name: 'refuses an ID token when openid is not granted',
+    person: { scopes: ['cloud.read'] },
+    request: { responseType: 'code id_token' },
+    client: ALL,
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'leaves out an ID token when openid is not granted, in UAA',
+    person: { scopes: ['cloud.read'] },
+    request: { responseType: 'code id_token' },
+    client: ALL,
+    mode: 'uaa',
+    want: 'respond cloud.read',
+  },
+  { name: 'lets a new sign-in be demanded', request: { forceLogin: true }, client: ALL, want: 'sign-in' },
+  {
+    name: 'refuses the demand for a new sign-in in silence',
+    request: { forceLogin: true, silent: true },
+    client: ALL,
+    want: 'refuse login_required',
+  },
+])
+
+const aged = (seconds: number) => ({ authenticatedAt: secondsAgo(seconds) })
+
+table('nextStep, max_age', [
+  {
+    name: 'takes a sign-in without a limit, however old',
+    client: ALL,
+    person: aged(43_200),
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'takes a sign-in of exactly that age',
+    client: ALL,
+    request: { maxAge: 60 },
+    person: aged(60),
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'asks again a millisecond later',
+    client: ALL,
+    request: { maxAge: 60 },
+    person: aged(60.001),
+    want: 'sign-in',
+  },
+  {
+    name: 'asks again for max_age=0 after a sign-in of this very moment',
+    client: ALL,
+    request: { maxAge: 0 },
+    person: aged(0),
+    want: 'sign-in',
+  },
+  {
+    name: 'refuses max_age=0 in silence, also when the clock was set back since',
+    client: ALL,
+    request: { maxAge: 0, silent: true },
+    person: aged(-60),
+    want: 'refuse login_required',
+  },
+  { name: 'asks again for max_age=0', client: ALL, request: { maxAge: 0 }, person: aged(1), want: 'sign-in' },
+  {
+    name: 'refuses in silence what is too old',
+    client: ALL,
+    request: { maxAge: 60, silent: true },
+    person: aged(61),
+    want: 'refuse login_required',
+  },
+  {
+    name: 'answers in silence what is young enough',
+    client: ALL,
+    request: { maxAge: 60, silent: true },
+    person: aged(59),
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'asks again after an approval that took too long',
+    request: { maxAge: 60 },
+    person: { ...aged(61), justApproved: true },
+    want: 'sign-in',
+  },
+])
+
+table('nextStep, provider of the user', [
+  {
+    name: 'takes every provider when the client names none',
+    client: ALL,
+    person: { origin: 'ldap' },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'takes a listed provider',
+    client: { ...ALL, allowedProviders: ['ldap', 'svc'] },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'offers another sign-in for a provider that is not listed',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    want: 'switch-provider',
+  },
+  {
+    name: 'offers it in the other mode too',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    mode: 'uaa',
+    want: 'switch-provider',
+  },
+  {
+    name: 'refuses in silence a provider that is not listed',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    request: { silent: true },
+    want: 'refuse login_required',
+  },
+  {
+    name: 'offers another sign-in even in silence, as UAA does',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    request: { silent: true },
+    mode: 'uaa',
+    want: 'switch-provider',
+  },
+  {
+    name: 'asks for a demanded sign-in before it looks at the provider',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    request: { forceLogin: true },
+    want: 'sign-in',
+  },
+  {
+    name: 'looks at the provider before the scopes',
+    client: { ...ALL, allowedProviders: ['ldap'] },
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    want: 'switch-provider',
+  },
+])
+
+table('nextStep, scopes of the user', [
+  {
+    name: 'hands on what the scope rules refuse',
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'hands it on in silence',
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    request: { silent: true },
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'hands on in silence that the client has no scopes',
+    client: { scope: [] },
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    request: { silent: true },
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'takes that for a fault in silence, as UAA does',
+    client: { scope: [] },
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    request: { silent: true },
+    mode: 'uaa',
+    want: 'refuse server_error',
+  },
+  {
+    name: 'hands it on aloud in UAA too',
+    client: { scope: [] },
+    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    mode: 'uaa',
+    want: 'refuse invalid_scope',
+  },
+  {
+    name: 'hands it on although everything was just approved',
+    person: { scopes: new OAuthError('invalid_scope', 'none'), justApproved: true },
+    want: 'refuse invalid_scope',
+  },
+])
+
+table('nextStep, autoapproval', [
+  { name: 'asks nothing when everything is approved by itself', client: ALL, want: 'respond openid cloud.read' },
+  {
+    name: 'asks nothing when each scope is listed',
+    client: { autoapprove: ['openid', 'cloud.read'] },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'asks nothing when wildcards fit each scope',
+    client: { autoapprove: ['openid', 'cloud.*'] },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'asks only for the scopes that are not listed',
+    client: { autoapprove: ['openid'] },
+    want: 'approve cloud.read:undecided',
+  },
+  {
+    name: 'does not stretch a wildcard over a dot',
+    client: { autoapprove: ['*'] },
+    want: 'approve cloud.read:undecided',
+  },
+  { name: 'asks for everything when the list is empty', want: 'approve openid:undecided cloud.read:undecided' },
+  {
+    name: 'overrules a stored denial',
+    client: ALL,
+    person: { approvals: decided('DENIED', 'openid') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'answers in silence what is approved by itself',
+    client: ALL,
+    request: { silent: true },
+    want: 'respond openid cloud.read',
+  },
+])
+
+table('nextStep, stored decisions', [
+  {
+    name: 'asks nothing when everything was approved',
+    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'leaves out without a question what was denied',
+    person: { approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    want: 'respond openid',
+  },
+  {
+    name: 'asks again when one scope has no decision, which an expired one is',
+    person: { approvals: decided('APPROVED', 'openid') },
+    want: 'approve cloud.read:undecided openid:approved',
+  },
+  {
+    name: 'shows denied scopes last',
+    person: {
+      scopes: ['openid', 'cloud.read', 'cloud.write'],
+      approvals: [...decided('DENIED', 'openid'), ...decided('APPROVED', 'cloud.write')],
+    },
+    want: 'approve cloud.read:undecided cloud.write:approved openid:denied',
+  },
+  {
+    name: 'shows password and openid scopes first, the rest by name',
+    person: { scopes: ['cloud.write', 'cloud.read', 'password.write', 'openid'] },
+    want: 'approve openid:undecided password.write:undecided cloud.read:undecided cloud.write:undecided',
+  },
+  {
+    name: 'mixes lists and decisions',
+    client: { autoapprove: ['openid'] },
+    person: { approvals: decided('APPROVED', 'cloud.read') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'refuses when everything was denied',
+    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    want: 'refuse access_denied',
+  },
+  {
+    name: 'answers without scopes when everything was denied, as UAA does',
+    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    mode: 'uaa',
+    want: 'respond',
+  },
+  {
+    name: 'ignores decisions about scopes that are not asked for',
+    person: { approvals: decided('APPROVED', 'openid', 'cloud.write') },
+    want: 'approve cloud.read:undecided openid:approved',
+  },
+  { name: 'says consent_required in silence', request: { silent: true }, want: 'refuse consent_required' },
+  {
+    name: 'says interaction_required in silence, as UAA does',
+    request: { silent: true },
+    mode: 'uaa',
+    want: 'refuse interaction_required',
+  },
+  {
+    name: 'answers in silence what was approved',
+    request: { silent: true },
+    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'refuses in silence when everything was denied',
+    request: { silent: true },
+    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    want: 'refuse access_denied',
+  },
+])
+
+table('nextStep, just approved', [
+  {
+    name: 'does not ask twice',
+    person: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'grants what was ticked only',
+    person: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    want: 'respond openid',
+  },
+  {
+    name: 'grants no scope that came up after the question',
+    person: { justApproved: true, approvals: decided('APPROVED', 'openid') },
+    want: 'respond openid',
+  },
+  {
+    name: 'refuses when nothing was ticked',
+    person: { justApproved: true, approvals: decided('DENIED', 'openid', 'cloud.read') },
+    want: 'refuse access_denied',
+  },
+])
+
+table('nextStep, prompt=consent', [
+  {
+    name: 'asks although everything is approved by itself',
+    client: ALL,
+    request: { forceConsent: true },
+    want: 'approve openid:undecided cloud.read:undecided',
+  },
+  {
+    name: 'asks although everything was approved before',
+    request: { forceConsent: true },
+    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    want: 'approve openid:approved cloud.read:approved',
+  },
+  {
+    name: 'asks once',
+    client: ALL,
+    request: { forceConsent: true },
+    person: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'respects a denial of what is approved by itself otherwise',
+    client: ALL,
+    request: { forceConsent: true },
+    person: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    want: 'respond openid',
+  },
+  {
+    name: 'asks to sign in first when both are demanded',
+    request: { forceConsent: true, forceLogin: true },
+    want: 'sign-in',
+  },
+])

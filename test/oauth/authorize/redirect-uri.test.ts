@@ -1,0 +1,501 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { isSafeUri } from '../../../src/model/safe-uri.ts'
+import { fitsLogoutEntry, resolveRedirectUri } from '../../../src/oauth/authorize/redirect-uri.ts'
+
+const STANDARD = { exactRedirectUri: true }
+const UAA = { exactRedirectUri: false }
+const STRICT = { exactRedirectUri: false, strictRedirects: true }
+
+const CB = 'https://app.example/cb'
+
+/** Requested URIs that must never be redirected to by a client that registered `https://app.example/cb`. */
+const ATTACKS: readonly (readonly [name: string, uri: string])[] = [
+  ['another host', 'https://evil.example/cb'],
+  ['a host that ends the same way', 'https://evilapp.example/cb'],
+  ['a host that begins the same way', 'https://app.example.evil.com/cb'],
+  ['a host below another top level', 'https://app.example.com/cb'],
+  ['a parent host', 'https://example/cb'],
+  ['a host that ends in a dot', 'https://app.example./cb'],
+  ['the registered host as user', 'https://app.example@evil.example/cb'],
+  ['the registered host as user and password', 'https://app.example:443@evil.example/cb'],
+  ['the registered URI as user', 'https://app.example%2Fcb@evil.example/cb'],
+  ['a user before the registered host', 'https://user@app.example/cb'],
+  ['a password before the registered host', 'https://:secret@app.example/cb'],
+  ['an empty user', 'https://@app.example/cb#'],
+  ['a fragment', 'https://app.example/cb#fragment'],
+  ['an empty fragment', 'https://app.example/cb#'],
+  ['a fragment that hides the host', 'https://evil.example#@app.example/cb'],
+  ['a query that hides the host', 'https://evil.example?@app.example/cb'],
+  ['a query that names the URI', 'https://evil.example/?https://app.example/cb'],
+  ['a path that names the URI', 'https://evil.example/https://app.example/cb'],
+  ['dot segments that leave the path', 'https://app.example/cb/../evil'],
+  ['encoded dots that leave the path', 'https://app.example/cb/%2e%2e/evil'],
+  ['half encoded dots that leave the path', 'https://app.example/cb/.%2e/evil'],
+  ['dots encoded twice', 'https://app.example/cb/%252e%252e/evil'],
+  ['dots and slash encoded', 'https://app.example/cb%2f..%2fevil'],
+  ['dots encoded six times', `https://app.example/cb/${'%25'.repeat(6)}2e`],
+  ['dots before a path parameter', 'https://app.example/cb/..;/evil'],
+  ['a backslash after the host', 'https://app.example\\.evil.example/cb'],
+  ['a backslash before a user', 'https://evil.example\\@app.example/cb'],
+  ['backslashes for slashes', 'https:\\\\app.example\\cb'],
+  ['an encoded backslash in the path', 'https://app.example/cb/..%5cevil'],
+  ['a tab in the host', 'https://app.exa\tmple/cb'],
+  ['a newline in the host', 'https://app.example\n.evil.example/cb'],
+  ['a line break that would be a header', 'https://app.example/cb\r\nSet-Cookie: a=b'],
+  ['a leading blank', ` ${CB}`],
+  ['a trailing blank', `${CB} `],
+  ['a leading control character', `\u0001${CB}`],
+  ['a byte order mark', `\ufeff${CB}`],
+  ['a NUL', `${CB}\0`],
+  ['half a percent code', `${CB}/%`],
+  ['another scheme', 'http://app.example/cb'],
+  ['a web socket', 'wss://app.example/cb'],
+  ['no scheme', '//app.example/cb'],
+  ['a relative path', '/cb'],
+  ['a bare host', 'app.example/cb'],
+  ['nothing but a scheme', 'https:'],
+  ['a scheme without slashes', 'https:app.example@evil.example/cb'],
+  ['three slashes', 'https:///evil.example/cb'],
+  ['a script', 'javascript:alert(1)'],
+  ['a script that looks like the URI', 'javascript://app.example/cb%0aalert(1)'],
+  ['a script in capitals', 'JaVaScRiPt://app.example/cb'],
+  ['a document in the URI', 'data:text/html,<script>alert(1)</script>'],
+  ['a file', 'file:///etc/passwd'],
+  ['a blob', 'blob:https://app.example/cb'],
+  ['another port', 'https://app.example:8443/cb'],
+  ['the port of the other scheme', 'https://app.example:80/cb'],
+  ['a port that is none', 'https://app.example:99999/cb'],
+  ['a port that is no number', 'https://app.example:a/cb'],
+  ['an international host that looks the same', 'https://аpp.example/cb'],
+  ['its ASCII form', 'https://xn--pp-7lc.example/cb'],
+  ['a full-width dot', 'https://app。example/cb'],
+  ['a full-width slash', 'https://app.example／.evil.example/cb'],
+  ['an encoded host', 'https://%65vil.example/cb'],
+  ['an encoded slash in the host', 'https://app.example%2f.evil.example/cb'],
+  ['an encoded at sign in the host', 'https://app.example%40evil.example/cb'],
+  ['another path', 'https://app.example/evil'],
+  ['the path in another case', 'https://app.example/CB'],
+  ['no path', 'https://app.example'],
+  ['a wildcard', 'https://*.example/cb'],
+  ['the empty text', ''],
+  ['more than any URI has', `${CB}/${'a'.repeat(5000)}`],
+]
+
+describe('resolveRedirectUri, what is no match in either mode', () => {
+  for (const [name, uri] of ATTACKS) {
+    it(`refuses ${name}`, () => {
+      assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, STANDARD), undefined, 'standard')
+      assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, UAA), undefined, 'uaa')
+      assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, STRICT), undefined, 'uaa, strict')
+    })
+  }
+})
+
+interface Case {
+  readonly name: string
+  readonly registered: readonly string[]
+  readonly requested: string | undefined
+  /** The URI that is answered to; true for the requested one, false for none. */
+  readonly want: boolean | string
+}
+
+function table(title: string, rules: typeof UAA | typeof STRICT, cases: readonly Case[]): void {
+  describe(title, () => {
+    for (const { name, registered, requested, want } of cases) {
+      it(name, () => {
+        const expected = want === true ? requested : want === false ? undefined : want
+        assert.equal(resolveRedirectUri({ redirectUris: registered }, requested, rules), expected)
+      })
+    }
+  })
+}
+
+const one = (name: string, registered: string, requested: string | undefined, want: boolean | string): Case => ({
+  name,
+  registered: [registered],
+  requested,
+  want,
+})
+
+table('resolveRedirectUri, exact text', STANDARD, [
+  one('takes the same text', CB, CB, true),
+  { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+  one('takes the only one when none is named', CB, undefined, CB),
+  {
+    name: 'takes none of several when none is named',
+    registered: [CB, 'https://b.example/'],
+    requested: undefined,
+    want: false,
+  },
+  { name: 'takes nothing when nothing is registered', registered: [], requested: CB, want: false },
+  { name: 'takes nothing when nothing is registered nor named', registered: [], requested: undefined, want: false },
+  one('compares the query too', `${CB}?x=1`, `${CB}?x=1`, true),
+  one('refuses a query that is not registered', CB, `${CB}?x=1`, false),
+  one('refuses a missing query', `${CB}?x=1`, CB, false),
+  one('refuses several URIs in one', CB, `${CB},https://evil.example/cb`, false),
+  one('refuses a longer path', CB, `${CB}/more`, false),
+  one('refuses a trailing slash', CB, `${CB}/`, false),
+  one('refuses a subdomain', CB, 'https://www.app.example/cb', false),
+  one('refuses a host in another case', CB, 'https://APP.example/cb', false),
+  one('refuses a scheme in another case', CB, 'HTTPS://app.example/cb', false),
+  one('refuses an explicit default port', CB, 'https://app.example:443/cb', false),
+  one('refuses a path written with percent codes', CB, 'https://app.example/%63b', false),
+  one('never matches an imported wildcard', 'https://*.app.example/**', 'https://a.app.example/cb', false),
+  one('does not even take a wildcard to the letter', 'https://app.example/*', 'https://app.example/*', false),
+  one('does not take a wildcard when none is named', 'https://app.example/*', undefined, false),
+  one('never takes a registered script', 'javascript:alert(1)', 'javascript:alert(1)', false),
+  one('takes the scheme of an application', 'com.example.app:/cb', 'com.example.app:/cb', true),
+  one('refuses another path of that scheme', 'com.example.app:/cb', 'com.example.app:/evil', false),
+  one('leaves the port free on 127.0.0.1', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', true),
+  one('leaves a registered port free on 127.0.0.1', 'http://127.0.0.1:8000/cb', 'http://127.0.0.1:51004/cb', true),
+  one('leaves the port away on 127.0.0.1', 'http://127.0.0.1:8000/cb', 'http://127.0.0.1/cb', true),
+  one('leaves the port free on [::1]', 'http://[::1]/cb', 'http://[::1]:51004/cb', true),
+  one(
+    'leaves the port free on localhost registered without one',
+    'http://localhost/cb',
+    'http://localhost:51004/cb',
+    true,
+  ),
+  one(
+    'keeps the port of localhost registered with one',
+    'http://localhost:8000/cb',
+    'http://localhost:51004/cb',
+    false,
+  ),
+  one('wants a port where localhost is registered with one', 'http://localhost:8000/cb', 'http://localhost/cb', false),
+  one('keeps the query on loopback', 'http://127.0.0.1/cb?x=1', 'http://127.0.0.1:51004/cb', false),
+  one('takes a loopback URI without a path', 'http://127.0.0.1', 'http://127.0.0.1:51004', true),
+  one('refuses another path on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/evil', false),
+  one('refuses https on loopback', 'http://127.0.0.1/cb', 'https://127.0.0.1:51004/cb', false),
+  one('leaves no port free for https', 'https://127.0.0.1/cb', 'https://127.0.0.1:51004/cb', false),
+  one('refuses localhost for 127.0.0.1', 'http://127.0.0.1/cb', 'http://localhost:51004/cb', false),
+  one('refuses 127.0.0.1 for localhost', 'http://localhost/cb', 'http://127.0.0.1:51004/cb', false),
+  one('refuses another loopback address', 'http://127.0.0.1/cb', 'http://127.0.0.2:51004/cb', false),
+  one('refuses a host that begins like loopback', 'http://localhost/cb', 'http://localhost.evil.example/cb', false),
+  one('refuses a user that looks like loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:80@evil.example/cb', false),
+  one('refuses an empty port on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:/cb', false),
+  one('refuses an impossible port on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:65536/cb', false),
+  one('refuses a port of six digits on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:000080/cb', false),
+])
+
+table('resolveRedirectUri, as UAA without wildcards', UAA, [
+  one('takes the same text', CB, CB, true),
+  one(
+    'takes the same text with percent codes',
+    'https://app.example/my%20app/cb',
+    'https://app.example/my%20app/cb',
+    true,
+  ),
+  one('takes a longer path', CB, `${CB}/more`, true),
+  one('takes a path that begins the same way', CB, `${CB}2`, true),
+  one('takes another query', CB, `${CB}?x=1`, true),
+  one('ignores the registered query', `${CB}?x=1`, CB, true),
+  one('takes a subdomain', CB, 'https://www.app.example/cb', true),
+  one('takes a subdomain of a subdomain', CB, 'https://a.b.app.example/cb', true),
+  one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
+  one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  one('takes a path written with percent codes', CB, 'https://app.example/%63b', true),
+  one('compares a registered path with percent codes by its meaning', 'https://app.example/%63b', `${CB}/more`, true),
+  one('takes any path of a bare host', 'https://app.example', 'https://app.example/any/where', true),
+  one('refuses a shorter path', `${CB}/deep`, CB, false),
+  one('keeps the port of localhost', 'http://localhost:8000/cb', 'http://localhost:8001/cb', false),
+  one('leaves no port free on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', false),
+  one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
+  one('refuses a longer path of such a scheme', 'myapp://cb', 'myapp://cb/more', false),
+  one('takes the only one when none is named', CB, undefined, CB),
+  one('takes it even with a wildcard', 'https://app.example/*', undefined, 'https://app.example/*'),
+  {
+    name: 'takes none of several when none is named',
+    registered: [CB, 'https://b.example/'],
+    requested: undefined,
+    want: false,
+  },
+  { name: 'takes nothing when nothing is registered', registered: [], requested: CB, want: false },
+  { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+])
+
+table('resolveRedirectUri, as UAA without leniency', STRICT, [
+  one('takes the same text', CB, CB, true),
+  one('takes a further query', CB, `${CB}?x=1`, true),
+  one('takes the registered query among others', `${CB}?x=1&y=2`, `${CB}?y=2&z=3&x=1`, true),
+  one('refuses a missing query', `${CB}?x=1`, CB, false),
+  one('refuses another value in the query', `${CB}?x=1`, `${CB}?x=2`, false),
+  one('refuses a query that only a response may have', CB, `${CB}?code=1`, false),
+  one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
+  one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  one('refuses a longer path', CB, `${CB}/more`, false),
+  one('refuses a path that begins the same way', CB, `${CB}2`, false),
+  one('refuses a slash at the end', CB, `${CB}/`, false),
+  one('refuses a subdomain', CB, 'https://www.app.example/cb', false),
+  one('refuses another port', CB, 'https://app.example:444/cb', false),
+  one('refuses another scheme', CB, 'http://app.example/cb', false),
+  one('refuses a user name', CB, 'https://a@app.example/cb', false),
+  one('refuses what a wildcard would fit', 'https://app.example/*', CB, false),
+  one('refuses what a wildcard in the host would fit', 'https://*.app.example/cb', 'https://www.app.example/cb', false),
+  one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
+  one('refuses another host of such a scheme', 'myapp://cb', 'myapp://other', false),
+  one('takes the only one when none is named', CB, undefined, CB),
+])
+
+table('resolveRedirectUri, as UAA with wildcards', UAA, [
+  one('lets one star stand inside a path segment', 'https://app.example/*/cb', 'https://app.example/any/cb', true),
+  one('keeps one star inside its segment', 'https://app.example/*/cb', 'https://app.example/a/b/cb', false),
+  one('lets two stars stand for several segments', 'https://app.example/**', 'https://app.example/a/b/c', true),
+  one('lets two stars stand for none', 'https://app.example/a/**/cb', 'https://app.example/a/cb', true),
+  one(
+    'lets two stars in the middle stand for several',
+    'https://app.example/a/**/cb',
+    'https://app.example/a/x/y/cb',
+    true,
+  ),
+  one('wants what stands behind two stars', 'https://app.example/a/**/cb', 'https://app.example/a/x/y', false),
+  one('lets two stars at the end stand for nothing', 'https://app.example/a/**', 'https://app.example/a', true),
+  one('lets a question mark stand for one character', 'https://app.example/v?/*', 'https://app.example/v2/cb', true),
+  one('does not let it stand for none', 'https://app.example/v?/*', 'https://app.example/v/cb', false),
+  one('lets a star stand for several labels of a host', 'https://*.app.example/cb', 'https://a.b.app.example/cb', true),
+  one('wants a label for it', 'https://*.app.example/cb', 'https://app.example/cb', false),
+  one('lets a star stand inside a label', 'https://app-*.eu.example/cb', 'https://app-12.eu.example/cb', true),
+  one(
+    'keeps what stands behind the star in the host',
+    'https://*.app.example/cb',
+    'https://app.example.evil.com/cb',
+    false,
+  ),
+  one('lets no host slip in before the star', 'https://*.app.example/cb', 'https://evil.com/.app.example/cb', false),
+  one('lets no user slip in for the star', 'https://*.app.example/cb', 'https://evil.com@x.app.example/cb', false),
+  one(
+    'lets no encoded slash slip in for the star',
+    'https://*.app.example/cb',
+    'https://evil.com%2fx.app.example/cb',
+    false,
+  ),
+  one(
+    'lets no backslash slip in for the star',
+    'https://*.app.example/cb',
+    'https://evil.com\\x.app.example/cb',
+    false,
+  ),
+  one('lets no fragment slip in for the star', 'https://*.app.example/**', 'https://evil.com#x.app.example/cb', false),
+  one('lets no query slip in for the star', 'https://*.app.example/**', 'https://evil.com?x.app.example/cb', false),
+  one('lets no port slip in for the star', 'https://*.app.example/cb', 'https://a.app.example:8443/cb', false),
+  one('lets a star stand inside a scheme', 'http*://app.example/cb', 'https://app.example/cb', true),
+  one('takes the plain scheme as well', 'http*://app.example/cb', 'http://app.example/cb', true),
+  one('lets no other scheme slip in', 'j*://app.example/**', 'javascript://app.example/cb', false),
+  one('wants an explicit port for a star', 'http://localhost:*/cb', 'http://localhost:51004/cb', true),
+  one('refuses no port for a star', 'http://localhost:*/cb', 'http://localhost/cb', false),
+  one('compares the port beside a wildcard', 'https://*.app.example:8443/cb', 'https://a.app.example:8443/cb', true),
+  one('knows the default port beside a wildcard', 'https://*.app.example:443/cb', 'https://a.app.example/cb', true),
+  one('matches the query with the pattern', 'https://app.example/*', 'https://app.example/cb?x=1', true),
+  one(
+    'refuses a query that the pattern has no room for',
+    'https://*.app.example/cb',
+    'https://a.app.example/cb?x=1',
+    false,
+  ),
+  one('refuses to climb out of the path', 'https://app.example/safe/**', 'https://app.example/safe/../evil', false),
+  one(
+    'refuses to climb out by percent codes',
+    'https://app.example/safe/**',
+    'https://app.example/safe/%252e%252e/evil',
+    false,
+  ),
+  one(
+    'refuses to climb out by encoded slashes',
+    'https://app.example/safe/*',
+    'https://app.example/safe/..%2f..%2fevil',
+    false,
+  ),
+  one('compares the host in lower case', 'https://*.App.Example/cb', 'https://a.APP.example/cb', true),
+])
+
+describe('resolveRedirectUri, registered entries that are no patterns', () => {
+  const entries = [
+    'https://*',
+    'https://*/cb',
+    'https://*.example/cb',
+    'https://app.*/cb',
+    'https://*app.example/cb',
+    'https://app.exa*mple/cb',
+    'https://app.example*/cb',
+    'https://localhost*/cb',
+    'https://app.example:80*/cb',
+    'https://app.example?x=*',
+    'javascript://*',
+    'com.example.app:/cb',
+    'not a URI',
+    '*',
+    '**',
+    '',
+  ]
+  for (const entry of entries) {
+    it(`spoils all of the client's, as UAA has it: ${entry || 'the empty text'}`, () => {
+      assert.equal(resolveRedirectUri({ redirectUris: [CB, entry] }, CB, UAA), undefined)
+      assert.equal(resolveRedirectUri({ redirectUris: [entry] }, undefined, UAA), undefined)
+      assert.equal(resolveRedirectUri({ redirectUris: [CB, entry] }, CB, STANDARD), CB)
+    })
+  }
+})
+
+describe('resolveRedirectUri, by chance', () => {
+  const noise = fc.string({
+    unit: fc.constantFrom(
+      ...'/\\.:@?#%&=* \t\n;,2eEfF5cC'.split(''),
+      'evil',
+      'app',
+      'example',
+      'https:',
+      '//',
+      '..',
+      '%2e',
+      '%252e',
+    ),
+    maxLength: 24,
+  })
+  const parts = fc.tuple(
+    fc.constantFrom('https', 'http', 'HTTPS', 'javascript', ''),
+    fc.constantFrom('://', ':', ':/', ':///', '//', ':\\\\'),
+    fc.constantFrom('', 'app.example@', 'user:pw@'),
+    fc.constantFrom(
+      'app.example',
+      'APP.EXAMPLE',
+      'evil.example',
+      'x.app.example',
+      'evilapp.example',
+      'app.example.evil',
+    ),
+    fc.constantFrom('', ':443', ':80', ':'),
+    noise,
+  )
+  const requests = fc.oneof(
+    parts.map(all => all.join('')),
+    noise,
+    fc.webUrl({ withFragments: true, withQueryParameters: true }),
+    fc.tuple(noise, noise).map(([before, after]) => `${before}${CB}${after}`),
+  )
+  const isHome = ({ protocol, hostname, port, username, password, pathname, hash }: URL): boolean =>
+    protocol === 'https:' &&
+    (hostname === 'app.example' || hostname.endsWith('.app.example')) &&
+    port === '' &&
+    username === '' &&
+    password === '' &&
+    hash === '' &&
+    pathname.startsWith('/cb')
+
+  it('answers nothing but the registered text in standard', () => {
+    fc.assert(
+      fc.property(requests, requested => {
+        const resolved = resolveRedirectUri({ redirectUris: [CB] }, requested, STANDARD)
+        assert.ok(resolved === undefined || resolved === CB)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('stays at home in uaa, as a browser reads the URI', () => {
+    let taken = 0
+    fc.assert(
+      fc.property(requests, requested => {
+        const resolved = resolveRedirectUri({ redirectUris: [CB] }, requested, UAA)
+        if (resolved === undefined) return
+        taken += 1
+        assert.ok(isHome(new URL(resolved)), resolved)
+        assert.match(resolved, /^[\x21-\x7e]+$/)
+      }),
+      { numRuns: 4000, examples: [[`${CB}/x`]] },
+    )
+    assert.ok(taken > 0, 'some were taken')
+  })
+
+  it('stays at home below a wildcard too', () => {
+    const redirectUris = ['https://*.app.example/cb/**']
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          requests,
+          parts.map(all => all.join('').replace('app.example', 'a.app.example/cb')),
+        ),
+        requested => {
+          const resolved = resolveRedirectUri({ redirectUris }, requested, UAA)
+          if (resolved !== undefined) assert.ok(isHome(new URL(resolved)), resolved)
+        },
+      ),
+      { numRuns: 4000 },
+    )
+  })
+
+  it('takes what it takes whatever else is registered, in standard', () => {
+    fc.assert(
+      fc.property(fc.array(requests, { maxLength: 5 }), others => {
+        assert.equal(resolveRedirectUri({ redirectUris: [...others, CB] }, CB, STANDARD), CB)
+      }),
+    )
+  })
+
+  it('answers many stars against a long text without trying every way', () => {
+    const entry = `https://app.example/${'*a'.repeat(60)}/**/${'**/x/'.repeat(20)}end`
+    assert.equal(
+      resolveRedirectUri({ redirectUris: [entry] }, `https://app.example/${'a'.repeat(3900)}`, UAA),
+      undefined,
+    )
+  })
+})
+
+describe('fitsLogoutEntry', () => {
+  const cases: readonly { name: string; entry: string; target: string; want: boolean }[] = [
+    { name: 'takes the entry itself', entry: 'https://app.example/bye', target: 'https://app.example/bye', want: true },
+    {
+      name: 'takes no longer path without a wildcard',
+      entry: 'https://app.example/bye',
+      target: 'https://app.example/bye/x',
+      want: false,
+    },
+    {
+      name: 'takes no subdomain without a wildcard',
+      entry: 'https://app.example/bye',
+      target: 'https://a.app.example/bye',
+      want: false,
+    },
+    {
+      name: 'takes what a pattern fits',
+      entry: 'https://*.app.example/**',
+      target: 'https://a.app.example/bye?x=1',
+      want: true,
+    },
+    {
+      name: 'takes a fragment, which pages that are applications use',
+      entry: 'https://app.example/**',
+      target: 'https://app.example/#/bye',
+      want: true,
+    },
+    { name: 'takes no other host', entry: 'https://*.app.example/**', target: 'https://evil.example/bye', want: false },
+    {
+      name: 'takes nothing by a wildcard for a host',
+      entry: 'https://*/**',
+      target: 'https://evil.example/bye',
+      want: false,
+    },
+    { name: 'takes nothing by a pattern without a host', entry: '**', target: 'https://evil.example/bye', want: false },
+    {
+      name: 'takes no script, even a listed one',
+      entry: 'javascript:alert(1)',
+      target: 'javascript:alert(1)',
+      want: false,
+    },
+    {
+      name: 'takes no text that breaks a header',
+      entry: 'https://app.example/**',
+      target: 'https://app.example/\nx',
+      want: false,
+    },
+  ]
+  for (const { name, entry, target, want } of cases) it(name, () => assert.equal(fitsLogoutEntry(entry, target), want))
+})
+
+describe('isSafeUri', () => {
+  it('takes only what can stand in a header', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), text => !isSafeUri(text) || /^[\x21-\x7e]+$/.test(text)))
+    assert.ok(isSafeUri('https://app.example/%C3%BC?x=1#y'))
+  })
+})
