@@ -145,7 +145,7 @@ const rows = {
   storedProvidersOnly: { id: 'C13', standard: true, uaa: false },
   /** C13: whether clients of the configuration follow the API's rules for grants, and their self-service targets are only kept. */
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
-  /** C9: whether a token of this server works as an assertion only for whom it was issued to, and until it is revoked. */
+  /** C9: whether a token of this server works as an assertion only for whom it was issued to. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
   /** C11: wrong user name or password, or a passcode of somebody who is gone. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },

@@ -81,7 +81,8 @@ async function ownPerson(
   if (!user.verified && origin === service.name) {
     throw assertionRefusal(behaviour.unverifiedAccount, 'Account not verified', { service })
   }
-  if (behaviour.strictOwnAssertions) await checkStrictly(token, { request: { zone, client }, assertion, user }, deps)
+  if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
+  await checkStillGood(zone, token, { assertion, user }, deps)
   const { amr, auth_time: authTime } = claims
   return {
     user,
@@ -90,24 +91,30 @@ async function ownPerson(
   }
 }
 
-/** RFC 7523 §3: it was meant for this server or for the client that brings it, and it is still worth something. */
-async function checkStrictly(
-  token: IssuedToken,
-  {
-    request: { zone, client },
-    assertion,
-    user,
-  }: { request: Pick<GrantRequest, 'zone' | 'client'>; assertion: string; user: AssertedPerson['user'] },
+/** RFC 7523 §3: it was meant for this server or for the client that brings it. */
+function checkAudience(
+  { claims }: IssuedToken,
+  { zone, client }: Pick<GrantRequest, 'zone' | 'client'>,
   deps: GrantDeps,
-): Promise<void> {
-  const { store, urls } = deps
-  const { claims } = token
+): void {
+  const { urls } = deps
   const audience = Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]
   const endpoints = urls.addressesOf(zone).map(base => `${base}/oauth/token`)
   const accepted = [...urls.issuersOf(zone), ...endpoints, client.clientId]
   if (!accepted.some(each => audience.includes(each))) {
     throw untrusted(`Some parties were not in the token audience: ${client.clientId}`, deps)
   }
+}
+
+/** A new password, another owner or a revocation ends what an assertion is worth: nothing is made of it that lives longer. */
+async function checkStillGood(
+  zone: GrantRequest['zone'],
+  token: IssuedToken,
+  { assertion, user }: { readonly assertion: string; readonly user: AssertedPerson['user'] },
+  deps: GrantDeps,
+): Promise<void> {
+  const { store } = deps
+  const { claims } = token
   if (token.kind === 'access_token') {
     await readOwn(() => deps.reader.read(zone, assertion), deps)
     return
