@@ -20,6 +20,8 @@ export interface AuthorizationCode {
   readonly sessionId?: string
   /** Names everything that this code gives, so that it can be revoked together. */
   readonly grantId: string
+  /** `rev_sig` of the tokens that it stands for: what ends them ends it. Absent in codes from before it was kept. */
+  readonly revocationSignature?: string
   readonly expiresAt: Date
   /** Until when a used code is remembered: as long as a token that it gave may live, so that its reuse revokes them. */
   readonly keptUntil: Date

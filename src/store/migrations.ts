@@ -209,6 +209,13 @@ const MIGRATIONS: readonly Migration[] = [
       `create table probes (id ${integer} primary key, probed_at ${integer} not null)${tableEnd}`,
     ],
   },
+  {
+    id: '0007-codes-end-with-passwords',
+    statements: ({ text }) => [
+      // What ends tokens ends the codes that are on their way: they are bound to the same things.
+      `alter table authorization_codes add column rev_sig ${text}`,
+    ],
+  },
 ]
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)

@@ -234,6 +234,7 @@ export interface CodeRow {
   session_id: string | null
   grant_id: string
   az_attr: string | null
+  rev_sig: string | null
   expires_at: number
   kept_until: number
   used_at: number | null
@@ -255,6 +256,7 @@ export const CODE_COLUMNS = [
   'session_id',
   'grant_id',
   'az_attr',
+  'rev_sig',
   'expires_at',
   'kept_until',
   'used_at',

@@ -213,6 +213,7 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   session_id: code.sessionId ?? null,
   grant_id: code.grantId,
   az_attr: code.azAttr === undefined ? null : toJson(code.azAttr),
+  rev_sig: code.revocationSignature ?? null,
   expires_at: code.expiresAt.getTime(),
   kept_until: code.keptUntil.getTime(),
   used_at: null,
@@ -235,6 +236,7 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     sessionId: row.session_id,
     grantId: row.grant_id,
     azAttr: row.az_attr === null ? null : fromJson<Readonly<Record<string, string>>>(row.az_attr),
+    revocationSignature: row.rev_sig,
     expiresAt: new Date(row.expires_at),
     keptUntil: new Date(row.kept_until),
   })

@@ -333,6 +333,32 @@ export const identityAttacks: readonly Attack[] = [
       }
     },
   },
+  {
+    attack: 'keeps a code back until the victim has a new password, or their tokens were revoked, and redeems it then',
+    outcome: 'it is worth nothing, as tokens from before are',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const server = await startServer({ mode })
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        const newCode = async (): Promise<string> => {
+          const answer = await browser.send('/oauth/authorize', { query: REQUEST })
+          return answer.location().searchParams.get('code') ?? ''
+        }
+        const subject = subjectOf(await redeem(server, await newCode()))
+        const late = await newCode()
+        await server.store.users.setSalt('svc', subject, 'revoked')
+        assert.equal((await redeem(server, late)).json()['error'], 'invalid_grant', mode)
+        const stolen = await newCode()
+        const known = await server.store.users.find('svc', subject)
+        assert.ok(known)
+        await server.store.users.update('svc', { ...known, passwordRevision: 'new' })
+        assert.equal((await redeem(server, stolen)).json()['error'], 'invalid_grant', mode)
+        assert.deepEqual(server.faults, [])
+        await server.stop()
+      }
+    },
+  },
 ]
 
 const BEARER_CLIENTS = ['plain', 'minimal', 'openid']

@@ -182,6 +182,7 @@ export const fullCode: Partial<AuthorizationCode> = {
   nonce: 'nonce',
   tokenFormat: 'opaque',
   sessionId: 'sid',
+  revocationSignature: 'abc',
 }
 
 /** A token without the optional members. */

@@ -17,6 +17,7 @@ import type { Store } from '../../store/store.ts'
 import type { TokenIssuer, TokenResponse } from '../../token/issuer.ts'
 import { rememberCodeUntil } from '../../token/lifetimes.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
+import { revocationSignature } from '../../token/revocation-signature.ts'
 import { plainDescription } from '../../web/answers.ts'
 import type { Form } from '../../web/form.ts'
 import type { PageWriter } from '../../web/pages.ts'
@@ -109,6 +110,7 @@ export function createResponses(deps: ResponseDeps): Responses {
         authenticatedAt: person.authenticatedAt,
         amr: person.amr,
         grantId,
+        revocationSignature: revocationSignature(client, person.user),
         expiresAt: addSeconds(now, behaviour.codeSeconds),
         keptUntil: rememberCodeUntil(zone, client, now, behaviour),
         ...(person.sessionId !== undefined && { sessionId: person.sessionId }),

@@ -8,6 +8,7 @@ import type { AuthorizationCode } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
+import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { isWellFormed, verifierMatches } from '../pkce.ts'
@@ -33,6 +34,11 @@ export const authorizationCode: Grant = {
     checkProof(code, params, { client, clientAuthMethod, behaviour })
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
+    const { revocationSignature } = code
+    // What ends tokens ends a code that is on its way: a new password, another owner of the account, a revocation.
+    if (revocationSignature !== undefined && !isCurrentSignature(revocationSignature, client, user)) {
+      throw new OAuthError('invalid_grant', 'Invalid authorization code')
+    }
     if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     await checkProvider(zone, user, deps)
     const held = await deps.groupsOf(zone, user)
