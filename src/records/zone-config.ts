@@ -1,6 +1,7 @@
 // The settings of a zone, as `/identity-zones` and the configuration have them (§5.2 of the interface's page). Members
 // without an effect are described too, so that what works elsewhere is accepted here.
 import * as v from 'valibot'
+import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { ACCESS_TOKEN_TYPES } from './client.ts'
 import { MAX_SECONDS } from './kinds.ts'
@@ -225,14 +226,11 @@ export const zoneConfigSettings = (serviceName: string) =>
           squareLogo: string(undefined),
           footerLegalText: string(undefined),
           footerLinks: setting({
-            // An array is an object to valibot.
-            kind: v.pipe(
-              v.record(v.string(), v.string()),
-              v.check(value => !Array.isArray(value)),
-            ),
+            // An array is an object to valibot's `record`.
+            kind: v.pipe(v.custom<JsonRecord>(isJsonRecord), v.record(v.string(), v.string())),
             needs: 'an object with strings',
             unset: undefined,
-            schema: { additionalProperties: { type: 'string', pattern: LINK } },
+            schema: { type: 'object', additionalProperties: { type: 'string', pattern: LINK } },
           }),
           banner: section({
             optional: true,

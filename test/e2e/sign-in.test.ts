@@ -244,7 +244,20 @@ const usual = ({ isUaa }: Deployment): readonly string[] => (isUaa ? [] : ['emai
 const halfHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 
+/** What the pages call things: the words of the reference system's pages in its mode. */
+const wordsOf = ({ isUaa }: Deployment) =>
+  isUaa
+    ? { asks: () => 'Application Authorization', allow: 'Authorize', home: 'Where to?' }
+    : { asks: (client: string) => `${client} asks for access`, allow: 'Allow', home: 'Hello, marissa' }
+
+async function signOut(page: Page, { isUaa }: Deployment): Promise<void> {
+  if (!isUaa) return page.getByRole('button', { name: 'Sign out' }).click()
+  await page.locator('.dropdown-trigger').click()
+  await page.getByRole('link', { name: 'Sign Out' }).click()
+}
+
 for (const deployment of deployments) {
+  const words = wordsOf(deployment)
   describe(`signing in: ${deployment.name}`, () => {
     /** Each test has a server of its own, because a server remembers what was approved. */
     async function withServer(work: (server: ServerProcess) => Promise<void>): Promise<void> {
@@ -277,10 +290,10 @@ for (const deployment of deployments) {
         await window.inspect('2-wrong-password')
 
         await typeCredentials(page, 'koala')
-        await page.getByRole('heading', { name: `${deployment.clientName} asks for access` }).waitFor()
+        await page.getByRole('heading', { name: words.asks(deployment.clientName) }).waitFor()
         await window.inspect('3-approval')
         await page.getByRole('checkbox', { name: 'Read the cloud' }).uncheck()
-        await page.getByRole('button', { name: 'Allow' }).click()
+        await page.getByRole('button', { name: words.allow }).click()
 
         const tokens = await openid.authorizationCodeGrant(config, await window.answer(), first.checks)
         const claims = tokens.claims()
@@ -310,15 +323,15 @@ for (const deployment of deployments) {
           const other = await discover(deployment, server, ['second', 'second-secret'])
           const elsewhere = await newRequest(other, { scope: 'openid' })
           await page.goto(elsewhere.url)
-          await page.getByRole('heading', { name: 'Second application asks for access' }).waitFor()
-          await page.getByRole('button', { name: 'Allow' }).click()
+          await page.getByRole('heading', { name: words.asks('Second application') }).waitFor()
+          await page.getByRole('button', { name: words.allow }).click()
           const others = await openid.authorizationCodeGrant(other, await window.answer(), elsewhere.checks)
           assert.equal(others.claims()?.sub, claims.sub)
           assert.deepEqual(others.claims()?.aud, ['second'])
         }
 
         await page.goto(`${server.baseUrl}/`)
-        assert.ok(await page.getByRole('heading', { name: 'Hello, marissa' }).isVisible())
+        assert.ok(await page.getByRole('heading', { name: words.home }).isVisible())
         await window.inspect('4-home')
 
         const goodbye = deployment.isConfigured && { post_logout_redirect_uri: `${origin}/bye`, state: 'farewell' }
@@ -366,7 +379,7 @@ for (const deployment of deployments) {
         await keyboard.press('Tab')
         await keyboard.type('koala')
         await keyboard.press('Enter')
-        await page.getByRole('heading', { name: 'asks for access' }).waitFor()
+        await page.getByRole('heading', { name: words.asks('').trim() }).waitFor()
         const deny = page.getByRole('button', { name: 'Deny' })
         for (let step = 0; step < 20 && !(await isFocused(deny)); step += 1) await keyboard.press('Tab')
         assert.ok(await isFocused(deny))
@@ -387,11 +400,11 @@ for (const deployment of deployments) {
         await typeCredentials(page, 'wallaby')
         await page.getByRole('alert').waitFor()
         await typeCredentials(page, 'koala')
-        await page.getByRole('button', { name: 'Allow' }).click()
+        await page.getByRole('button', { name: words.allow }).click()
         const tokens = await openid.authorizationCodeGrant(config, await window.answer(), request.checks)
         assert.deepEqual(scopesOf(tokens), ['openid', 'profile', 'cloud.read', ...usual(deployment)].toSorted())
         await page.goto(`${server.baseUrl}/`)
-        await page.getByRole('button', { name: 'Sign out' }).click()
+        await signOut(page, deployment)
         await page.getByLabel('Password').waitFor()
         assert.deepEqual(window.complaints, [])
         await page.context().close()
@@ -410,7 +423,7 @@ for (const deployment of deployments) {
         ]
         await page.goto(`${server.baseUrl}/login`)
         await typeCredentials(page, 'koala')
-        await page.getByRole('heading', { name: 'Hello, marissa' }).waitFor()
+        await page.getByRole('heading', { name: words.home }).waitFor()
         for (const [name, address, status] of broken) {
           assert.equal((await page.goto(address))?.status(), status, name)
           complaints.length = 0 // the browser itself tells of the status

@@ -62,6 +62,12 @@ for (const mode of MODES) {
         return { page: await context.newPage(), arrived }
       }
 
+      async function signOut(page: Page): Promise<void> {
+        if (mode !== 'uaa') return page.click('form.person button')
+        await page.click('.dropdown-trigger')
+        await page.getByRole('link', { name: 'Sign Out' }).click()
+      }
+
       async function signIn(page: Page, password: string): Promise<void> {
         await page.fill('#username', 'marissa')
         await page.fill('#password', password)
@@ -89,10 +95,17 @@ for (const mode of MODES) {
         await page.goto(url.href)
         assert.equal(page.url(), `${base}/z/x/login`)
         await signIn(page, 'koala')
-        assert.match(await page.innerText('.alert-error'), /did not match/, 'the password of the default zone')
+        assert.match(
+          await page.innerText('.alert-error'),
+          mode === 'uaa' ? /credentials are invalid/ : /did not match/,
+          'the password of the default zone',
+        )
         assert.equal(page.url(), `${base}/z/x/login?error=login_failure`)
         await signIn(page, 'koala-x')
-        assert.match(await page.innerText('h1'), /The application asks for access/)
+        assert.equal(
+          await page.innerText('h1'),
+          mode === 'uaa' ? 'Application Authorization' : 'The application asks for access',
+        )
         await page.click('#authorize')
         const location = await arrived
         const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
@@ -105,7 +118,7 @@ for (const mode of MODES) {
 
         await page.goto(`${base}/z/x`)
         assert.equal(page.url(), `${base}/z/x/`, 'still signed in')
-        await page.click('form.person button')
+        await signOut(page)
         assert.equal(page.url(), `${base}/z/x/login`)
         await page.goto(`${base}/z/x/home`)
         assert.equal(page.url(), `${base}/z/x/login`, 'signed out')
@@ -139,7 +152,7 @@ for (const mode of MODES) {
         for (const { at } of zones) assert.ok(await isSignedIn(at), at)
         for (const [index, { at }] of zones.entries()) {
           await page.goto(`${base}${at}/`)
-          await page.click('form.person button')
+          await signOut(page)
           for (const [other, each] of zones.entries()) assert.equal(await isSignedIn(each.at), other > index, each.at)
         }
       })

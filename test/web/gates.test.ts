@@ -50,8 +50,10 @@ describe('a base URL with a path', () => {
     assert.equal(out.headers['location'], 'http://localhost:8080/uaa/login')
   })
 
-  it('asks for a sign-in at its root, with and without the slash', async () => {
-    for (const path of ['/uaa', '/uaa/', '/uaa?x=1', '/uaa/home?x=1']) {
+  it('asks for a sign-in at its root, to which the path without the slash leads', async () => {
+    assert.equal((await server.send('/uaa?x=1')).headers['location'], 'http://localhost:8080/uaa/?x=1')
+    assert.equal((await server.send('/uaa')).headers['location'], 'http://localhost:8080/uaa/')
+    for (const path of ['/uaa/', '/uaa/?x=1', '/uaa/home?x=1']) {
       const browser = server.browser()
       assert.equal((await browser.send(path)).headers['location'], 'http://localhost:8080/uaa/login', path)
       const form = { username: 'marissa', password: 'koala', ...hiddenFields((await browser.send('/uaa/login')).text) }

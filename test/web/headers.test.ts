@@ -208,7 +208,7 @@ for (const mode of MODES) {
         assert.equal(page.headers['retry-after'], '2')
         assertOpen(page, 'page')
         assert.match(page.text, /Database unavailable\. Retry later\./)
-        assert.equal((await own.send('/healthz')).status, 200)
+        assert.equal((await own.send('/healthz')).status, 503)
       } finally {
         await own.stop().catch(() => undefined) // the store is closed already
       }

@@ -175,7 +175,7 @@ describe('branding', () => {
       assert.ok(!other.includes(logo))
       assert.match(other, /Law of one/)
       assert.match(other, /<a href="https:\/\/x\.example\/privacy"><bdi>Privacy<\/bdi><\/a>/)
-      assert.match(other, /<div class="banner"><bdi>Maintenance<\/bdi><\/div>/)
+      assert.match(other, /<div class="banner banner-header"><span><bdi>Maintenance<\/bdi><\/span><\/div>/)
     } finally {
       await server.stop()
     }

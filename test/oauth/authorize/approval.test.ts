@@ -80,9 +80,14 @@ for (const mode of MODES) {
       return tokens.status === 200 ? String(tokens.json()['scope']).split(' ').toSorted() : tokens.json()['error']
     }
 
+    const headingFor = (client: string): RegExp =>
+      mode === 'uaa'
+        ? new RegExp(`<h1>Application Authorization</h1>[^]*<h2><bdi>${client}</bdi></h2>`)
+        : new RegExp(`<h1><bdi>${client}</bdi> asks for access</h1>`)
+
     inFresh('shows client, destination, person, scopes and buttons', async () => {
       const { text } = await openPage(browser)
-      assert.match(text, /<h1><bdi>asks<\/bdi> asks for access<\/h1>/)
+      assert.match(text, headingFor('asks'))
       assert.match(text, /You then return to <strong><bdi>asks\.example<\/bdi><\/strong>/)
       assert.match(text, /your account <strong><bdi>sam<\/bdi><\/strong>/)
       assert.match(text, /<button[^>]* id="deny" name="user_oauth_approval" value="false">/)
@@ -98,7 +103,7 @@ for (const mode of MODES) {
 
     inFresh('shows the name of the client where it has one', async () => {
       const page = await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
-      assert.match(page.text, /<h1><bdi>The application<\/bdi> asks for access<\/h1>/)
+      assert.match(page.text, headingFor('The application'))
     })
 
     inFresh(
