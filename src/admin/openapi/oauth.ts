@@ -1,5 +1,5 @@
 // Getting tokens, and signing out.
-import type { Area, Facts, Fields, Operation } from './description.ts'
+import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
 import {
   bare,
   closed,
@@ -147,6 +147,39 @@ const frame = (required: boolean): Operation => ({
   answers: { 200: page('The frame.'), ...(required && { 400: 'A parameter is missing.' }) },
 })
 
+const ownRequest = closed({ client_id: text, redirect_uri: text, scope: texts, state: text }, ['state'])
+
+/** UAA: the request as its own object has it (A19). */
+const requestInUaa = closed({
+  clientId: text,
+  scope: texts,
+  requestParameters: { type: 'object', additionalProperties: text },
+  approvalParameters: closed({}),
+  state: textOrNull,
+  responseTypes: texts,
+  resourceIds: texts,
+  authorities: listOf(closed({ authority: text })),
+  approved: { const: false },
+  redirectUri: text,
+  extensions: closed({}),
+})
+
+/** The approval page as JSON. */
+function approvalQuestion({ ownApprovalModel }: Facts['behaviour']): Schema {
+  return closed({
+    auth_request: ownApprovalModel ? ownRequest : requestInUaa,
+    approved_scopes: scopeTexts,
+    denied_scopes: scopeTexts,
+    options: closed({ confirm: choice, deny: choice }),
+    redirect_uri: text,
+    undecided_scopes: scopeTexts,
+    scopes: scopeTexts,
+    message: text,
+    client_display_name: text,
+    ...(ownApprovalModel && { client_id: text, original_uri: text }),
+  })
+}
+
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
   const { form: tokenFields = {} } = tokenOperation(facts)
@@ -192,19 +225,7 @@ export function oauthArea(facts: Facts): Area {
       'GET /check_session': frame(false),
     },
     schemas: {
-      ApprovalQuestion: closed({
-        message: text,
-        client_id: text,
-        client_display_name: text,
-        redirect_uri: text,
-        auth_request: closed({ client_id: text, redirect_uri: text, scope: texts, state: text }, ['state']),
-        original_uri: text,
-        scopes: scopeTexts,
-        undecided_scopes: scopeTexts,
-        approved_scopes: scopeTexts,
-        denied_scopes: scopeTexts,
-        options: closed({ confirm: choice, deny: choice }),
-      }),
+      ApprovalQuestion: approvalQuestion(facts.behaviour),
       Tokens: closed(
         {
           access_token: textOrNull,
