@@ -47,14 +47,14 @@ for (const mode of MODES) {
         .map(({ originKey, active }) => `${originKey} ${active}`)
 
     it('lists idle providers of the default zone in uaa, and no others', async () => {
-      const idle = isUaa ? ['keystone false', 'ldap false'] : []
-      assert.deepEqual(await origins(), [...idle, 'svc true'])
-      assert.deepEqual(await origins('?active_only=true'), ['svc true'])
+      const active = [...(isUaa ? ['login-server true'] : []), 'svc true']
+      assert.deepEqual(await origins(), [...(isUaa ? ['keystone false', 'ldap false'] : []), ...active])
+      assert.deepEqual(await origins('?active_only=true'), active)
       assert.deepEqual(await origins('', 'z1.localhost:8080'), ['svc true'])
     })
 
     it('knows the idle ones nowhere else, and a real one takes their place', async () => {
-      for (const id of ['keystone', 'ldap']) {
+      for (const id of ['keystone', 'ldap', 'login-server']) {
         for (const method of ['GET', 'DELETE']) {
           assert.equal((await call(method, `/identity-providers/${id}`)).status, 404, `${method} ${id}`)
         }

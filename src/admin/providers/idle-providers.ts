@@ -1,10 +1,12 @@
-// UAA: its database begins with two idle providers of the default zone, which lists show and nobody signs in with. They are
-// in answers alone, and neither found by id nor in the way of a provider of the same origin. See docs/compatibility.md, C13.
+// UAA: its database begins with three more providers of the default zone, which lists show and nobody signs in with. They
+// are in answers alone, and neither found by id nor in the way of a provider of the same origin. See docs/compatibility.md,
+// C13.
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 
 const ROWS = [
-  { originKey: 'keystone', name: 'keystone' },
-  { originKey: 'ldap', name: 'UAA LDAP Provider' },
+  { originKey: 'keystone', name: 'keystone', active: false },
+  { originKey: 'ldap', name: 'UAA LDAP Provider', active: false },
+  { originKey: 'login-server', name: 'login-server', active: true },
 ] as const
 
 const CREATED_AT = new Date(946_684_800_000) // in the year 2000, like all that UAA's migrations insert
@@ -21,9 +23,9 @@ export function withIdleRows(
 ): readonly IdentityProvider[] {
   if (zoneId !== defaultZoneId) return stored
   const missing = ROWS.filter(({ originKey }) => !stored.some(provider => provider.originKey === originKey))
-  const rows = missing.map(({ originKey, name }): IdentityProvider => {
+  const rows = missing.map(({ originKey, name, active }): IdentityProvider => {
     const dates = { createdAt: CREATED_AT, updatedAt: CREATED_AT }
-    return { zoneId, id: originKey, originKey, type: originKey, name, active: false, config: {}, version: 0, ...dates }
+    return { zoneId, id: originKey, originKey, type: originKey, name, active, config: {}, version: 0, ...dates }
   })
   for (const row of rows) made.add(row)
   return [...stored, ...rows].toSorted((left, right) => (left.originKey < right.originKey ? -1 : 1))
