@@ -26,7 +26,7 @@ export async function applyClient(
   const { definition, secrets } = clientFromJson(rest, rules)
   const { clientId } = definition
   const hashed = (): Promise<readonly ClientSecret[]> =>
-    Promise.all(secrets.map(secret => newSecret(secret, { clientSecrets: passwords, random })))
+    Promise.all(secrets.map(secret => newSecret(secret, undefined, { clientSecrets: passwords, random })))
 
   async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
     if (secrets.length === 0) {

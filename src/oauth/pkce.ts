@@ -12,9 +12,6 @@ export type CodeChallengeMethod = (typeof CODE_CHALLENGE_METHODS)[number]
 export const isCodeChallengeMethod = (text: string): text is CodeChallengeMethod =>
   CODE_CHALLENGE_METHODS.some(method => method === text)
 
-/** The syntax that verifiers and challenges share (RFC 7636 §4.1). */
-export const isWellFormed = (text: string): boolean => /^[\w.\-~]{43,128}$/.test(text)
-
 /** Whether the verifier belongs to the challenge (RFC 7636 §4.6). */
 export function verifierMatches(verifier: string, challenge: string, method: CodeChallengeMethod): boolean {
   switch (method) {

@@ -5,14 +5,17 @@ import type { JsonRecord } from '../../base/json.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { StoredClient } from '../../store/store.ts'
 import { jsonList } from '../../web/json.ts'
+import { requesterOf } from '../../web/requester.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
-import { askedBy, inTurns, isSecretOf, newSecret } from './secrets.ts'
+import { isSecretOf, newSecret } from './secrets.ts'
 import { alreadyExists, deletion, update } from './writer.ts'
 import type { ClientWrite, ClientWriter, ClientWriterDeps } from './writer.ts'
 
-const MOST_ENTRIES = 1000
+const MAX_ENTRIES = 1000
 const BODY_LIMIT = 1024 * 1024
+/** Leaves room in the queue of hashes for other requests. */
+const MAX_CONCURRENT = 4
 
 /** An entry of a batch with the client that it names. */
 interface Entry {
@@ -34,14 +37,14 @@ type Action = (typeof ACTIONS)[number]
 
 /** `/oauth/clients/tx` and what is below it. */
 export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
-  const { service, behaviour, audit } = deps
+  const { service, behaviour, audit, clientSecrets } = deps
   const access = clientAccess(service)
   const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
 
   /** The entries with their ids. Throws for too many, and for a client that is named twice: the order would decide. */
   function entriesOf(request: FastifyRequest, idName: 'client_id' | 'clientId', twiceStatus = 400): readonly Entry[] {
     const list = jsonList(request)
-    if (list.length > MOST_ENTRIES) throw invalidClient(`At most ${MOST_ENTRIES} clients can be changed at once.`)
+    if (list.length > MAX_ENTRIES) throw invalidClient(`At most ${MAX_ENTRIES} clients can be changed at once.`)
     const seen = new Set<string>()
     return list.map(json => {
       const clientId = textOf(json, idName) ?? ''
@@ -54,6 +57,8 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     })
   }
 
+  const queueFor = (request: FastifyRequest) => ({ clientSecrets, requester: requesterOf(request) })
+
   const find = (request: FastifyRequest, { clientId }: Entry): Promise<StoredClient | undefined> =>
     writer.find(request, clientId)
 
@@ -62,7 +67,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     request: FastifyRequest,
     entries: readonly Entry[],
   ): Promise<readonly KnownEntry[] | undefined> {
-    const found = await inTurns(entries, async entry => {
+    const found = await mapLimited(entries, async entry => {
       const existing = await find(request, entry)
       return existing && { ...entry, existing }
     })
@@ -71,7 +76,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
   }
 
   async function refuseExisting(request: FastifyRequest, entries: readonly Entry[]): Promise<void> {
-    const existing = await inTurns(entries, entry => find(request, entry))
+    const existing = await mapLimited(entries, entry => find(request, entry))
     const index = existing.findIndex(client => client !== undefined)
     const taken = entries[index]
     if (taken) throw alreadyExists(taken.clientId)
@@ -93,7 +98,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     if (entries.length === 0) return sendNotFound(reply, behaviour)
     const drafts = entries.map(({ json }) => writer.readNew(request, json))
     await refuseExisting(request, entries)
-    const results = await inTurns(drafts, async draft => {
+    const results = await mapLimited(drafts, async draft => {
       const write = await writer.create(request, draft)
       return { write, answer: clientToJson(write.client) }
     })
@@ -131,11 +136,10 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
         checkPolicy(request.zone, secret)
         return { existing, secret, oldSecret: textOf(json, 'oldSecret') }
       })
-      const results = await inTurns(changes, async ({ existing, secret, oldSecret }) => {
+      const results = await mapLimited(changes, async ({ existing, secret, oldSecret }) => {
         const { client } = existing
-        const asked = askedBy(deps, request)
-        const isKnown = oldSecret !== undefined && (await isSecretOf(client.secrets, oldSecret, asked))
-        const secrets = secret === undefined ? [] : [await newSecret(secret, asked)]
+        const isKnown = oldSecret !== undefined && (await isSecretOf(client.secrets, oldSecret, queueFor(request)))
+        const secrets = secret === undefined ? [] : [await newSecret(secret, requesterOf(request), deps)]
         const options = { events: ['SecretChangeSuccess'], forgetApprovals: !isKnown } as const
         const answer = { ...clientToJson(client), approvals_deleted: !isKnown }
         return { write: update(existing, { ...client, secrets }, options), answer }
@@ -200,14 +204,14 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
 
   /** The new secrets, or undefined when the given one is valid already and everything stays as it is. */
   async function replacedSecrets(request: FastifyRequest, { client }: StoredClient, secret: string) {
-    const asked = askedBy(deps, request)
-    return (await isSecretOf(client.secrets, secret, asked)) ? undefined : [await newSecret(secret, asked)]
+    if (await isSecretOf(client.secrets, secret, queueFor(request))) return undefined
+    return [await newSecret(secret, requesterOf(request), deps)]
   }
 
   app.post('/oauth/clients/tx/modify', batch, async (request, reply) => {
     const actions = jsonList(request).map(actionOf)
     const entries = entriesOf(request, 'client_id', actions.includes('add') ? 409 : 400)
-    const found = await inTurns(entries, entry => find(request, entry))
+    const found = await mapLimited(entries, entry => find(request, entry))
     const works = []
     for (const [index, { json, clientId }] of entries.entries()) {
       const action = actions[index] ?? 'add'
@@ -216,7 +220,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
       if (action !== 'add' && !existing) return sendNotFound(reply, behaviour)
       works.push(modification(request, { json, clientId, action, ...(existing && { existing }) }))
     }
-    return finish(request, reply, { results: await inTurns(works, work => work()) })
+    return finish(request, reply, { results: await mapLimited(works, work => work()) })
   })
 
   // The other methods of the path, which would otherwise lead to a client of this name, are nobody else's either.
@@ -251,3 +255,12 @@ const SECRETS = new Set(['client_secret', 'jwks', 'client_jwt_config'])
 
 const withoutSecrets = (json: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(json).filter(([key]) => !SECRETS.has(key)))
+
+/** Maps with limited concurrency, keeping the order. */
+async function mapLimited<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = []
+  for (let start = 0; start < items.length; start += MAX_CONCURRENT) {
+    results.push(...(await Promise.all(items.slice(start, start + MAX_CONCURRENT).map(work))))
+  }
+  return results
+}

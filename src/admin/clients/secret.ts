@@ -15,8 +15,9 @@ import { jsonBody } from '../../web/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { callerKey } from '../../web/limits.ts'
 import type { Limits } from '../../web/limits.ts'
+import { requesterOf } from '../../web/requester.ts'
 import { clientAccess, invalidClient, isClientAdministrator, sendJson, sendNotFound } from './record.ts'
-import { askedBy, isSecretOf, newSecret } from './secrets.ts'
+import { isSecretOf, newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 import { update } from './writer.ts'
 import type { ClientWriter } from './writer.ts'
@@ -58,7 +59,8 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
     const isRight = await limits.wrongSecrets.attempt(
       key,
-      () => isSecretOf(client.secrets, oldSecret, askedBy(deps, request)),
+      () =>
+        isSecretOf(client.secrets, oldSecret, { clientSecrets: deps.clientSecrets, requester: requesterOf(request) }),
       found => !found,
     )
     if (!isRight) throw refusal
@@ -89,9 +91,9 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
   ): Promise<readonly ClientSecret[]> {
     switch (change.mode) {
       case 'UPDATE':
-        return change.secret === undefined ? [] : [await newSecret(change.secret, askedBy(deps, request))]
+        return change.secret === undefined ? [] : [await newSecret(change.secret, requesterOf(request), deps)]
       case 'ADD':
-        return [...secrets, await newSecret(change.secret, askedBy(deps, request))]
+        return [...secrets, await newSecret(change.secret, requesterOf(request), deps)]
       case 'DELETE':
         return secrets.slice(1) // the older one
     }

@@ -16,8 +16,9 @@ import type { Service } from '../../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { ClientChange, Store, StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/bearer.ts'
+import { requesterOf } from '../../web/requester.ts'
 import { administrators, invalidClient, isClientAdministrator } from './record.ts'
-import { askedBy, newSecret } from './secrets.ts'
+import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
 /** What changing clients needs. */
@@ -151,7 +152,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     async create(request, { definition, secrets }) {
       const createdBy = await creatorOf(request)
       const hashed = []
-      for (const secret of secrets) hashed.push(await newSecret(secret, askedBy(deps, request)))
+      for (const secret of secrets) hashed.push(await newSecret(secret, requesterOf(request), deps))
       const now = clock.now()
       const incarnation = deps.random.urlSafe(22)
       const client = {

@@ -13,6 +13,7 @@ import { echoOf } from '../../model/provider-json.ts'
 import type { Service } from '../../model/service.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody } from '../../web/json.ts'
+import { requesterOf } from '../../web/requester.ts'
 import { readProvider } from './changes.ts'
 import { ProviderRefusal, refuseWith, sendJson, sendRefusal } from './refusal.ts'
 import { flagOf, providerRoute } from './providers.ts'
@@ -93,6 +94,6 @@ function readBody(request: FastifyRequest): { readonly provider: JsonRecord; rea
   const { username, password } = credentials
   if (typeof username !== 'string') throw new MalformedInput('credentials.username must be a text')
   if (typeof password !== 'string') throw new MalformedInput('credentials.password must be a text')
-  const requester = { zoneId: request.zone.id, address: request.ip }
+  const requester = requesterOf(request)
   return { provider, attempt: { userName: username, password, requester } }
 }

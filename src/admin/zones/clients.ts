@@ -13,7 +13,8 @@ import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { ClientChange, Store } from '../../store/store.ts'
 import { jsonBody } from '../../web/json.ts'
-import { askedBy, newSecret } from '../clients/secrets.ts'
+import { requesterOf } from '../../web/requester.ts'
+import { newSecret } from '../clients/secrets.ts'
 import type { SecretDeps } from '../clients/secrets.ts'
 import { createAnswering, ZoneRefusal } from './refusal.ts'
 
@@ -104,7 +105,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     answering(reply, async () => {
       const zone = await zoneOf(request, request.params.id)
       const { definition, secrets } = readClient(request, zone)
-      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, askedBy(deps, request))))
+      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, requesterOf(request), deps)))
       const now = clock.now()
       const client: Client = {
         ...definition,

@@ -1,7 +1,7 @@
 import type { Requester } from '../../base/fair-queue.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './client-auth.ts'
+import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './method.ts'
 
 /** A secret in the Authorization header (RFC 6749 §2.3.1, RFC 7617). */
 export const clientSecretBasic: ClientAuthMethod = {
@@ -27,13 +27,13 @@ export const clientSecretPost: ClientAuthMethod = {
 }
 
 /**
- * Whether a form's credentials count beside this Authorization header: beside Basic they are a second method, which the
- * caller judges; another scheme speaks of somebody else.
+ * Whether the form's credentials count beside this Authorization header. Beside Basic they are a second method, which the
+ * caller judges; another scheme authenticates somebody else.
  */
 export const speaksForItself = (authorization: string | undefined): boolean =>
   authorization === undefined || isBasic(authorization)
 
-/** With an empty secret anybody can come, and tokens say so. */
+/** Anybody can use an empty secret, so tokens say `none`. */
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,
@@ -43,7 +43,7 @@ const secretAttempt = (clientId: string, secret: string): Attempt => ({
   },
 })
 
-/** Either secret of the client will do; a slow hash is computed once for each secret, not for each request. */
+/** Accepts either secret of the client; a slow hash is computed once for each secret, not for each request. */
 async function verifySecret(
   secret: string,
   { client, requester }: { readonly client: Client; readonly requester: Requester },

@@ -1,7 +1,6 @@
 import { isPublic } from '../../model/client.ts'
-import { isWellFormed } from '../pkce.ts'
-import type { Params } from '../params.ts'
-import type { ClientAuthMethod } from './client-auth.ts'
+import { isWellFormed } from '../../model/pkce.ts'
+import type { ClientAuthMethod, CredentialParams } from './method.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
 /** No credential: for clients with `allowpublic`, which prove themselves by PKCE or by a rotating refresh token. */
@@ -26,7 +25,7 @@ export const none: ClientAuthMethod = {
   }),
 }
 
-function carriesProof(path: string, params: Params): boolean {
+function carriesProof(path: string, params: CredentialParams): boolean {
   if (path === '/oauth/revoke') return true // RFC 7009 §2.1: the client named must be the one that the token was issued to
   switch (params.get('grant_type')) {
     case 'authorization_code':

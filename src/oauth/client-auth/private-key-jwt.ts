@@ -9,18 +9,17 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Zone } from '../../model/zone.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
-import type { Params } from '../params.ts'
-import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod } from './client-auth.ts'
 import { speaksForItself } from './client-secret.ts'
+import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod, CredentialParams } from './method.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-const LONGEST_ASSERTION = 16_384
-const LONGEST_CLIENT_ID = 255
-const LONGEST_JTI = 256
+const MAX_ASSERTION_LENGTH = 16_384
+const MAX_CLIENT_ID_LENGTH = 255
+const MAX_JTI_LENGTH = 256
 /** How far the clocks of client and server may differ. */
 const SKEW_SECONDS = 60
-/** Row C4: how long an assertion may be good, and so be remembered. */
-const MOST_SECONDS = 3600
+/** Row C4: how far ahead an assertion may expire, and so how long its id is remembered. */
+const MAX_LIFETIME_SECONDS = 3600
 
 /** A signed assertion in the form. */
 export const privateKeyJwt: ClientAuthMethod = {
@@ -39,7 +38,7 @@ export const privateKeyJwt: ClientAuthMethod = {
   },
 }
 
-/** What an assertion says; nothing of it is proven yet. */
+/** The content of an assertion, not verified yet. */
 interface Assertion {
   readonly jwt: string
   readonly clientId: string
@@ -47,7 +46,7 @@ interface Assertion {
   readonly audience: readonly string[]
   readonly id: string
   readonly expiresAt: number
-  /** The moments that must not lie in the future, `iat` and `nbf`, as far as they are told. */
+  /** `iat` and `nbf`, as far as they are there: neither may lie in the future. */
   readonly since: readonly number[]
 }
 
@@ -62,7 +61,7 @@ const refuse = (description: string, detail?: string): OAuthError =>
 
 const unauthorized = (detail: string): OAuthError => refuse('Unauthorized client_assertion', detail)
 
-function readAssertion(params: Params): Assertion {
+function readAssertion(params: CredentialParams): Assertion {
   if (params.get('client_assertion_type') !== ASSERTION_TYPE) throw refuse('Bad client_assertion type')
   const jwt = params.get('client_assertion') ?? ''
   const { header, claims } = decode(jwt)
@@ -70,7 +69,7 @@ function readAssertion(params: Params): Assertion {
   const audience = [aud].flat().filter(item => typeof item === 'string')
   const since = [iat, nbf].filter(moment => moment !== undefined)
   const isComplete =
-    isTextUpTo(sub, LONGEST_CLIENT_ID) && isTextUpTo(jti, LONGEST_JTI) && audience.length > 0 && isMoment(exp)
+    isTextUpTo(sub, MAX_CLIENT_ID_LENGTH) && isTextUpTo(jti, MAX_JTI_LENGTH) && audience.length > 0 && isMoment(exp)
   if (!isComplete || iss !== sub || !since.every(isMoment)) throw refuse('Bad credentials')
   if ((params.get('client_id') ?? sub) !== sub) throw refuse('Wrong client_assertion')
   const { alg, kid } = header
@@ -83,13 +82,13 @@ const isTextUpTo = (value: unknown, length: number): value is string =>
 
 const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** Header and claims. Keys that the header brings along (`jwk`, `jku`, `x5u`, `x5c`) are not looked at by anybody. */
+/** Header and claims. Keys in the header (`jwk`, `jku`, `x5u`, `x5c`) are never read. */
 function decode(jwt: string): { header: Partial<WantedKey>; claims: Readonly<Record<string, unknown>> } {
   const bad = (cause?: unknown): OAuthError => new OAuthError('invalid_client', 'Bad client_assertion', { cause })
-  if (jwt.length > LONGEST_ASSERTION) throw bad()
+  if (jwt.length > MAX_ASSERTION_LENGTH) throw bad()
   try {
     const { alg, kid, crit } = decodeProtectedHeader(jwt)
-    // RFC 7515 §4.1.11: what must be understood is not.
+    // RFC 7515 §4.1.11: a critical extension that is not understood.
     if (crit === undefined) return { header: { ...(alg !== undefined && { alg }), kid }, claims: decodeJwt(jwt) }
   } catch (cause) {
     throw bad(cause)
@@ -97,7 +96,7 @@ function decode(jwt: string): { header: Partial<WantedKey>; claims: Readonly<Rec
   throw bad()
 }
 
-/** The cheap checks first: nothing is fetched for an assertion that could not be accepted, and nothing told by it. */
+/** Cheap checks first: no key is fetched for an assertion that would be refused anyway. */
 async function verifyAssertion(
   assertion: Assertion,
   { client, zone, endpoint }: Circumstances,
@@ -110,7 +109,7 @@ async function verifyAssertion(
 
   await checkSignature(assertion, client, foreignKeys)
   if (!behaviour.assertionOnce) return true
-  // Only now: an assertion that anybody could have made must not take the id from the client's own.
+  // After the signature: a forged assertion must not use up the id of a genuine one.
   const id = digest(JSON.stringify(['private_key_jwt', assertion.clientId, assertion.id]))
   const forgetAt = addSeconds(new Date(assertion.expiresAt * 1000), SKEW_SECONDS)
   if (!(await store.assertions.use(zone.id, id, forgetAt))) throw unauthorized('its jti was used before')
@@ -120,7 +119,7 @@ async function verifyAssertion(
 function checkTimes({ expiresAt, since }: Assertion, now: number, isLimited: boolean): void {
   if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('it expired')
   if (since.some(moment => moment > now + SKEW_SECONDS)) throw unauthorized('it is from the future')
-  if (isLimited && expiresAt > now + MOST_SECONDS + SKEW_SECONDS) throw unauthorized('it lives too long')
+  if (isLimited && expiresAt > now + MAX_LIFETIME_SECONDS + SKEW_SECONDS) throw unauthorized('it lives too long')
 }
 
 /** Row C3. UAA: a zone's own issuer followed by the path of the token endpoint counts as the token endpoint. */
@@ -134,7 +133,7 @@ function audiencesOf(
   return behaviour.assertionForIssuer ? [...always, ...bases.map(base => base + endpoint.path)] : always
 }
 
-/** An unknown client is told the same as one without keys. */
+/** An unknown client gets the same answer as one without keys. */
 async function checkSignature(
   { jwt, wanted }: Assertion,
   client: Client | undefined,
@@ -154,6 +153,6 @@ async function checkSignature(
   }
 }
 
-/** A request for the client's keys is its zone's. */
+/** Fetching the client's keys counts against its zone. */
 const shareOf = (client: Client | undefined): Pick<KeySource, 'share'> =>
   client ? { share: { zoneId: client.zoneId, purpose: 'background' } } : {}

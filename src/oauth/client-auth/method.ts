@@ -1,0 +1,75 @@
+// What a method of client authentication is: it reads a credential from a request and verifies it.
+import type { Clock } from '../../base/clock.ts'
+import type { Passwords } from '../../base/passwords.ts'
+import type { SecretMemory } from '../../base/secrets.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { ForeignKeys } from '../../token/foreign-keys.ts'
+
+/** The parts of a request that can carry a credential. */
+export interface ClientAuthRequest {
+  readonly authorization: string | undefined
+  readonly params: CredentialParams
+  readonly endpoint: AuthenticatingEndpoint
+}
+
+/** The parameters of a request, as far as client authentication reads them. */
+export interface CredentialParams {
+  /** The value, or undefined when it is absent or empty. */
+  get(name: string): string | undefined
+  /** The value as it was sent: an empty client secret is a secret. */
+  raw(name: string): string | undefined
+}
+
+/** What an endpoint accepts besides client secrets. */
+export interface AuthenticatingEndpoint {
+  /** Its path below the base URL, which an assertion may name as its audience (row C3). */
+  readonly path: string
+  /** Whether clients without a credential are accepted: the token and revocation endpoints accept them (row C1). */
+  readonly allowsNone: boolean
+  /** Whether signed assertions are accepted; UAA accepts them at the token endpoint only (row C1). */
+  readonly allowsAssertion: boolean
+}
+
+/** A proof of who the client is, as it was sent and not yet verified. */
+export interface Attempt {
+  /** The client id that was sent. */
+  readonly clientId: string
+  /** The claim `client_auth_method` of the tokens issued; undefined for a real secret. */
+  readonly claim: 'none' | 'private_key_jwt' | undefined
+  /**
+   * Whether the proof is the client's. Without a client the answer is false and takes as long. Throws `invalid_client`
+   * where the method describes the failure itself.
+   */
+  verify(client: Client | undefined, from: AttemptOrigin, deps: ClientAuthDeps): Promise<boolean>
+}
+
+/** The zone of an attempt and the address that it came from. */
+export interface AttemptOrigin {
+  readonly zone: Zone
+  readonly remoteAddress: string | undefined
+}
+
+/** The dependencies of the methods. */
+export interface ClientAuthDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly memory: SecretMemory
+  readonly foreignKeys: ForeignKeys
+  readonly clock: Clock
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/** One method of client authentication (RFC 6749 §2.3, OpenID Connect Core §9). */
+export interface ClientAuthMethod {
+  /** Its name in `token_endpoint_auth_methods_supported`. */
+  readonly name: string
+  /** Whether the request uses the method, correctly or not. */
+  recognises(request: ClientAuthRequest): boolean
+  /** Reads the credential of a request that uses the method. Throws `invalid_client` for a malformed one. */
+  read(request: ClientAuthRequest): Attempt
+}
