@@ -1,4 +1,4 @@
-import { newSecret } from '../admin/clients/secrets.ts'
+import { newSecret } from '../clients/secrets.ts'
 import type { ClientRecord } from '../config/records.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { clientFromJson } from '../model/client-json.ts'

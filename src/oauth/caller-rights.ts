@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/bearer.ts'
-import type { ClientAuthenticator } from './client-auth/client-auth.ts'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { parseParams } from './params.ts'
 
 /** Refuses whoever is not an administrator of the whole server, which the default zone alone appoints. */

@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Client } from '../model/client.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import { bodyForm } from '../web/route.ts'
-import type { ClientAuthenticator } from './client-auth/client-auth.ts'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { parseParams } from './params.ts'
 import { formOf } from './transport.ts'
 

@@ -11,8 +11,8 @@ import type { KeyRing, PublicZoneKey, ZoneKey } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
 import { namesTag } from '../web/entity-tag.ts'
 import { NEVER_CACHED } from '../web/headers.ts'
-import type { ClientAuthenticator } from './client-auth/client-auth.ts'
-import { basicChallenge } from './client-auth/client-auth.ts'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import { basicChallenge } from '../clients/authentication/authentication.ts'
 import { readParams } from './params.ts'
 
 /** What these endpoints need. */

@@ -12,7 +12,7 @@ export const LONGEST_FILE_LINES = 500
 /** See `LONGEST_FILE_LINES`. */
 export const LONG_FILE_LINES = 300
 
-const BELOW_AREAS = ['base', 'records', 'model', 'store', 'token', 'mail', 'identity', 'pages', 'web', 'ops']
+const BELOW_AREAS = ['base', 'records', 'model', 'store', 'token', 'mail', 'clients', 'identity', 'pages', 'web', 'ops']
 
 /** Which folders each folder of src/ may import beside itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -22,9 +22,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['base', 'records', 'model'],
   token: ['base', 'records', 'model', 'store'],
   mail: ['base', 'records', 'model', 'store'],
+  clients: ['base', 'records', 'model', 'store', 'token'],
   identity: ['base', 'records', 'model', 'store', 'mail'],
   pages: ['base', 'records', 'model'],
-  web: ['base', 'records', 'model', 'store', 'token', 'pages'],
+  web: ['base', 'records', 'model', 'store', 'token', 'clients', 'pages'],
   ops: ['base', 'records', 'model', 'store', 'web'],
   oauth: BELOW_AREAS,
   login: BELOW_AREAS,
@@ -33,6 +34,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 const CONFIG = /^src\/config(?:-[a-z0-9-]+|\/.+)?\.ts$/
+/** Applies the configuration through what the areas stand on, and never through an area. */
+const BOOTSTRAP = /^src\/bootstrap(?:\/.+)?\.ts$/
+const AREAS = new Set(['oauth', 'login', 'scim', 'admin'])
 const WIRING = /^src\/(?:app|main|bootstrap(?:\/.+)?|cli\/.+)\.ts$/
 const FORBIDDEN_NAMES = new Set(['utils', 'util', 'helpers', 'helper', 'common', 'misc', 'types', 'constants'])
 const NOWHERE = /(?!)/
@@ -51,8 +55,8 @@ const OWNED_MODULES: readonly OwnedModules[] = [
   },
   {
     modules: /^(?:node:)?crypto$/,
-    owner: /^src\/(?:(?:base|token|identity)\/|oauth\/pkce\.ts$|config(?:-[a-z0-9-]+|\/.+)?\.ts$)/,
-    rule: 'node:crypto is imported in base/, token/, identity/, oauth/pkce.ts and the config loader only',
+    owner: /^src\/(?:(?:base|token|clients|identity)\/|oauth\/pkce\.ts$|config(?:-[a-z0-9-]+|\/.+)?\.ts$)/,
+    rule: 'node:crypto is imported in base/, token/, clients/, identity/, oauth/pkce.ts and the config loader only',
   },
   {
     modules: /^(?:@node-rs\/)?(?:argon2|bcrypt|bcryptjs)$/,
@@ -242,8 +246,9 @@ function resolve(from: string, module: string): string {
 function mayImport(from: string, to: string): boolean {
   if (to === 'src/app.ts') return from === 'src/main.ts'
   if (!isSource(to)) return WIRING.test(from) && to === 'package.json'
-  if (WIRING.test(from)) return true
   const target = folderOf(to)
+  if (BOOTSTRAP.test(from) && target !== undefined && AREAS.has(target)) return false
+  if (WIRING.test(from)) return true
   if (CONFIG.test(from)) return CONFIG.test(to) || ['base', 'records', 'model'].includes(target ?? '')
   const own = folderOf(from)
   if (target === undefined || own === undefined) return false

@@ -8,7 +8,7 @@ import { jsonList } from '../../web/json.ts'
 import { requesterOf } from '../../web/requester.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
-import { isSecretOf, newSecret } from './secrets.ts'
+import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import { alreadyExists, deletion, update } from './writer.ts'
 import type { ClientWrite, ClientWriter, ClientWriterDeps } from './writer.ts'
 

@@ -18,8 +18,8 @@ import type { ClientChange, Store, StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/bearer.ts'
 import { requesterOf } from '../../web/requester.ts'
 import { administrators, invalidClient, isClientAdministrator } from './record.ts'
-import { newSecret } from './secrets.ts'
-import type { SecretDeps } from './secrets.ts'
+import { newSecret } from '../../clients/secrets.ts'
+import type { SecretDeps } from '../../clients/secrets.ts'
 
 /** What changing clients needs. */
 export interface ClientWriterDeps extends SecretDeps {

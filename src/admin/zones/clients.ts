@@ -14,8 +14,8 @@ import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { ClientChange, Store } from '../../store/store.ts'
 import { jsonBody } from '../../web/json.ts'
 import { requesterOf } from '../../web/requester.ts'
-import { newSecret } from '../clients/secrets.ts'
-import type { SecretDeps } from '../clients/secrets.ts'
+import { newSecret } from '../../clients/secrets.ts'
+import type { SecretDeps } from '../../clients/secrets.ts'
 import { createAnswering, ZoneRefusal } from './refusal.ts'
 
 /** What the endpoints need. */

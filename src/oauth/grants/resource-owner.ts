@@ -8,7 +8,7 @@ import type { Service } from '../../model/service.ts'
 import type { TokenFormat } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
-import { basicChallenge } from '../client-auth/client-auth.ts'
+import { basicChallenge } from '../../clients/authentication/authentication.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 
 /** A person who was recognised, and what is known of how and when. */

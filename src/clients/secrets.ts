@@ -1,9 +1,9 @@
 // Makes client secrets and compares them. Hashing is slow: never inside a transaction.
-import type { Requester } from '../../base/fair-queue.ts'
-import type { Passwords } from '../../base/passwords.ts'
-import type { Random } from '../../base/random.ts'
-import type { ClientSecret } from '../../model/client.ts'
-import { isBlank } from '../../model/secret-policy.ts'
+import type { Requester } from '../base/fair-queue.ts'
+import type { Passwords } from '../base/passwords.ts'
+import type { Random } from '../base/random.ts'
+import type { ClientSecret } from '../model/client.ts'
+import { isBlank } from '../model/secret-policy.ts'
 
 /** Hashing goes through the queue of client secrets, where each requester waits in its own line. */
 export interface SecretDeps {

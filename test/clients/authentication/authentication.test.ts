@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
-import { changeClient, clientNamed, insertCode, MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
-import type { Refusal } from '../support/oauth.ts'
+import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer, usualBootstrap } from '../../support/server.ts'
+import { changeClient, clientNamed, insertCode, MODES, refresh, refused, tokensOf } from '../../support/oauth.ts'
+import type { Refusal } from '../../support/oauth.ts'
 
 const CREDENTIALS = { grant_type: 'client_credentials' }
 const VERIFIER = 'a'.repeat(43)

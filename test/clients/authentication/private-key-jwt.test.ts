@@ -8,14 +8,23 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import { CompactSign, decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
-import { epochSeconds } from '../../src/base/clock.ts'
-import { createRandom } from '../../src/base/random.ts'
-import { createTestClock } from '../support/clock.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
-import { exchange, insertCode, MODES, passwordTokens, refresh, refused, RESOURCE, tokensOf } from '../support/oauth.ts'
-import type { Refusal } from '../support/oauth.ts'
-import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { epochSeconds } from '../../../src/base/clock.ts'
+import { createRandom } from '../../../src/base/random.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import {
+  exchange,
+  insertCode,
+  MODES,
+  passwordTokens,
+  refresh,
+  refused,
+  RESOURCE,
+  tokensOf,
+} from '../../support/oauth.ts'
+import type { Refusal } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer, usualBootstrap } from '../../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 type Form = Readonly<Record<string, string>>
