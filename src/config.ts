@@ -131,10 +131,10 @@ export async function loadConfig({
   const databaseFrom = pick(sources, ['--database', options.database], 'LATCHKEY_DATABASE', ['database', file.database])
   const database = checkDatabase(databaseFrom, problems)
   if (database === 'sqlite::memory:' && workers > 1) {
-    problems.add(workersFrom?.key ?? 'workers', 'a database in memory belongs to one process')
+    problems.add(workersFrom?.key ?? 'workers', 'must be 1 with a database in memory')
   }
   if (port === 0 && workers > 1) {
-    problems.add(workersFrom?.key ?? 'workers', 'several processes need a port that is known beforehand')
+    problems.add(workersFrom?.key ?? 'workers', 'must be 1 if the port is 0')
   }
   const serviceFrom = pick(sources, undefined, 'LATCHKEY_SERVICE', ['service', file.service])
   const service = String(serviceFrom?.value ?? 'svc')

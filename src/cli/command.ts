@@ -53,7 +53,7 @@ export function readOptions<K extends OptionKinds>(
     throw new UsageError(message.replace(/\. To specify[^]*$/, ''), { cause: error })
   }
   const given = Object.entries(values).map(([name, list = []]) => {
-    if (list.length > 1) throw new UsageError(`Option '--${name}' is there twice`)
+    if (list.length > 1) throw new UsageError(`Option '--${name}' is given twice`)
     return [name, list[0]]
   })
   return Object.fromEntries(given) // parseArgs gave each the type of its kind

@@ -63,7 +63,7 @@ const part = (description: string, usual: (typeof USUAL_CORS)[keyof typeof USUAL
 export const corsSchema = {
   type: 'object',
   additionalProperties: false,
-  description: 'Which pages of other origins may call; a zone may have a policy of its own in its settings.',
+  description: 'Which pages of other origins may call. A zone can have its own policy in its settings.',
   properties: {
     xhr: part(
       'For requests that carry the header X-Requested-With, and preflights that announce it.',
@@ -73,7 +73,7 @@ export const corsSchema = {
     enforceSystemZonePolicyInAllZones: {
       type: 'boolean',
       default: false,
-      description: 'Whether this policy holds in every zone, whatever the zone says.',
+      description: 'Whether this policy applies to every zone, even to one with its own policy.',
     },
   },
 } as const

@@ -126,7 +126,7 @@ function fillText(text: string, { env, problems, key, filledKeys }: Filling): st
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
     if (name === '' || !whole.endsWith('}')) {
-      problems.add(key, `${whole} names no variable; a plain \${ is written $\${`)
+      problems.add(key, `${whole} is not a variable; write $\${ for a literal \${`)
       return whole
     }
     filledKeys.add(key)

@@ -18,7 +18,8 @@ const LEAST_WORK_KIB = LEAST_MEMORY_KIB * 5
 export const hashCostSchema = {
   type: 'object',
   additionalProperties: false,
-  description: 'How passwords and client secrets are hashed (argon2id); stored ones are hashed anew when next used.',
+  description:
+    'How passwords and client secrets are hashed (argon2id). Weaker stored hashes are replaced at the next use.',
   properties: {
     memory_kib: {
       type: 'integer',
@@ -32,7 +33,7 @@ export const hashCostSchema = {
       minimum: 1,
       maximum: 100,
       default: DEFAULT_COST.passes,
-      description: 'How often the memory is gone through.',
+      description: 'Number of passes over the memory.',
     },
   },
 } as const

@@ -14,24 +14,23 @@ export interface LimitedModeFile {
 export const limitedModeSchema = {
   type: 'object',
   additionalProperties: false,
-  description: 'Letting only some requests through, such as while a database is being moved.',
+  description: 'Limited mode: serves only the listed requests, for example during a database migration.',
   properties: {
     statusFile: {
       type: 'string',
       minLength: 1,
-      description:
-        'A file, relative to this one; the server is limited while it is there, which is looked at every five seconds.',
+      description: 'A file, relative to this one. The server is limited while it exists; checked every five seconds.',
     },
     whitelist: {
       type: 'object',
       additionalProperties: false,
-      description: 'What is let through: a request whose path or whose method is listed.',
+      description: 'Requests that are served: those whose path or method is listed.',
       properties: {
         endpoints: {
           type: 'array',
           items: { type: 'string', pattern: '^/[^*?#]*(?:/\\*\\*)?$' },
           default: [...USUAL_ENDPOINTS],
-          description: 'Paths below base_url, and with /** at the end all that is below them.',
+          description: 'Paths below base_url. A trailing /** includes everything below.',
         },
         methods: {
           type: 'array',

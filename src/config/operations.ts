@@ -51,7 +51,7 @@ const unsafeMatchingSchema = section('The authorization endpoint.', {
 
 /** JSON Schema of the keys. */
 export const operationsSchemas = {
-  uaa: section('Health, shutdown, what is let through, and the matching of redirect URIs.', {
+  uaa: section('Health, shutdown, limited mode and redirect URI matching.', {
     oauth: unsafeMatchingSchema,
     limitedFunctionality: limitedModeSchema,
     health: section('Health.', {
@@ -61,11 +61,11 @@ export const operationsSchemas = {
           minimum: 100,
           maximum: 3_600_000,
           default: 10_000,
-          description: 'Milliseconds between two looks at the database, whose result /healthz tells.',
+          description: 'Milliseconds between two database checks; /healthz reports the last result.',
         },
       }),
     }),
-    shutdown: section('The end of the process.', {
+    shutdown: section('Shutdown.', {
       sleep: {
         type: 'integer',
         minimum: 0,
@@ -76,18 +76,18 @@ export const operationsSchemas = {
       },
     }),
   }),
-  metrics: section('Measurements; made only where statsd.enabled is true.', {
-    enabled: { type: 'boolean', default: true, description: 'Whether they are made at all.' },
+  metrics: section('Metrics; collected only if statsd.enabled is true.', {
+    enabled: { type: 'boolean', default: true, description: 'Whether metrics are collected.' },
     perRequestMetrics: {
       type: 'boolean',
       default: false,
-      description: 'Whether the duration of every single request is sent too.',
+      description: 'Whether to send the duration of every request as well.',
     },
   }),
-  statsd: section('The server that measurements are sent to.', {
-    enabled: { type: 'boolean', default: false, description: 'Whether anything is sent.' },
-    host: { type: 'string', minLength: 1, default: 'localhost', description: 'Its name or address.' },
-    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 8125, description: 'Its UDP port.' },
+  statsd: section('The StatsD server.', {
+    enabled: { type: 'boolean', default: false, description: 'Whether metrics are sent.' },
+    host: { type: 'string', minLength: 1, default: 'localhost', description: 'Host name or address.' },
+    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 8125, description: 'UDP port.' },
   }),
 } as const
 

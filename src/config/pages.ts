@@ -27,28 +27,28 @@ const link = (what: string) =>
 
 /** JSON Schema of the keys. */
 export const pagesSchemas = {
-  links: section('Where pages lead.', {
-    global: section('In every zone that says nothing else.', {
-      signup: link('Where somebody gets an account.'),
-      passwd: link('Where a forgotten password is reset.'),
+  links: section('Links of the pages.', {
+    global: section('For every zone without its own links.', {
+      signup: link('Where users create an account.'),
+      passwd: link('Where users reset a forgotten password.'),
       homeRedirect: link('Where / and /home lead.'),
     }),
   }),
-  servlet: section('Sessions of browsers.', {
+  servlet: section('Browser sessions.', {
     'idle-timeout': {
       type: 'integer',
       minimum: 1,
       maximum: MAX_SECONDS,
       default: USUAL_PAGE_SETTINGS.idleSeconds,
-      description: 'Seconds without a request after which a session ends; after twelve hours every session does.',
+      description: 'Seconds without a request after which a session ends. Every session ends after twelve hours.',
     },
-    'session-cookie': section('The cookie of a session.', {
+    'session-cookie': section('The session cookie.', {
       'max-age': {
         type: 'integer',
         minimum: -1,
         maximum: MAX_SECONDS,
         default: -1,
-        description: 'Seconds that browsers keep it, closed or not; -1: until the browser is closed.',
+        description: 'Seconds that browsers keep the cookie; -1: until the browser is closed.',
       },
     }),
   }),

@@ -33,7 +33,7 @@ const rate = (description: string) =>
 export const rateLimitSchema = {
   type: 'object',
   additionalProperties: false,
-  description: 'How many requests are let through. Absent: nothing is counted.',
+  description: 'Rate limits. Absent: no limits.',
   required: ['limiterMappings'],
   properties: {
     loggingOption: {
@@ -52,7 +52,7 @@ export const rateLimitSchema = {
         additionalProperties: false,
         required: ['name', 'pathSelectors'],
         properties: {
-          name: text('Unique; told to whoever is limited.'),
+          name: text('Unique; shown to callers that are limited.'),
           pathSelectors: {
             type: 'array',
             minItems: 1,
@@ -176,7 +176,7 @@ function credentialOf(value: string, problems: Problems): CredentialPart | undef
 function patternOf(section: TokenSection, pattern: string, problems: Problems): CredentialPart | undefined {
   try {
     if (compileSearch(pattern).groups > 0) return { kind: 'pattern', section, pattern }
-    problems.add(CREDENTIAL, 'the regular expression has no group (…), whose text would tell callers apart')
+    problems.add(CREDENTIAL, 'the regular expression needs a group (…) that identifies the caller')
   } catch (error) {
     if (!(error instanceof PatternError)) throw error
     problems.add(CREDENTIAL, `the regular expression ${error.message}`)

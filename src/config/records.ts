@@ -119,7 +119,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     if (record.id.trim() === service) problems.add(`${key}.id`, `${service} is the id of the default zone`)
     if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
     if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(record.subdomain)) {
-      problems.add(`${key}.subdomain`, 'must be a name that can stand in front of a host name')
+      problems.add(`${key}.subdomain`, 'must be letters, digits, dots and hyphens, as in a host name')
     }
     const given = problems.isSound(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
@@ -149,7 +149,8 @@ function checkZone(
   refuseTwins(externalGroups, 'externalGroup', mappingIdentity, problems)
   const defaultGroupsPath = `${path}.default_groups`
   const defaultGroups = problems.isSound(defaultGroupsPath) ? file.default_groups : undefined
-  if (defaultGroups?.some(name => name.trim() === '') === true) problems.add(defaultGroupsPath, 'a name is empty')
+  if (defaultGroups?.some(name => name.trim() === '') === true)
+    problems.add(defaultGroupsPath, 'contains an empty name')
   if (defaultGroups !== undefined && rules.config.userConfig?.defaultGroups !== undefined) {
     problems.add(defaultGroupsPath, 'cannot be given together with userConfig.defaultGroups of the zone')
   }
@@ -203,7 +204,7 @@ function refuseTwins<T>(
   const seen = new Set<string>()
   for (const { record, key } of items) {
     const value = identity(record)
-    if (seen.has(value)) problems.add(`${key}.${member}`, 'is there twice')
+    if (seen.has(value)) problems.add(`${key}.${member}`, 'is a duplicate')
     seen.add(value)
   }
 }
@@ -227,7 +228,7 @@ function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules):
   refuseTwins(items, 'client_id', client => client.client_id, problems)
   for (const { record, key } of items) {
     for (const [foreign, own] of Object.entries(FOREIGN_CLIENT_MEMBERS)) {
-      if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is called ${own} here`)
+      if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
     }
     const { rest, shown } = takeHomePage(record)
     if (shown?.appLaunchUrl !== undefined && !isLaunchUrl(shown.appLaunchUrl)) {
@@ -254,7 +255,8 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
   const originOf = (user: UserRecord): string => user.origin ?? service
   refuseTwins(items, 'userName', user => JSON.stringify([originOf(user), user.userName]).toLowerCase(), problems)
   for (const { record, key } of items) {
-    if (record.groups?.some(name => name.trim() === '') === true) problems.add(`${key}.groups`, 'a name is empty')
+    if (record.groups?.some(name => name.trim() === '') === true)
+      problems.add(`${key}.groups`, 'contains an empty name')
     if (originOf(record) !== service) continue // the rest is for accounts that sign in here
     if (!/^[\p{L}+0-9\-_.@'!]+$/u.test(record.userName)) {
       problems.add(`${key}.userName`, String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`)

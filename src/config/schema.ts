@@ -21,7 +21,8 @@ const listOf = (name: string, description: string) =>
 
 const signingKeys = {
   type: 'object',
-  description: 'The keys of the default zone. Absent: one RS256 key is made at first start and kept in the database.',
+  description:
+    'The signing keys of the default zone. Absent: one RS256 key is generated at first start and kept in the database.',
   additionalProperties: false,
   required: ['active', 'keys'],
   properties: {
@@ -58,14 +59,14 @@ const signingKeys = {
 
 const smtp = {
   type: 'object',
-  description: 'The mail server. Absent: mail is written to the log and kept in the outbox.',
+  description: 'The mail server. Checked, but nothing sends mail yet.',
   additionalProperties: false,
   required: ['host'],
   properties: {
     host: text('Host name of the mail server.'),
-    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 25, description: 'Its port.' },
+    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 25, description: 'Port of the mail server.' },
     from: text('Sender of every mail; default `admin@` and the host of base_url.'),
-    user: text('User name, when the server wants one.'),
+    user: text('User name, if the server requires one.'),
     password: text('Password of the user.'),
     password_file: fileOf('the password'),
     secure: { ...flag('TLS from the first byte.'), default: false },
@@ -86,8 +87,8 @@ const client = {
     showOnHomePage: flag(
       'Whether its tile is on the home page, if it has appLaunchUrl; false where only the other two are said.',
     ),
-    appLaunchUrl: text('Where it begins, for the home page.'),
-    appIcon: text('Its icon there: a PNG in base64.'),
+    appLaunchUrl: text('Start URL of the application, for the home page.'),
+    appIcon: text('Icon on the home page: a PNG in base64.'),
     lastModified: { description: 'Ignored, as in the API.' },
   },
 } as const
@@ -98,12 +99,12 @@ const user = {
   additionalProperties: false,
   required: ['userName', 'emails'],
   properties: {
-    userName: { ...text('Unique with the origin, whatever the case.'), minLength: 1, maxLength: 255 },
+    userName: { ...text('Unique within the origin, ignoring case.'), minLength: 1, maxLength: 255 },
     password: text('Needed by internal users; exempt from the password policy; stored as a hash.'),
     password_file: fileOf('the password'),
     name: {
       type: 'object',
-      description: 'Given and family name; the other parts are accepted and not stored, as in the API.',
+      description: 'Given and family name. The other parts are accepted but not stored, as in the API.',
       additionalProperties: false,
       properties: {
         givenName: text('Given name.'),
@@ -141,11 +142,11 @@ const user = {
       },
     },
     active: { ...flag('Whether the user may sign in.'), default: true },
-    verified: { ...flag('Whether the address is known to be theirs.'), default: true },
+    verified: { ...flag('Whether the e-mail address is verified.'), default: true },
     origin: { ...text('Origin key of the provider; default the internal one.'), minLength: 1, maxLength: 36 },
     externalId: { ...text('An id in another system.'), maxLength: 255 },
     salt: { ...text("Changing it makes the user's tokens invalid."), maxLength: 36 },
-    groups: texts('Names of the groups that the user is put into; missing ones are made.'),
+    groups: texts('Groups to add the user to; missing ones are created.'),
   },
 } as const
 
@@ -157,11 +158,11 @@ const identityProvider = {
   properties: {
     originKey: { ...text('Unique in the zone; must be `ldap` for that type.'), minLength: 1, maxLength: 36 },
     type: text('The service name for the internal provider, ldap, saml, oauth2.0, oidc1.0 or keystone.'),
-    name: { ...text('A name for people.'), minLength: 1, maxLength: 255 },
-    active: { ...flag('Whether it is used.'), default: true },
+    name: { ...text('Display name.'), minLength: 1, maxLength: 255 },
+    active: { ...flag('Whether the provider is active.'), default: true },
     config: {
       type: ['object', 'string'],
-      description: 'Its settings, or JSON text of them; secrets are stored encrypted.',
+      description: 'The settings, as an object or a JSON string. Secrets are stored encrypted.',
     },
   },
 } as const
@@ -182,7 +183,7 @@ export const zoneConfigSchema = settingsSchema(zoneConfigSettings(''))
 export const CONFIG_SCHEMA = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Latchkey configuration',
-  description: '${NAME} and ${NAME:-default} in any text are filled from the environment; $${ is a plain ${.',
+  description: '${NAME} and ${NAME:-default} in any string are replaced from the environment; $${ is a literal ${.',
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -197,7 +198,7 @@ export const CONFIG_SCHEMA = {
     compatibility: {
       enum: ['standard', 'uaa'],
       default: 'standard',
-      description: 'Which wire to speak where they differ.',
+      description: 'Which behaviour to use where standards and UAA 77 differ.',
     },
     database: {
       ...text('sqlite:<path>, sqlite::memory: or postgres://user:password@host/database.'),
@@ -230,10 +231,10 @@ export const CONFIG_SCHEMA = {
     outbound: {
       type: 'object',
       additionalProperties: false,
-      description: 'Requests of the server to addresses that clients and providers name.',
+      description: 'Requests of the server to addresses named by clients and providers.',
       properties: {
         allow_private: {
-          ...flag('Whether they may lead into private networks and to this machine.'),
+          ...flag('Whether these addresses may be private or loopback.'),
           default: false,
         },
       },
@@ -267,8 +268,8 @@ export const CONFIG_SCHEMA = {
       additionalProperties: false,
       required: ['displayName'],
       properties: {
-        displayName: { ...text('Unique in the zone, whatever the case.'), minLength: 1, maxLength: 255 },
-        description: { ...text('Shown when a person is asked for approval.'), maxLength: 255 },
+        displayName: { ...text('Unique in the zone, ignoring case.'), minLength: 1, maxLength: 255 },
+        description: { ...text('Shown on the approval page.'), maxLength: 255 },
       },
     },
     client,
@@ -278,8 +279,8 @@ export const CONFIG_SCHEMA = {
       additionalProperties: false,
       required: ['displayName', 'externalGroup'],
       properties: {
-        displayName: { ...text('The group here; it is made when missing.'), minLength: 1, maxLength: 255 },
-        externalGroup: { ...text('The name at the provider, compared in lower case.'), minLength: 1 },
+        displayName: { ...text('Group of this server; created if missing.'), minLength: 1, maxLength: 255 },
+        externalGroup: { ...text('Group name at the provider, compared in lower case.'), minLength: 1 },
         origin: { ...text('Origin key of the provider.'), minLength: 1, maxLength: 36, default: 'ldap' },
       },
     },
@@ -290,10 +291,10 @@ export const CONFIG_SCHEMA = {
       required: ['id', 'subdomain', 'name'],
       properties: {
         id: { ...text('Never changes.'), minLength: 1, maxLength: 36 },
-        subdomain: { ...text('Comes before the host of base_url.'), minLength: 1, maxLength: 255 },
-        name: { ...text('A name for people.'), minLength: 1, maxLength: 255 },
-        description: text('What it is for.'),
-        active: { ...flag('Whether requests reach it.'), default: true },
+        subdomain: { ...text('Precedes the host of base_url.'), minLength: 1, maxLength: 255 },
+        name: { ...text('Display name.'), minLength: 1, maxLength: 255 },
+        description: text('Purpose of the zone.'),
+        active: { ...flag('Whether the zone serves requests.'), default: true },
         config: { $ref: '#/definitions/zoneConfig' },
         bootstrap: {
           type: 'object',

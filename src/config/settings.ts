@@ -63,11 +63,11 @@ export const settingsSchemas = {
   }),
   oauth: section('The authorization endpoint.', {
     id_token: section('ID tokens.', {
-      disable: off('Whether the authorization endpoint takes id_token out of response_type.'),
+      disable: off('Whether the authorization endpoint removes id_token from response_type.'),
     }),
   }),
-  login: section('Signing in.', {
-    aliasEntitiesEnabled: off('Whether an identity provider may have a copy in another zone, which is kept like it.'),
+  login: section('Sign-in.', {
+    aliasEntitiesEnabled: off('Whether an identity provider may have a synchronized copy in another zone.'),
   }),
   zones: section('Identity zones.', {
     internal: section('The default zone.', {
@@ -76,7 +76,7 @@ export const settingsSchemas = {
         items: { type: 'string', pattern: '^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$' },
         default: [],
         description:
-          'Host names of the default zone besides that of base_url and localhost; what stands before one of them is the subdomain of another zone.',
+          'Host names of the default zone besides the host of base_url and localhost. A label before one of them is the subdomain of another zone.',
       },
     }),
   }),

@@ -130,7 +130,7 @@ export function corsProblems(policy: CorsPolicy): readonly CorsProblem[] {
     return [
       ...PATTERN_LISTS.flatMap(member => found(member, configuration[member] ?? [], wrongPattern)),
       ...TOKEN_LISTS.flatMap(member =>
-        found(member, configuration[member] ?? [], value => (TOKEN.test(value) ? '' : 'is no name of HTTP')),
+        found(member, configuration[member] ?? [], value => (TOKEN.test(value) ? '' : 'is not an HTTP token')),
       ),
     ]
   })
@@ -141,7 +141,7 @@ function wrongPattern(pattern: string): string {
     compilePattern(pattern)
     return ''
   } catch (error) {
-    if (error instanceof PatternError) return `is no usable regular expression: it ${error.message}`
+    if (error instanceof PatternError) return `is not a usable regular expression: it ${error.message}`
     throw error
   }
 }

@@ -91,7 +91,7 @@ function readAsymmetric(
   const material = { algorithm, privateKey: key.privatePem, publicKey: key.publicPem }
   if (certificate === undefined) return material
   const own = readCertificates(certificate)?.[0]
-  if (own === undefined) return { part: 'certificate', problem: 'is no X.509 certificate in PEM' }
+  if (own === undefined) return { part: 'certificate', problem: 'is not an X.509 certificate in PEM' }
   // RFC 7517 §4.7: the key in the first certificate is the key of the document.
   if (own.publicPem !== key.publicPem) return { part: 'certificate', problem: 'is the certificate of another key' }
   return { ...material, certificate }

@@ -51,7 +51,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
     refuse(key, `must be ${expected}`, 'malformed')
     return undefined
   }
-  const text = (key: string): string | undefined => read(key, 'a text', isPlainText) || undefined
+  const text = (key: string): string | undefined => read(key, 'a string', isPlainText) || undefined
 
   const type = text('type') ?? 'unknown'
   const named = text('originKey')

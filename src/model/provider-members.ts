@@ -26,7 +26,7 @@ export const isPlainText = (value: unknown): value is string =>
   typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
 
 /** Any text. */
-export const TEXT: Kind = { expected: 'a text', read: value => (isPlainText(value) ? value : undefined) }
+export const TEXT: Kind = { expected: 'a string', read: value => (isPlainText(value) ? value : undefined) }
 
 /** A boolean; the words for one are understood as well. */
 export const FLAG: Kind = {
@@ -86,7 +86,7 @@ export const MAPPINGS: Kind = {
       : undefined,
 }
 
-/** A list of objects with exactly these members, each a text. */
+/** A list of objects with exactly these members, each a string. */
 export const listOfRecords = (...names: readonly string[]): Kind => ({
   expected: `a list of objects with ${names.join(', ')}`,
   read(value) {

@@ -253,7 +253,7 @@ describe('latchkey keys without a server', () => {
     },
     { name: 'no key to activate', args: ['activate'], stderr: "Option '--key-id <value>' is missing" },
     { name: 'no key to retire', args: ['retire', '--now'], stderr: "Option '--key-id <value>' is missing" },
-    { name: 'an id that is there twice', args: ['retire', '--key-id=a', '--key-id=b'], stderr: /is there twice/ },
+    { name: 'an id that is given twice', args: ['retire', '--key-id=a', '--key-id=b'], stderr: /is given twice/ },
     { name: 'an empty id', args: ['add', '--key-id', ''], stderr: /^latchkey: --key-id must have 1 to 255 visible/ },
     { name: 'an id with blanks', args: ['add', '--key-id', 'a b'], stderr: /^latchkey: --key-id must have/ },
     { name: 'an id with line breaks', args: ['add', '--key-id', 'a\nb'], stderr: /^latchkey: --key-id must have/ },

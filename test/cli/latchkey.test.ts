@@ -55,11 +55,11 @@ describe('latchkey', () => {
       stderr: /^latchkey: Option '--port <value>' argument missing[^\n]*\n$/,
     },
     {
-      name: 'refuses an option that is there twice',
+      name: 'refuses an option that is given twice',
       args: ['--port=1', '--port=2'],
       status: 2,
       stdout: /^$/,
-      stderr: /^latchkey: Option '--port' is there twice[^\n]*\n$/,
+      stderr: /^latchkey: Option '--port' is given twice[^\n]*\n$/,
     },
     {
       name: 'refuses a word that belongs nowhere',

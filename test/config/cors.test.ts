@@ -43,22 +43,22 @@ describe('the key cors', () => {
       name: 'an expression that is none',
       text: 'cors: { default: { allowed: { origins: ["https://a", "https://(b"] } } }',
       want: [
-        'cors.default.allowed.origins[1]: "https://(b" is no usable regular expression: it is not valid: missing closing ): `https://(b`',
+        'cors.default.allowed.origins[1]: "https://(b" is not a usable regular expression: it is not valid: missing closing ): `https://(b`',
       ],
     },
     {
       name: 'an expression of another kind',
       text: 'cors: { xhr: { allowed: { uris: ["(?!/x).*"] } } }',
       want: [
-        'cors.xhr.allowed.uris[0]: "(?!/x).*" is no usable regular expression: it is not valid: invalid or unsupported Perl syntax: `(?!`',
+        'cors.xhr.allowed.uris[0]: "(?!/x).*" is not a usable regular expression: it is not valid: invalid or unsupported Perl syntax: `(?!`',
       ],
     },
     {
       name: 'what would tear a header apart',
       text: 'cors: { default: { allowed: { headers: ["X-A, X-B"], methods: ["GET\\r\\nX: y"] } } }',
       want: [
-        'cors.default.allowed.headers[0]: "X-A, X-B" is no name of HTTP',
-        'cors.default.allowed.methods[0]: "GET\\r\\nX: y" is no name of HTTP',
+        'cors.default.allowed.headers[0]: "X-A, X-B" is not an HTTP token',
+        'cors.default.allowed.methods[0]: "GET\\r\\nX: y" is not an HTTP token',
       ],
     },
     {
@@ -75,7 +75,7 @@ describe('the key cors', () => {
       name: 'an expression in the settings of the default zone',
       text: 'zone_config: { corsPolicy: { defaultConfiguration: { allowedUris: ["["] } } }',
       want: [
-        'zone_config.corsPolicy.defaultConfiguration.allowedUris[0]: "[" is no usable regular expression: it is not valid: missing closing ]: `[`',
+        'zone_config.corsPolicy.defaultConfiguration.allowedUris[0]: "[" is not a usable regular expression: it is not valid: missing closing ]: `[`',
       ],
     },
     {
@@ -83,7 +83,7 @@ describe('the key cors', () => {
       text: `bootstrap: { identity_zones: [{ id: z, subdomain: z, name: z, config:
         { corsPolicy: { xhrConfiguration: { allowedOriginPatterns: ["*"] } } } }] }`,
       want: [
-        'bootstrap.identity_zones[0].config.corsPolicy.xhrConfiguration.allowedOriginPatterns[0]: "*" is no usable regular expression: it is not valid: missing argument to repetition operator: `*`',
+        'bootstrap.identity_zones[0].config.corsPolicy.xhrConfiguration.allowedOriginPatterns[0]: "*" is not a usable regular expression: it is not valid: missing argument to repetition operator: `*`',
       ],
     },
   ]

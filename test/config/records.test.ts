@@ -41,9 +41,9 @@ describe('bootstrap records', () => {
       name: 'a tile by its names elsewhere',
       bootstrap: client({ 'show-on-homepage': true, 'app-launch-url': 'https://a.example', 'app-icon': 'AA==' }),
       want: [
-        'clients[0].app-icon: is called appIcon here',
-        'clients[0].app-launch-url: is called appLaunchUrl here',
-        'clients[0].show-on-homepage: is called showOnHomePage here',
+        'clients[0].app-icon: is not supported; use appIcon',
+        'clients[0].app-launch-url: is not supported; use appLaunchUrl',
+        'clients[0].show-on-homepage: is not supported; use showOnHomePage',
       ],
     },
     {
@@ -126,7 +126,7 @@ describe('bootstrap records', () => {
     {
       name: 'the spelling of another system',
       bootstrap: client({ secret: 'readable' }),
-      want: ['clients[0].secret: is called client_secret here'],
+      want: ['clients[0].secret: is not supported; use client_secret'],
     },
     {
       name: 'a symmetric client key',
@@ -163,7 +163,7 @@ describe('bootstrap records', () => {
           { client_id: 'a', authorized_grant_types: 'password' },
         ],
       },
-      want: ['clients[1].client_id: is there twice'],
+      want: ['clients[1].client_id: is a duplicate'],
     },
     {
       name: 'an internal user without a password',
@@ -191,12 +191,12 @@ describe('bootstrap records', () => {
       bootstrap: {
         users: ['u', 'U'].map(userName => ({ userName, password: 'p', emails: [{ value: 'x@example.org' }] })),
       },
-      want: ['users[1].userName: is there twice'],
+      want: ['users[1].userName: is a duplicate'],
     },
     {
       name: 'a group twice, whatever the case',
       bootstrap: { groups: [{ displayName: 'a.b' }, { displayName: 'A.B' }] },
-      want: ['groups[1].displayName: is there twice'],
+      want: ['groups[1].displayName: is a duplicate'],
     },
     {
       name: 'a mapping twice',
@@ -206,7 +206,7 @@ describe('bootstrap records', () => {
           { displayName: 'a', externalGroup: 'cn=x', origin: 'ldap' },
         ],
       },
-      want: ['external_groups[1].externalGroup: is there twice'],
+      want: ['external_groups[1].externalGroup: is a duplicate'],
     },
     {
       name: 'an unknown provider type',
@@ -285,7 +285,7 @@ describe('bootstrap records', () => {
     {
       name: 'a subdomain that is no host name',
       bootstrap: zone({ subdomain: 'a/b' }),
-      want: ['identity_zones[0].subdomain: must be a name that can stand in front of a host name'],
+      want: ['identity_zones[0].subdomain: must be letters, digits, dots and hyphens, as in a host name'],
     },
     {
       name: 'zones inside a zone',
@@ -307,7 +307,7 @@ describe('bootstrap records', () => {
           { id: 'b', subdomain: 'X', name: 'B' },
         ],
       },
-      want: ['identity_zones[1].subdomain: is there twice'],
+      want: ['identity_zones[1].subdomain: is a duplicate'],
     },
   ]
   for (const { name, bootstrap, compatibility = 'standard', want } of cases) {

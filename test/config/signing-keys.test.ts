@@ -254,7 +254,7 @@ describe('signing keys', () => {
     {
       name: 'a private key in the place of the certificate',
       members: () => ({ signingKey: keys['p256'], signingCert: keys['p256'] }),
-      want: 'signingCert: is no X.509 certificate in PEM',
+      want: 'signingCert: is not an X.509 certificate in PEM',
     },
     {
       name: 'a private key behind the certificate',
@@ -262,7 +262,7 @@ describe('signing keys', () => {
         signingKey: keys['p256'],
         signingCert: `${certificateOf(keys['p256'] ?? '')}${keys['p256']}`,
       }),
-      want: 'signingCert: is no X.509 certificate in PEM',
+      want: 'signingCert: is not an X.509 certificate in PEM',
     },
   ]
   for (const { name, members, want } of ofZone) {

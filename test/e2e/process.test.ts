@@ -160,7 +160,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
     },
     { name: 'refuses an unknown option', args: () => ['serve', '--prot', '1'], status: 2, lines: [/--prot/] },
     {
-      name: 'refuses an option that is there twice',
+      name: 'refuses an option that is given twice',
       args: () => ['--port', '1', '--port', '2'],
       status: 2,
       lines: [/--port/],

@@ -13,26 +13,26 @@ export interface NamedAnswer extends Answer {
 /** The answer to everything that is refused. */
 export const ERROR: Schema = {
   ...open({
-    error: described(text, 'A code, or where there is no other member a sentence.'),
+    error: described(text, 'An error code. Without `error_description`, it may be a sentence.'),
     error_description: text,
   }),
   required: ['error'],
 }
 
 const USUAL = {
-  NotSignedIn: 'Nobody is signed in, or a new password is due.',
+  NotSignedIn: 'The user is not signed in, or must change the password.',
   Malformed: 'The request is malformed.',
-  NoToken: 'The token is missing or not valid.',
-  NoClient: 'The client cannot be authenticated.',
-  NoRight: 'The token lacks a right, a page of this origin may not call, or the zone may not be chosen by a header.',
-  NotAllowed: 'A page of this origin may not call, the zone may not be chosen by a header, or nobody is signed in.',
-  NoZone: 'There is no such zone.',
-  NoMethod: 'A page of another origin may not use this method.',
-  TooLarge: 'The body is too large.',
-  TooLong: 'A part of the path is too long.',
-  TooMany: 'There are too many requests.',
-  Fault: 'The server has a fault.',
-  Unavailable: 'The database does not answer, or too many secrets are being hashed.',
+  NoToken: 'The token is missing or invalid.',
+  NoClient: 'Client authentication failed.',
+  NoRight: 'The token lacks a scope, the origin is not allowed, or the caller may not choose a zone by a header.',
+  NotAllowed: 'The origin is not allowed, the zone may not be chosen by a header, or the user is not signed in.',
+  NoZone: 'Zone not found.',
+  NoMethod: 'Method not allowed for pages of other origins.',
+  TooLarge: 'Body too large.',
+  TooLong: 'Path segment too long.',
+  TooMany: 'Too many requests.',
+  Fault: 'Internal error.',
+  Unavailable: 'The database is unavailable, or the server is overloaded.',
 } as const
 
 /** The statuses of every route like this one. */

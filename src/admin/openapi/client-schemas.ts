@@ -11,7 +11,7 @@ export const clientId: Schema = {
   minLength: 1,
   maxLength: 255,
   pattern: '^[^/\\\\\\u0000-\\u001f\\u007f-\\u009f]*$',
-  description: 'Unique in the zone, whatever the case.',
+  description: 'Unique in the zone, ignoring case.',
 }
 
 const GRANT = `(?:${GRANT_TYPES.join('|')})`
@@ -50,7 +50,7 @@ const publicKeys: Schema = {
     },
   ],
   description:
-    'Public keys for `private_key_jwt`, which take the place of a secret: a JWK set or a JWK, or JSON text of one. Never answered.',
+    'Public keys for `private_key_jwt`, used instead of a secret: a JWK set or a JWK, as an object or as a JSON string. Never returned.',
 }
 
 /** The members of a client as it is sent; null says nothing, and any others are kept as they are. */
@@ -62,10 +62,10 @@ const sentClient: Readonly<Record<string, Schema>> = {
   jwks_uri: {
     type: ['string', 'null'],
     pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
-    description: 'Where those keys are published; wins over `jwks`. Never answered.',
+    description: 'URL of the public keys; takes precedence over `jwks`. Never returned.',
   },
   ...sentSchemas(clientSecretFields, { nullable: true }),
-  secondary_client_secret: { type: 'null', description: 'Only where one client is made.' },
+  secondary_client_secret: { type: 'null', description: 'Only when creating a single client.' },
 }
 
 const newClient: Readonly<Record<string, Schema>> = { ...sentClient, authorized_grant_types: someGrants }
@@ -76,7 +76,7 @@ const toMake = (properties: Readonly<Record<string, Schema>>, { exactRedirectUri
       type: 'object',
       properties,
       required: ['client_id', 'authorized_grant_types'],
-      description: `Further members are kept as they are.${exactRedirectUri ? ' Redirect URIs are absolute, and have no wildcards.' : ''}`,
+      description: `Other members are stored as sent.${exactRedirectUri ? ' Redirect URIs are absolute, without wildcards.' : ''}`,
     },
     { kept: true },
   )
@@ -89,7 +89,7 @@ export const clientSchemas = (behaviour: Behaviour): Readonly<Record<string, Sch
     type: 'object',
     properties: { ...answered.properties, approvals_deleted: flag, action: text },
     required: answered.required,
-    description: 'Further members are the attributes that were sent.',
+    description: 'Other members are the attributes that were sent.',
     not: { anyOf: ['client_secret', 'jwks', 'jwks_uri'].map(name => ({ required: [name] })) },
   },
   ClientToMake: toMake(newClient, behaviour),
@@ -99,7 +99,7 @@ export const clientSchemas = (behaviour: Behaviour): Readonly<Record<string, Sch
       secondary_client_secret: {
         type: ['string', 'null'],
         pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
-        description: 'A second valid secret, for changing the first without an interruption.',
+        description: 'A second valid secret, for rotation without downtime.',
       },
     },
     behaviour,

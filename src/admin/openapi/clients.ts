@@ -29,37 +29,37 @@ const example = {
   authorities: ['stock.read'],
 }
 
-const path = { client_id: must('The client.') }
-const missing = statusAlone('There is no such client.')
-const INVALID = 'The record is malformed or breaks a rule: `invalid_client`.'
-const CHANGED = 'There is one with this id, or the client was changed meanwhile.'
+const path = { client_id: must('Client id.') }
+const missing = statusAlone('Client not found.')
+const INVALID = 'The record is invalid: `invalid_client`.'
+const CHANGED = 'The id is taken, or the client was changed concurrently.'
 const aClient = json('The client, without its secrets.', ref('Client'))
 const clients = json('The clients, without their secrets.', listOf(ref('Client')))
-const overload = 'Too many secrets are being hashed.'
+const overload = 'Too many secrets are being hashed. Try again later.'
 
 const create: Operation = {
-  summary: 'Make a client',
+  summary: 'Create a client',
   json: { schema: ref('ClientWithTwoSecrets'), example },
   answers: { 201: aClient, 400: INVALID, 409: CHANGED, 503: overload },
 }
 
 const update: Operation = {
-  summary: 'Change a client',
+  summary: 'Update a client',
   about:
-    'What is absent or empty keeps its value, and null takes an attribute away. Secrets stay; keys stay unless others are given, which only administrators may.',
+    'Absent or empty members keep their value; null removes an attribute. Secrets are not changed. Keys change only if new ones are sent, which needs administrative rights.',
   path,
   json: { schema: ref('ClientToChange'), example: { ...example, client_secret: undefined, name: 'The shop' } },
   answers: { 200: aClient, 400: INVALID, 404: missing, 409: CHANGED },
 }
 
 const batch = (more: Partial<Operation> & Pick<Operation, 'summary' | 'json'>): Operation => ({
-  about: 'All or nothing; at most 1000 entries, each of a client of its own.',
+  about: 'All or nothing. At most 1000 entries, each for a different client.',
   answers: { 200: clients, 400: INVALID, 404: missing, 409: CHANGED, 503: overload },
   ...more,
 })
 
 const info: Operation = {
-  summary: 'What a client is told about itself',
+  summary: 'Read the calling client',
   credentials: ['form'],
   answers: { 200: json('The client.', ref('ClientInfo')) },
 }
@@ -69,7 +69,7 @@ const actionIs = (words: readonly string[], demand: Schema): Schema => ({
   anyOf: [{ not: { properties: { action: oneOf(words) } } }, demand],
 })
 
-const said = json('What was done.', closed({ status: { const: 'ok' }, message: text }))
+const said = json('The result.', closed({ status: { const: 'ok' }, message: text }))
 
 const LARGEST = 2 ** 31 - 1
 
@@ -80,25 +80,25 @@ const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
 export function clientsArea({ behaviour }: Facts): Area {
   return {
     name: 'Clients',
-    about: 'The clients of a zone. Administrators of the default zone reach other zones by a header.',
+    about: 'The clients of a zone. Administrators of the default zone select another zone by a header.',
     operations: {
       'GET /oauth/clients': {
         summary: 'List clients',
         query: {
           filter: mayBe('A SCIM filter.'),
-          sortBy: mayBe('The attribute to sort by.'),
-          sortOrder: mayBe('`ascending`; anything else is descending.'),
-          startIndex: mayBe('The first to show, from 1.', { type: 'integer', minimum: 1, maximum: LARGEST }),
-          count: mayBe('How many, at most 500; a negative number counts as 0.', {
+          sortBy: mayBe('Attribute to sort by.'),
+          sortOrder: mayBe('`ascending`; any other value means descending.'),
+          startIndex: mayBe('Index of the first result, from 1.', { type: 'integer', minimum: 1, maximum: LARGEST }),
+          count: mayBe('Results per page, at most 500; a negative number counts as 0.', {
             type: 'integer',
             minimum: -LARGEST,
             maximum: LARGEST,
           }),
-          attributes: mayBe('Names of the members that are wanted, separated by commas.'),
+          attributes: mayBe('Comma-separated names of the members to return.'),
         },
         answers: {
           200: json(
-            'A part of the list.',
+            'One page of the list.',
             closed({
               resources: listOf({ type: 'object' }),
               startIndex: whole,
@@ -107,34 +107,34 @@ export function clientsArea({ behaviour }: Facts): Area {
               schemas: texts,
             }),
           ),
-          400: 'The filter or a number is malformed.',
+          400: 'Invalid filter or number.',
         },
       },
       'GET /oauth/clients/:client_id': { summary: 'Read a client', path, answers: { 200: aClient, 404: missing } },
       'POST /oauth/clients': create,
       'PUT /oauth/clients/:client_id': update,
       'DELETE /oauth/clients/:client_id': {
-        summary: 'Delete a client, and all that it was granted',
+        summary: 'Delete a client with its tokens and approvals',
         path,
         answers: { 200: aClient, 404: missing, 409: CHANGED },
       },
       'GET /oauth/clients/restricted': {
-        summary: 'The scopes that the restricted endpoints refuse',
-        answers: { 200: json('`*` stands for any text.', texts) },
+        summary: 'List the scopes that the restricted endpoints refuse',
+        answers: { 200: json('The scopes; `*` matches any characters.', texts) },
       },
       'POST /oauth/clients/restricted': {
         ...create,
-        summary: 'Make a client without restricted scopes',
+        summary: 'Create a client without restricted scopes',
         json: { schema: ref('ClientToMake'), example: { ...example, client_id: 'kiosk' } },
       },
-      'PUT /oauth/clients/restricted/:client_id': { ...update, summary: 'Change a client, without restricted scopes' },
+      'PUT /oauth/clients/restricted/:client_id': { ...update, summary: 'Update a client without restricted scopes' },
       'POST /oauth/clients/tx': batch({
-        summary: 'Make clients',
+        summary: 'Create clients',
         json: { schema: filledList(ref('ClientToMake')), example: [{ ...example, client_id: 'shop-1' }] },
         answers: { 201: clients, 400: INVALID, 404: statusAlone('The list is empty.'), 409: CHANGED, 503: overload },
       }),
       'PUT /oauth/clients/tx': batch({
-        summary: 'Change clients',
+        summary: 'Update clients',
         json: { schema: filledList(ref('ClientToChange')), example: [{ ...example, client_secret: undefined }] },
       }),
       'POST /oauth/clients/tx/delete': batch({
@@ -151,7 +151,7 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
       }),
       'POST /oauth/clients/tx/modify': batch({
-        summary: 'Make, change and delete clients',
+        summary: 'Create, update and delete clients',
         json: {
           schema: listOrNull({
             type: 'object',
@@ -168,7 +168,7 @@ export function clientsArea({ behaviour }: Facts): Area {
           example: [{ ...example, client_id: 'shop-2', action: 'add' }],
         },
         answers: {
-          200: json('What was done.', listOf({ type: 'object' })),
+          200: json('The changed clients.', listOf({ type: 'object' })),
           400: INVALID,
           404: missing,
           409: CHANGED,
@@ -177,7 +177,7 @@ export function clientsArea({ behaviour }: Facts): Area {
       }),
       'PUT /oauth/clients/:client_id/secret': {
         summary: 'Change the secret of a client',
-        about: 'A client that changes its own names the old one; an administrator need not.',
+        about: 'A client that changes its own secret must send the old one; an administrator need not.',
         path,
         json: {
           schema: {
@@ -191,7 +191,7 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
         answers: {
           200: said,
-          400: 'The old secret is wrong, the new one is not allowed, or there are too many or too few.',
+          400: 'The old secret is wrong, the new one violates the policy, or the client has too many or too few secrets.',
           404: missing,
           409: CHANGED,
           429: 'Too many wrong old secrets.',
@@ -199,7 +199,7 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
       },
       'PUT /oauth/clients/:client_id/clientjwt': {
-        summary: 'Change the keys that a client may sign with',
+        summary: 'Change the public keys of a client',
         path,
         json: {
           schema: open({
@@ -212,22 +212,22 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
         answers: {
           200: said,
-          400: 'The keys cannot be used, or the client may not change them.',
+          400: 'The keys are invalid, or the caller may not change them.',
           404: missing,
           409: CHANGED,
         },
       },
       'GET /oauth/clients/meta': {
-        summary: 'How clients are shown to people',
-        answers: { 200: json('Those that have something to show.', listOf(ref('ClientMetadata'))) },
+        summary: 'List how clients are shown to users',
+        answers: { 200: json('The display settings of the clients.', listOf(ref('ClientMetadata'))) },
       },
       'GET /oauth/clients/:client_id/meta': {
-        summary: 'How a client is shown to people',
+        summary: 'Read how a client is shown to users',
         path,
-        answers: { 200: json('It.', ref('ClientMetadata')), 404: 'There is nothing to show.' },
+        answers: { 200: json('The display settings.', ref('ClientMetadata')), 404: 'No metadata found.' },
       },
       'PUT /oauth/clients/:client_id/meta': {
-        summary: 'Change how a client is shown to people',
+        summary: 'Update how a client is shown to users',
         path,
         json: {
           schema: open({
@@ -235,14 +235,14 @@ export function clientsArea({ behaviour }: Facts): Area {
             clientName: textOrNull,
             showOnHomePage: { type: ['boolean', 'null'] },
             appLaunchUrl: { type: ['string', 'null'], pattern: '^(?:[Hh][Tt][Tt][Pp][Ss]?://|$)' },
-            appIcon: { type: ['string', 'null'], pattern: BASE64, description: 'A picture in base64.' },
+            appIcon: { type: ['string', 'null'], pattern: BASE64, description: 'An image in base64.' },
           }),
           example: { clientName: 'The shop', showOnHomePage: true, appLaunchUrl: 'https://shop.example/' },
         },
         answers: {
-          200: json('What is shown now.', ref('ClientMetadata')),
-          400: 'A member is malformed.',
-          404: 'There is no such client.',
+          200: json('The new display settings.', ref('ClientMetadata')),
+          400: 'Invalid member.',
+          404: 'Client not found.',
           409: CHANGED,
         },
       },

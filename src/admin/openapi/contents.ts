@@ -42,20 +42,20 @@ function callersOf(access: DescribedOperation['route']['access'], credentials: r
     case 'anyone':
       return 'Anyone'
     case 'session':
-      return 'A person who is signed in'
+      return 'A signed-in user'
     case 'client': {
       const ways = ['Basic', ...(credentials.includes('form') ? ['the form'] : [])].join(' or ')
       const others = [
         ...(credentials.includes('bearer') ? ['a bearer token'] : []),
-        ...(credentials.includes('none') ? ['a public client by its id'] : []),
+        ...(credentials.includes('none') ? ['a public client with its id'] : []),
       ]
-      return ['A client, by ' + ways, ...others].join('; ')
+      return ['A client with ' + ways, ...others].join('; ')
     }
     case 'bearer': {
       const { resource, scopes = [], ofDefaultZone = [] } = access
       const rights = [...scopes, ...ofDefaultZone.map(scope => `${scope} of the default zone`)]
-      if (rights.length > 0) return `A bearer with one of: ${rights.join(', ')}`
-      return resource === undefined ? 'A bearer' : `A bearer whose token is for ${resource}`
+      if (rights.length > 0) return `A bearer token with one of: ${rights.join(', ')}`
+      return resource === undefined ? 'A bearer token' : `A bearer token for ${resource}`
     }
   }
 }

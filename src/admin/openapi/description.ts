@@ -78,15 +78,15 @@ export interface SupportedLists {
   readonly codeChallengeMethods: readonly string[]
 }
 
-/** A text. */
+/** A string. */
 export const text: Schema = { type: 'string' }
-/** A text, or nothing. */
+/** A string or null. */
 export const textOrNull: Schema = { type: ['string', 'null'] }
-/** A text that is not empty. */
+/** A non-empty string. */
 export const filled: Schema = { type: 'string', minLength: 1 }
 /** RFC 4648 §4, with its padding. */
 export const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
-/** Texts. */
+/** A list of strings. */
 export const texts: Schema = { type: 'array', items: text }
 /** True or false. */
 export const flag: Schema = { type: 'boolean' }
@@ -161,13 +161,13 @@ export const statusAlone = (about: string): Answer => ({ about, statusAlone: tru
 export const redirect = (about: string): Answer => ({
   about,
   content: {},
-  headers: { location: 'Where to go on.' },
+  headers: { location: 'Target of the redirect.' },
 })
 
 /** A flag in a query. */
 export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no', '1', '0'])
 
-/** A text that the database can keep: without NUL. */
+/** A string that the database can store: without NUL. */
 export const WITHOUT_NUL = '^[^\\u0000]*$'
 
 /**
@@ -202,5 +202,5 @@ export const KEPT: Schema = {
   items: ref('Kept'),
   additionalProperties: ref('Kept'),
   propertyNames: { pattern: WITHOUT_NUL },
-  description: 'Any JSON whose texts have no NUL.',
+  description: 'Any JSON whose strings contain no NUL.',
 }

@@ -118,7 +118,7 @@ function documentObject(documented: readonly DescribedArea[], areas: readonly Ar
       title: 'Latchkey',
       version: deps.version,
       description:
-        'An identity and authorization server: OAuth 2.0, OpenID Connect and the management of clients, identity zones and identity providers. HEAD is served wherever GET is, unless it would change something; of several alternatives in `security` one is enough.',
+        'An identity and authorization server: OAuth 2.0, OpenID Connect and the management of clients, identity zones and identity providers. HEAD is served wherever GET is, unless GET changes state. One of the alternatives in `security` is enough.',
     },
     servers: serversOf(urls),
     tags: documented.map(({ name, about }) => ({ name, description: about })),
@@ -155,7 +155,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
   const acrossZones = access.by === 'bearer' && access.acrossZones === true
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => [
     name,
-    operation.path?.[name] ?? { about: 'A part of the path.', schema: text, required: true },
+    operation.path?.[name] ?? { about: 'Path segment.', schema: text, required: true },
   ])
   const parameters = [
     ...parametersOf(Object.fromEntries(inPath), 'path'),
@@ -188,8 +188,8 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
 
 /** What leads an administrator into another zone. */
 export const ZONE_HEADERS: Fields = {
-  'X-Identity-Zone-Id': may('Id of the zone to act in, for its administrators in the default zone.'),
-  'X-Identity-Zone-Subdomain': may('Its subdomain instead.'),
+  'X-Identity-Zone-Id': may('Id of the zone to act in, for administrators of the default zone.'),
+  'X-Identity-Zone-Subdomain': may('Subdomain of the zone to act in, instead of its id.'),
 }
 
 const parametersOf = (fields: Fields | undefined, where: string): readonly Schema[] =>
@@ -247,7 +247,7 @@ const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => 
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An access token of the zone with the scope or authority that is named, if one is.',
+    description: 'An access token of the zone, with the named scope or authority if there is one.',
   },
   bearerOfDefaultZone: {
     type: 'http',
@@ -264,7 +264,7 @@ const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => 
     in: 'cookie',
     name: sessionCookieName({ subdomain: '' }, { urls, service, behaviour }),
     description:
-      'The session of a person who signed in. In a zone that is addressed by path the name ends in a dot and its subdomain.',
+      'The session of a signed-in user. In a zone addressed by path, the cookie name ends with a dot and the subdomain.',
   },
 })
 
@@ -273,6 +273,6 @@ function serversOf({ base, hostname }: Urls): readonly Schema[] {
   return [
     { url: base, description: 'The default zone.' },
     { url: base.replace(`//${hostname}`, `//{subdomain}.${hostname}`), description: 'Another zone.', variables },
-    { url: `${base}/z/{subdomain}`, description: 'The same by path.', variables },
+    { url: `${base}/z/{subdomain}`, description: 'Another zone, by path.', variables },
   ]
 }

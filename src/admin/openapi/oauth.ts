@@ -20,34 +20,34 @@ import {
 
 /** Credentials of a client in a form. */
 export const CLIENT_FIELDS: Fields = {
-  client_id: may('The client, where it is not named in an `Authorization` header.'),
-  client_secret: may('Its secret (`client_secret_post`).'),
+  client_id: may('Client id, if there is no `Authorization` header.'),
+  client_secret: may('Client secret (`client_secret_post`).'),
 }
 
 /** A signed assertion of a client in a form. */
 export const ASSERTION_FIELDS: Fields = {
   client_assertion_type: may(
-    'For a client that signs.',
+    'Type of `client_assertion`.',
     oneOf(['urn:ietf:params:oauth:client-assertion-type:jwt-bearer']),
   ),
-  client_assertion: may('A JWT that the client signed (`private_key_jwt`, RFC 7523 §2.2).'),
+  client_assertion: may('A JWT signed by the client (`private_key_jwt`, RFC 7523 §2.2).'),
 }
 
 const tokenRequest = ({ lists }: Facts): Fields => ({
-  grant_type: must('What leads to the tokens.', oneOf(lists.grantTypes)),
-  scope: may('Scopes, separated by spaces; all that are possible where it is absent.'),
-  code: may('Of `authorization_code`.'),
-  redirect_uri: may('Of `authorization_code`: the one of the authorization request.'),
-  code_verifier: may('Of `authorization_code`: RFC 7636.'),
-  refresh_token: may('Of `refresh_token`.'),
-  username: may('Of `password`.'),
-  password: may('Of `password`.'),
-  passcode: may('Of `password`: a code from /passcode instead of name and password.'),
-  login_hint: may('Of `password`: `{"origin":"…"}` names the provider.'),
-  assertion: may('Of the assertion grants: RFC 7522 and RFC 7523.'),
-  token_format: may('What the access token is.', oneOf(['jwt', 'opaque'])),
-  authorities: may('`{"az_attr":{…}}`: attributes that stand in the tokens.'),
-  nonce: may('Repeated in the answer.'),
+  grant_type: must('The grant type.', oneOf(lists.grantTypes)),
+  scope: may('Space-separated scopes. Absent: all that can be granted.'),
+  code: may('For `authorization_code`.'),
+  redirect_uri: may('For `authorization_code`: as in the authorization request.'),
+  code_verifier: may('For `authorization_code`: the PKCE verifier (RFC 7636).'),
+  refresh_token: may('For `refresh_token`.'),
+  username: may('For `password`.'),
+  password: may('For `password`.'),
+  passcode: may('For `password`: a code from /passcode instead of user name and password.'),
+  login_hint: may('For `password`: `{"origin":"…"}` names the provider.'),
+  assertion: may('For the assertion grants (RFC 7522, RFC 7523).'),
+  token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
+  authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
+  nonce: may('Returned in the response.'),
   ...CLIENT_FIELDS,
   ...ASSERTION_FIELDS,
 })
@@ -55,82 +55,82 @@ const tokenRequest = ({ lists }: Facts): Fields => ({
 const tokenOperation = (facts: Facts, more: Partial<Operation> = {}): Operation => ({
   summary: 'Issue tokens',
   about:
-    'RFC 6749 §3.2. The grant `user_token` takes the access token of a user, as bearer, instead of the credentials of a client.',
+    'RFC 6749 §3.2. The grant `user_token` takes the access token of a user as bearer token instead of client credentials.',
   credentials: ['form', 'bearer', 'none'],
   form: tokenRequest(facts),
   answers: {
     200: json('The tokens.', ref('Tokens')),
-    400: 'What is asked for cannot be given: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`.',
-    403: 'The caller lacks a right.',
-    406: 'Parameters stand in the query.',
+    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`.',
+    403: 'The caller lacks a scope.',
+    406: 'Parameters in the query are not allowed.',
     429: 'Too many wrong passwords or passcodes.',
   },
   ...more,
 })
 
 const authorizationRequest = ({ lists, behaviour }: Facts): Fields => ({
-  response_type: must('What the answer holds.', oneOf(lists.responseTypes)),
-  client_id: must('Who asks.'),
-  redirect_uri: may('Where the answer goes; may be left out where the client has one only.'),
-  scope: may('Scopes, separated by spaces.'),
-  state: may('Repeated in the answer.'),
-  nonce: may('Repeated in the ID token.'),
-  ...(behaviour.responseModes && { response_mode: may('How the answer travels.', oneOf(lists.responseModes)) }),
-  code_challenge: may('RFC 7636.'),
-  code_challenge_method: may('RFC 7636.', oneOf(lists.codeChallengeMethods)),
+  response_type: must('The response type.', oneOf(lists.responseTypes)),
+  client_id: must('Client id.'),
+  redirect_uri: may('Where to send the response; optional if the client has exactly one redirect URI.'),
+  scope: may('Space-separated scopes.'),
+  state: may('Returned in the response.'),
+  nonce: may('Returned in the ID token.'),
+  ...(behaviour.responseModes && { response_mode: may('How the response is returned.', oneOf(lists.responseModes)) }),
+  code_challenge: may('PKCE challenge (RFC 7636).'),
+  code_challenge_method: may('PKCE method (RFC 7636).', oneOf(lists.codeChallengeMethods)),
   prompt: may('`none`, `login`, `consent` or `select_account`.'),
-  max_age: may('Seconds since the sign-in at most.', { type: 'string', pattern: '^\\d+$' }),
-  login_hint: may('A provider or a name.'),
-  id_token_hint: may('An ID token of the person who is wanted.'),
-  ui_locales: may('Languages of the pages, the best first.'),
-  token_format: may('What an access token is.', oneOf(['jwt', 'opaque'])),
-  authorities: may('`{"az_attr":{…}}`: attributes that stand in the tokens.'),
+  max_age: may('Maximum age of the sign-in in seconds.', { type: 'string', pattern: '^\\d+$' }),
+  login_hint: may('A provider or a user name.'),
+  id_token_hint: may('An ID token of the expected user.'),
+  ui_locales: may('Preferred languages of the pages, best first.'),
+  token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
+  authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
 })
 
 const authorize = (where: Partial<Operation>): Operation => ({
-  summary: 'Begin an authorization',
-  about: 'RFC 6749 §3.1. An error is a page until the redirect URI is verified, and a redirect afterwards.',
+  summary: 'Start an authorization',
+  about: 'RFC 6749 §3.1. Errors are shown as a page until the redirect URI is verified, then sent as a redirect.',
   answers: {
     200: {
-      about: 'A question to the person, or a form that takes the answer to the client.',
+      about: 'The approval page, or a form that posts the response to the client.',
       content: { 'text/html': text, 'application/json': ref('ApprovalQuestion') },
     },
-    302: redirect('To the sign-in page, or back to the client with the answer or a refusal.'),
-    303: redirect('To the same request by GET, where a browser has to send its cookies.'),
-    400: bare('The client or its redirect URI is not right.'),
-    401: bare('The client is unknown, or credentials were sent that are wrong.'),
-    403: 'The form is not one of ours, or a demand is not met.',
-    406: 'Credentials stand in the query.',
+    302: redirect('To the sign-in page, or to the client with the response or an error.'),
+    303: redirect('To the same request by GET, so that the browser sends its cookies.'),
+    400: bare('The client or the redirect URI is invalid.'),
+    401: bare('The client is unknown, or the credentials are wrong.'),
+    403: 'The form was refused, or a requirement of the request is not met.',
+    406: 'Credentials in the query are not allowed.',
     429: 'Too many wrong passwords.',
   },
   ...where,
 })
 
 const logoutFields: Fields = {
-  redirect: may('Where to go on; the zone may call the parameter otherwise.'),
-  client_id: may('The client whose URIs count.'),
-  post_logout_redirect_uri: may('Where to go on (OpenID Connect RP-Initiated Logout).'),
+  redirect: may('URL to continue with; a zone can rename the parameter.'),
+  client_id: may('Client whose redirect URIs are allowed.'),
+  post_logout_redirect_uri: may('URL to continue with (OpenID Connect RP-Initiated Logout).'),
   id_token_hint: may('An ID token of the session.'),
-  state: may('Repeated at the end.'),
+  state: may('Returned in the redirect.'),
 }
 
 const logout = (where: Partial<Operation>): Operation => ({
   summary: 'Sign out',
   answers: {
-    200: page('A question whether to sign out, or that it is done.'),
-    302: redirect('On from here.'),
-    303: redirect('To the same by GET, where a browser has to send its cookies.'),
-    400: 'The request names a place that is not the client’s.',
+    200: page('The confirmation page, or the signed-out page.'),
+    302: redirect('To the target.'),
+    303: redirect('To the same URL by GET, so that the browser sends its cookies.'),
+    400: 'The target is not registered for the client.',
   },
   ...where,
 })
 
 const userinfo = (more: Partial<Operation> = {}): Operation => ({
-  summary: 'Claims about the person of a token',
+  summary: 'Read the claims of the user',
   about: 'OpenID Connect Core §5.3.',
   answers: {
     200: json('The claims.', ref('UserInfo')),
-    403: 'The token does not speak for a user, or has no scope `openid`.',
+    403: 'The token is not a user token, or lacks the scope `openid`.',
   },
   ...more,
 })
@@ -138,11 +138,11 @@ const userinfo = (more: Partial<Operation> = {}): Operation => ({
 const scopeTexts = listOf(closed({ code: text, text }))
 const choice = closed({ location: text, path: text, key: text, value: oneOf(['true', 'false']) })
 const frame = (required: boolean): Operation => ({
-  summary: 'A frame that notices another sign-in',
-  about: 'OpenID Connect Session Management §3.2, and what the reference system has for it.',
+  summary: 'Show the session frame',
+  about: 'OpenID Connect Session Management §3.2, and the equivalent of the reference system.',
   query: {
-    clientId: (required ? must : may)('The client that looks.'),
-    messageOrigin: (required ? must : may)('The origin of its page.'),
+    clientId: (required ? must : may)('Client id.'),
+    messageOrigin: (required ? must : may)('Origin of the page of the client.'),
   },
   answers: { 200: page('The frame.'), ...(required && { 400: 'A parameter is missing.' }) },
 })
@@ -190,7 +190,7 @@ export function oauthArea(facts: Facts): Area {
     operations: {
       'POST /oauth/token': tokenOperation(facts),
       'POST /oauth/token/alias/:entity': tokenOperation(facts, {
-        summary: 'Issue tokens, at the address that SAML assertions are made out to',
+        summary: 'Issue tokens, at the address for SAML assertions',
         path: entity,
         answers: { ...tokenOperation(facts).answers, 404: 'The zone has another entity id.' },
       }),
@@ -200,13 +200,13 @@ export function oauthArea(facts: Facts): Area {
       }),
       'GET /oauth/authorize': authorize({ query: authorizationRequest(facts) }),
       'POST /oauth/authorize': authorize({
-        summary: 'Begin an authorization, or answer the question of its page',
+        summary: 'Start an authorization, or submit the approval page',
         form: {
           ...Object.fromEntries(
             Object.entries(authorizationRequest(facts)).map(([name, field]) => [name, { ...field, required: false }]),
           ),
-          user_oauth_approval: may('What the person decided.', oneOf(['true', 'false'])),
-          [facts.service.csrfName]: may('The anti-forgery value, with a decision.'),
+          user_oauth_approval: may('The decision of the user.', oneOf(['true', 'false'])),
+          [facts.service.csrfName]: may('The anti-forgery value; required with a decision.'),
         },
       }),
       'GET /logout.do': logout({ query: logoutFields }),
@@ -214,7 +214,7 @@ export function oauthArea(facts: Facts): Area {
         form: { ...logoutFields, [facts.service.csrfName]: may('The anti-forgery value.') },
       }),
       'GET /userinfo': userinfo(),
-      'POST /userinfo': userinfo({ form: { access_token: may('The token, where it is not in a header.') } }),
+      'POST /userinfo': userinfo({ form: { access_token: may('The token, if it is not in a header.') } }),
       ...(!facts.behaviour.getOrPostUserinfo && {
         'PUT /userinfo': userinfo(),
         'DELETE /userinfo': userinfo(),

@@ -19,7 +19,7 @@ import {
 } from './description.ts'
 
 const path = { id: must('Id of the provider.') }
-const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise it is JSON text.', queryFlag) }
+const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
 const provider = json('The provider, without its secrets.', ref('IdentityProvider'))
 
 /** A sentence, or the record that was sent without its secrets. */
@@ -27,12 +27,10 @@ const refusal = (about: string): Answer => ({
   about,
   content: { 'application/json': { type: 'object' }, 'text/plain': text },
 })
-const MISSING = refusal('There is no such provider.')
-const TAKEN = refusal(
-  'Another provider has the origin, the issuer or the entity id, or the provider was changed meanwhile.',
-)
-const INVALID = refusal('The record breaks a rule; it is repeated without its secrets.')
-const UNUSABLE = refusal('The record is malformed, or its metadata cannot be read.')
+const MISSING = refusal('Provider not found.')
+const TAKEN = refusal('Another provider has the origin, issuer or entity id, or the provider was changed concurrently.')
+const INVALID = refusal('The record is invalid; it is returned without its secrets.')
+const UNUSABLE = refusal('The record or its metadata is malformed.')
 
 /** `/identity-providers` and below. */
 export function providersArea({ service }: Facts): Area {
@@ -69,18 +67,18 @@ export function providersArea({ service }: Facts): Area {
   }
   return {
     name: 'Identity providers',
-    about: 'Where the users of a zone come from.',
+    about: 'The identity providers of a zone.',
     operations: {
       'GET /identity-providers': {
         summary: 'List providers',
         query: {
           ...rawConfig,
-          active_only: mayBe('Whether to leave out those that are not active.', queryFlag),
-          originKey: mayBe('Only the active one of this origin.'),
+          active_only: mayBe('Whether to return only active providers.', queryFlag),
+          originKey: mayBe('Return only the active provider with this origin.'),
         },
         answers: {
           200: json('The providers, without their secrets.', listOf(ref('IdentityProvider'))),
-          400: 'A flag is neither true nor false.',
+          400: 'Invalid boolean.',
           404: MISSING,
         },
       },
@@ -91,54 +89,54 @@ export function providersArea({ service }: Facts): Area {
         answers: { 200: provider, 404: MISSING },
       },
       'POST /identity-providers': {
-        summary: 'Make a provider',
+        summary: 'Create a provider',
         query: rawConfig,
         json: { schema: ref('IdentityProviderToMake'), example },
         answers: { 201: provider, 400: UNUSABLE, 409: TAKEN, 422: INVALID },
       },
       'POST /identity-providers/test': {
-        summary: 'Ask a directory whether a name and a password are right',
+        summary: 'Test an LDAP provider',
         about:
-          'The directory is asked by the record in the body, which is checked like one that is to be made; nothing is kept. It needs a `bindPassword` of its own, also where a stored provider has one.',
+          'Verifies a user name and a password with the record in the body. The record is checked as on creation and not stored. It needs its own `bindPassword`, even if a stored provider has one.',
         query: rawConfig,
         json: { schema: ref('ProviderTest'), example: { provider: directory, credentials } },
         answers: {
-          200: json('The directory knows the person by the password.', { const: 'ok' }),
-          400: refusal('The body is malformed, the record is of another type, or the directory cannot be asked by it.'),
-          417: json('It does not.', { const: 'bad credentials' }),
+          200: json('The credentials are valid.', { const: 'ok' }),
+          400: refusal('The body is malformed, the record has another type, or it lacks a setting.'),
+          417: json('The credentials are wrong.', { const: 'bad credentials' }),
           422: INVALID,
-          500: json('What went wrong is in the log.', { const: 'check server logs' }),
-          503: refusal('Too many connections are open.'),
+          500: json('The directory could not be used. The reason is in the log.', { const: 'check server logs' }),
+          503: refusal('Too many connections.'),
         },
       },
       'PUT /identity-providers/:id': {
-        summary: 'Replace the record of a provider',
-        about: 'Secrets that it does not name are kept.',
+        summary: 'Replace a provider',
+        about: 'Secrets that are absent are kept.',
         path,
         query: rawConfig,
         json: { schema: ref('IdentityProviderToMake'), example: { ...example, name: 'Our partner' } },
         answers: { 200: provider, 400: UNUSABLE, 404: MISSING, 409: TAKEN, 422: INVALID },
       },
       'DELETE /identity-providers/:id': {
-        summary: 'Delete a provider with the users that came from it',
+        summary: 'Delete a provider and its users',
         path,
         query: rawConfig,
         answers: {
           200: provider,
           404: MISSING,
           409: TAKEN,
-          422: { about: 'It has an alias, which may not be changed here.', mayBeEmpty: true },
+          422: { about: 'The provider has an alias, and aliases are disabled.', mayBeEmpty: true },
         },
       },
       'PATCH /identity-providers/:id/status': {
-        summary: 'Let the passwords of the internal users expire',
+        summary: 'Require a password change of the internal users',
         path,
         json: {
           schema: ref('ProviderStatus'),
           example: { requirePasswordChange: true },
         },
         answers: {
-          200: json('The body, repeated.', ref('ProviderStatus')),
+          200: json('The body that was sent.', ref('ProviderStatus')),
           400: UNUSABLE,
           404: MISSING,
           409: TAKEN,
@@ -180,7 +178,7 @@ export function providersArea({ service }: Facts): Area {
             config: {
               type: ['object', 'string', 'null'],
               description:
-                'The settings of the type, or JSON text of them. With `linkByEmail: true` an address that the provider calls verified leads to an account of its origin that nobody signed in to yet.',
+                'The settings of the type, as an object or a JSON string. With `linkByEmail: true`, a verified e-mail address links to an account of this origin that was never signed in to.',
             },
             aliasId: textOrNull,
             aliasZid: textOrNull,

@@ -5,12 +5,12 @@ import { closed, empty, json, listOf, may, open, page, redirect, ref, text, text
 const prompts = {
   type: 'object',
   additionalProperties: { type: 'array', items: text, minItems: 2, maxItems: 2 },
-  description: 'The fields of the sign-in form: type and label, by name.',
+  description: 'The fields of the sign-in form: type and label by name.',
 }
 
 const metadata: Operation = {
-  summary: 'What this authorization server supports',
-  about: 'OpenID Connect Discovery 1.0 §4 and RFC 8414. The document is that of the zone.',
+  summary: 'Read the metadata of the authorization server',
+  about: 'OpenID Connect Discovery 1.0 §4 and RFC 8414, for the zone of the request.',
   answers: { 200: json('The metadata.', ref('Metadata')) },
 }
 
@@ -19,16 +19,16 @@ const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): 
   headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
   answers: {
     200: json('The keys.', schema, { headers: { etag: 'Changes with the keys.' } }),
-    304: empty('Nothing changed.'),
+    304: empty('Not modified.'),
     401: facts.behaviour.allPublicKeys
-      ? 'The key that signs is a shared secret, or the credentials are wrong.'
+      ? 'The signing key is a shared secret, or the credentials are wrong.'
       : 'The key is protected, or the credentials are wrong.',
     403: 'The key is not shown to this client.',
   },
 })
 
 const asset: Operation = {
-  summary: 'A file that pages are made of',
+  summary: 'Read a file used by the pages',
   headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
   answers: {
     200: {
@@ -36,46 +36,49 @@ const asset: Operation = {
       content: { 'text/css': text, 'text/javascript': text, 'image/svg+xml': text, 'image/png': text },
       headers: { etag: 'Changes with the file.' },
     },
-    304: empty('Nothing changed.'),
+    304: empty('Not modified.'),
   },
 }
 
 const info: Operation = {
-  summary: 'What a program needs to ask a person for a sign-in',
+  summary: 'Read server information and sign-in fields',
   query: {
-    origin: may('Origin of the provider whose fields are wanted.'),
-    login_hint: may('A provider or a name, as the sign-in page takes it.'),
+    origin: may('Origin of the provider whose fields to return.'),
+    login_hint: may('A provider or a user name, as on the sign-in page.'),
   },
-  answers: { 200: json('Facts about the server and the zone.', ref('ServerInfo')) },
+  answers: { 200: json('Information about the server and the zone.', ref('ServerInfo')) },
 }
 
 /** Information, keys, health and what this document itself is served by. */
 export const serverArea = (facts: Facts): Area => ({
   name: 'Server',
-  about: 'What the server tells of itself and of a zone.',
+  about: 'Information, keys and health.',
   operations: {
     'GET /info': info,
     ...(!facts.behaviour.getInfoOnly && { 'POST /info': info, 'PUT /info': info, 'DELETE /info': info }),
     'GET /healthz': {
-      summary: 'Whether the server can work',
+      summary: 'Check the health of the server',
       answers: {
-        200: { about: 'It can.', content: { 'text/plain': text } },
-        503: { about: 'The database does not answer, or the server stops.', content: { 'text/plain': text } },
+        200: { about: 'Healthy.', content: { 'text/plain': text } },
+        503: {
+          about: 'The database is unavailable or takes no writes, or the server is stopping.',
+          content: { 'text/plain': text },
+        },
       },
     },
     'GET /openapi.json': {
-      summary: 'This document',
+      summary: 'Read this document',
       headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
       answers: {
         200: json('OpenAPI 3.1.', open({ openapi: text }, ['openapi', 'info', 'paths']), {
           headers: { etag: 'Changes with the document.' },
         }),
-        304: empty('Nothing changed.'),
+        304: empty('Not modified.'),
       },
     },
-    'GET /docs': { summary: 'This document, for people', answers: { 200: page('The endpoints by area.') } },
+    'GET /docs': { summary: 'Read this document as a page', answers: { 200: page('The endpoints by area.') } },
     'GET /RateLimitingStatus': {
-      summary: 'What the rate limiter is set to',
+      summary: 'Read the settings of the rate limiter',
       credentials: ['bearer'],
       answers: {
         200: json(
@@ -97,20 +100,20 @@ export const serverArea = (facts: Facts): Area => ({
             ['fromSource'],
           ),
         ),
-        403: `The caller does not have ${facts.service.scope('admin')} of the default zone.`,
+        403: `The caller lacks ${facts.service.scope('admin')} of the default zone.`,
       },
     },
-    'GET /token_keys': keySet(facts, 'The public keys that tokens are verified with', ref('KeySet')),
-    'GET /token_key': keySet(facts, 'The key that signs at the moment', ref('Key')),
+    'GET /token_keys': keySet(facts, 'Read the public keys', ref('KeySet')),
+    'GET /token_key': keySet(facts, 'Read the active signing key', ref('Key')),
     'GET /.well-known/openid-configuration': metadata,
     'GET /oauth/token/.well-known/openid-configuration': metadata,
     'GET /.well-known/oauth-authorization-server': metadata,
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
     'GET /square-logo.png': {
-      summary: 'The square logo of the zone',
+      summary: 'Read the square logo of the zone',
       answers: {
-        200: { about: 'Its own, or that of the default zone.', content: { 'image/png': text } },
-        302: redirect('To the icon of the server, where there is none.'),
+        200: { about: 'The logo of the zone, or of the default zone.', content: { 'image/png': text } },
+        302: redirect('To the icon of the server, if there is no logo.'),
       },
     },
     'GET /resources/*': asset,

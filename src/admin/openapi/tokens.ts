@@ -22,20 +22,20 @@ const revoked = (what: string, path: Fields): Operation => ({
   summary: `Revoke ${what}`,
   path,
   answers: {
-    200: empty('Done.'),
-    403: 'The token is not the caller’s, and the caller lacks the right.',
-    404: 'There is none.',
+    200: empty('Revoked.'),
+    403: 'The token belongs to another caller, and the caller lacks the scope.',
+    404: 'Not found.',
   },
 })
 
 const user = { userId: must('Id of the user.') }
-const client = { clientId: must('The client.') }
+const client = { clientId: must('Client id.') }
 const ANY_METHOD = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
 
 const listed = (of: string, name: string): Operation => ({
-  summary: `The stored tokens of a ${of}`,
+  summary: `List the stored tokens of a ${of}`,
   wildcard: name,
-  path: { [name]: must(`The ${of}.`) },
+  path: { [name]: must(`Id of the ${of}.`) },
   answers: { 200: json('The tokens, without their values.', listOf(ref('StoredToken'))) },
 })
 
@@ -46,28 +46,28 @@ const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ..
 
 /** Introspection, revocation and lists. */
 export function tokensArea(facts: Facts): Area {
-  const token = { token: must('The token.'), token_type_hint: may('What it may be.') }
-  const checked = { token: must('The token.'), scopes: may('Scopes that it must have, separated by commas.') }
+  const token = { token: must('The token.'), token_type_hint: may('The type of the token.') }
+  const checked = { token: must('The token.'), scopes: may('Comma-separated scopes that the token must have.') }
   const check: Operation = {
-    summary: 'What a token says, the older way',
+    summary: 'Inspect a token (UAA)',
     answers: {
-      200: json('Its claims.', ref('CheckedToken')),
-      400: 'The token is not valid, or lacks a scope.',
+      200: json('The claims of the token.', ref('CheckedToken')),
+      400: 'The token is invalid or lacks a scope.',
       403: `The client lacks ${facts.service.scope('resource')}.`,
-      406: 'Parameters stand in the query.',
+      406: 'Parameters in the query are not allowed.',
     },
   }
   return {
     name: 'Tokens',
-    about: 'Asking what tokens say, listing them, and ending their life.',
+    about: 'Inspecting, listing and revoking tokens.',
     operations: {
       'POST /introspect': {
-        summary: 'What a token says',
+        summary: 'Inspect a token',
         about: 'RFC 7662.',
         credentials: ['form', 'bearer'],
         form: inspected(token),
         answers: {
-          200: json('Its claims, or `"active": false`.', ref('Introspection')),
+          200: json('The claims of the token, or `"active": false`.', ref('Introspection')),
           400: 'A parameter is missing.',
           403: `The caller lacks ${facts.service.scope('resource')}.`,
         },
@@ -80,13 +80,13 @@ export function tokensArea(facts: Facts): Area {
         'PATCH /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
       }),
       'POST /oauth/revoke': {
-        summary: 'Revoke a token of the client’s own',
+        summary: 'Revoke a token of the calling client',
         about: 'RFC 7009.',
         credentials: ['form', 'none'],
         form: inspected(token),
         answers: {
-          200: empty('Revoked, or it was not valid anyway.'),
-          400: 'A parameter is missing, or the token is another client’s.',
+          200: empty('Revoked, or already invalid.'),
+          400: 'A parameter is missing, or the token belongs to another client.',
         },
       },
       ...byAnyMethod('/oauth/token/revoke/user/:userId', revoked('all tokens of a user', user)),
@@ -95,7 +95,9 @@ export function tokensArea(facts: Facts): Area {
         revoked('the stored tokens of a user with a client', { ...user, ...client }),
       ),
       ...byAnyMethod('/oauth/token/revoke/client/:clientId', revoked('all tokens of a client', client)),
-      'DELETE /oauth/token/revoke/:tokenId': revoked('one token', { tokenId: must('Its id, or the token itself.') }),
+      'DELETE /oauth/token/revoke/:tokenId': revoked('one token', {
+        tokenId: must('Id of the token, or the token itself.'),
+      }),
       'GET /oauth/token/list/user/*': listed('user', 'userId'),
       'GET /oauth/token/list/client/*': listed('client', 'clientId'),
     },

@@ -49,13 +49,13 @@ const orNull = ({ type, enum: words, ...rest }: Schema): Schema => ({
 })
 
 const path = { id: must('Id of the zone.') }
-const client = { ...path, client_id: must('The client.') }
+const client = { ...path, client_id: must('Client id.') }
 const zone = json('The zone, without private keys.', ref('Zone'))
-const forbidden = statusAlone('The caller is in another zone, or the zone is the default one.')
-const missing = statusAlone('There is no such zone.')
-const INVALID = 'The record breaks a rule: `invalid_identity_zone`.'
-const MALFORMED = 'A member has a wrong type.'
-const TAKEN = 'Another zone has the id or the subdomain, or the zone was changed meanwhile.'
+const forbidden = statusAlone('The caller belongs to another zone, or the zone is the default zone.')
+const missing = statusAlone('Zone not found.')
+const INVALID = 'The record is invalid: `invalid_identity_zone`.'
+const MALFORMED = 'A member has the wrong type.'
+const TAKEN = 'Another zone has the id or the subdomain, or the zone was changed concurrently.'
 
 const ID = '^\\s*(?:[\\x21\\x23-\\x29\\x2d\\x30-\\x5b\\x5d-\\x7e]{1,36})?\\s*$'
 const SUBDOMAIN = '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$'
@@ -73,31 +73,31 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
   }
   return {
     name: 'Identity zones',
-    about: 'Tenants, each with users, clients, keys and pages of its own.',
+    about: 'Tenants, each with its own users, clients, keys and pages.',
     operations: {
       'GET /identity-zones': {
         summary: 'List zones',
-        about: 'Inside another zone than the default one: that one.',
+        about: 'In a zone other than the default zone: only that zone.',
         answers: { 200: json('The zones.', listOf(ref('Zone'))) },
       },
       'GET /identity-zones/:id': {
         summary: 'Read a zone',
-        about: 'Whoever may only read inside of the zone gets no settings of tokens and of SAML.',
+        about: 'A caller with read access to this zone only gets no token and SAML settings.',
         path,
         answers: { 200: zone, 404: missing },
       },
       'POST /identity-zones': {
-        summary: 'Make a zone',
+        summary: 'Create a zone',
         json: toMake,
         answers: { 201: zone, 400: MALFORMED, 403: forbidden, 409: TAKEN, 422: INVALID },
       },
       'PUT /identity-zones/:id': {
-        summary: 'Replace the record of a zone',
+        summary: 'Replace a zone',
         path,
         json: { ...toMake, example: { ...toMake.example, name: 'The branch' } },
         answers: {
           200: zone,
-          400: statusAlone('A member has a wrong type, or name or subdomain is missing.'),
+          400: statusAlone('A member has the wrong type, or name or subdomain is missing.'),
           403: forbidden,
           404: missing,
           409: TAKEN,
@@ -111,11 +111,11 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
           200: zone,
           403: forbidden,
           404: missing,
-          422: statusAlone('A provider of the zone has an alias in another one.'),
+          422: statusAlone('A provider of the zone has an alias in another zone.'),
         },
       },
       'POST /identity-zones/:id/clients': {
-        summary: 'Make a client that signs people in there',
+        summary: 'Create a client that signs users in to the zone',
         path,
         json: {
           schema: ref('ClientOfZone'),
@@ -131,21 +131,21 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
         },
         answers: {
           201: json('The client, without its secret.', ref('Client')),
-          400: 'The record is malformed, or asks for more than such a client may have.',
+          400: 'The record is malformed, or requests more than such a client may have.',
           403: forbidden,
           404: missing,
-          409: 'There is one with this id.',
+          409: 'The id is taken.',
         },
       },
       'DELETE /identity-zones/:id/clients/:client_id': {
-        summary: 'Delete such a client',
+        summary: 'Delete a client that was created here',
         path: client,
         answers: {
           200: json('The client, without its secret.', ref('Client')),
-          400: 'The client was not made here.',
+          400: 'The client was not created here.',
           403: forbidden,
-          404: statusAlone('There is no such zone or client.'),
-          409: 'The client was changed meanwhile.',
+          404: statusAlone('Zone or client not found.'),
+          409: 'The client was changed concurrently.',
         },
       },
     },
@@ -171,9 +171,9 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
           {
             id: described(
               { type: ['string', 'null'], pattern: ID },
-              'At most 36 characters of ASCII; made when it is missing. White space around it is left out.',
+              'At most 36 ASCII characters; generated if missing. Surrounding white space is removed.',
             ),
-            subdomain: described({ type: 'string', pattern: SUBDOMAIN, maxLength: 255 }, 'As a host name is.'),
+            subdomain: described({ type: 'string', pattern: SUBDOMAIN, maxLength: 255 }, 'A host name.'),
             name: { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 },
             description: textOrNull,
             version: { type: ['integer', 'null'], minimum: 0, maximum: 2 ** 31 - 2 },

@@ -92,8 +92,8 @@ function readBody(request: FastifyRequest): { readonly provider: JsonRecord; rea
   if (provider['type'] !== 'ldap') throw new MalformedInput('Only providers of type ldap can be tested')
   if (!isJsonRecord(credentials)) throw new MalformedInput('credentials must be an object')
   const { username, password } = credentials
-  if (typeof username !== 'string') throw new MalformedInput('credentials.username must be a text')
-  if (typeof password !== 'string') throw new MalformedInput('credentials.password must be a text')
+  if (typeof username !== 'string') throw new MalformedInput('credentials.username must be a string')
+  if (typeof password !== 'string') throw new MalformedInput('credentials.password must be a string')
   const requester = requesterOf(request)
   return { provider, attempt: { userName: username, password, requester } }
 }

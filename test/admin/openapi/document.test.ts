@@ -266,7 +266,7 @@ describe('GET /docs', () => {
         }
         assert.match(
           page.text,
-          /A bearer with one of: svc\.admin, clients\.read, clients\.admin, zones\.\{zone\}\.admin of the default zone/,
+          /A bearer token with one of: svc\.admin, clients\.read, clients\.admin, zones\.\{zone\}\.admin of the default zone/,
         )
       } finally {
         await server.stop()
