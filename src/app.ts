@@ -19,7 +19,6 @@ import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
 import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
-import { zoneConfigSchema } from './config/schema.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { errorPages } from './login/errors.ts'
@@ -326,7 +325,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       version,
       isRateLimited: rateLimit !== undefined,
       lists: SUPPORTED,
-      zoneConfigSchema,
     })
   }
   if (urls.basePath === '') register(http)

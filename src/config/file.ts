@@ -10,7 +10,6 @@ import type { PagesFile } from './pages.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
-import { CONFIG_SCHEMA } from './schema.ts'
 import type { SettingsFile } from './settings.ts'
 
 /** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
@@ -73,7 +72,7 @@ export async function readConfigFile(path: string, env: Environment, problems: P
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
   const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', filledKeys })
-  checkTypes(filled, filledKeys, problems)
+  await checkTypes(filled, filledKeys, problems)
   return filled as ConfigFile // the schema says so, except where the problems say otherwise
 }
 
@@ -158,7 +157,8 @@ function readSecret(
   }
 }
 
-function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, problems: Problems): void {
+async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, problems: Problems): Promise<void> {
+  const { CONFIG_SCHEMA } = await import('./schema.ts') // not for a start without a file
   const first = checkSchema(value, CONFIG_SCHEMA)
   const found = convertTexts(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
   for (const { key, keyword, message } of found) {

@@ -176,8 +176,8 @@ const bootstrapLists = {
   identity_providers: listOf('identityProvider', 'Identity providers.'),
 } as const
 
-/** JSON Schema of `config` of a zone; only defaults depend on the service's name, and a schema has none. */
-export const zoneConfigSchema = settingsSchema(zoneConfigSettings(''))
+// Only defaults depend on the service's name, and a schema has none.
+const zoneConfigSchema = settingsSchema(zoneConfigSettings(''))
 
 /** JSON Schema (draft 7) of the configuration file. */
 export const CONFIG_SCHEMA = {

@@ -66,8 +66,6 @@ export interface Facts {
   readonly behaviour: Behaviour
   readonly settings: TokenSettings
   readonly lists: SupportedLists
-  /** JSON Schema (draft 7) of a zone's `config`. */
-  readonly zoneConfigSchema: Schema
 }
 
 /** What the authorization server supports, as discovery lists it. */

@@ -1,4 +1,6 @@
 // The management of identity zones.
+import { settingsSchema } from '../../records/json-schema.ts'
+import { zoneConfigSettings } from '../../records/zone-config.ts'
 import type { Area, Facts, Schema } from './description.ts'
 import {
   described,
@@ -61,7 +63,7 @@ const ID = '^\\s*(?:[\\x21\\x23-\\x29\\x2d\\x30-\\x5b\\x5d-\\x7e]{1,36})?\\s*$'
 const SUBDOMAIN = '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$'
 
 /** `/identity-zones` and below. */
-export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
+export function zonesArea({ service }: Facts): Area {
   const toMake = {
     schema: ref('ZoneToMake'),
     example: {
@@ -184,7 +186,7 @@ export function zonesArea({ service, zoneConfigSchema }: Facts): Area {
         ),
         { kept: true },
       ),
-      ZoneConfig: sent(lenient(zoneConfigSchema), { kept: true }),
+      ZoneConfig: sent(lenient(settingsSchema(zoneConfigSettings(service.name))), { kept: true }),
     },
   }
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describeRoutes } from '../../../src/admin/openapi/document.ts'
-import { zoneConfigSchema } from '../../../src/config/schema.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
@@ -32,7 +31,6 @@ const laid = (routes: readonly RegisteredRoute[], mode: CompatibilityMode, query
     urls: createUrls('http://localhost:8080', behaviour),
     settings: { ...USUAL_SETTINGS, queryString },
     lists: SUPPORTED,
-    zoneConfigSchema,
     version: '1',
     isRateLimited: false,
   })
