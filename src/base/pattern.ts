@@ -42,8 +42,27 @@ function parse(pattern: string): RE2JS {
   }
 }
 
+/** Letters, digits, a few signs, and escaped ones. */
+const PLAIN = /^(?:[\w:/-]|\\[./-])*$/
+/** What makes a matcher follow several ways at once, or takes long to compile. */
+const COSTLY = /[*+?|([]|\\[dDsSwWpPbB]/g
+
+/**
+ * How much work the pattern is for each character of a text, at most: nothing for a plain text. The sum for many patterns
+ * is what bounds a match against all of them. Throws `PatternError`.
+ */
+export function weightOf(pattern: string): number {
+  if (PLAIN.test(pattern)) return 0
+  // A repetition that is written out multiplies what is in it.
+  return pattern.includes('{') ? compile(pattern).programSize() : 1 + (pattern.match(COSTLY)?.length ?? 0)
+}
+
 /** Compiles a pattern of RE2's syntax that a whole string must fit. Throws `PatternError`. */
 export function compilePattern(pattern: string): Matcher {
+  if (PLAIN.test(pattern) && pattern.length <= MAX_LENGTH) {
+    const plain = pattern.replaceAll('\\', '')
+    return text => text === plain
+  }
   const compiled = compile(pattern)
   return text => compiled.matches(text)
 }

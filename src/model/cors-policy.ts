@@ -1,5 +1,5 @@
 // The policy of cross-origin requests (Fetch §3.3), read once into what a request is compared with.
-import { PatternError, compilePattern } from '../base/pattern.ts'
+import { PatternError, compilePattern, weightOf } from '../base/pattern.ts'
 import type { Matcher } from '../base/pattern.ts'
 import type { CorsConfiguration, CorsPolicy } from './zone.ts'
 
@@ -61,8 +61,13 @@ const SILENT = {
 
 const EVERYTHING: readonly string[] = ['.*']
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/ // RFC 9110 §5.6.2; anything else would tear the header apart
-const LONGEST_ORIGIN = 512
-const LONGEST_PATH = 2048
+const LONGEST_ORIGIN = 300
+const LONGEST_PATH = 1024
+/**
+ * What the patterns of one list may weigh together: a tenant writes them, and each is matched with what anybody sends, on
+ * the thread that serves everybody. Some hundred patterns of the usual kind.
+ */
+const MAX_WEIGHT = 500
 
 /** A pattern that cannot be used allows nothing: what is stored may come from a system with other expressions. */
 export function corsRules(configuration: CorsConfiguration): CorsRules {
@@ -90,18 +95,33 @@ export function corsRules(configuration: CorsConfiguration): CorsRules {
 function anyOf(texts: readonly string[] | null | undefined, patterns: readonly string[] | null | undefined): Matcher {
   const named = [...(texts ?? []), ...(patterns ?? [])]
   const hasOnlyPatterns = (texts === undefined || texts === null) && (patterns ?? []).length > 0
-  const matchers = (texts || hasOnlyPatterns ? named : EVERYTHING).flatMap(pattern => usable(pattern))
+  const compile = createCompiler()
+  const matchers = (texts || hasOnlyPatterns ? named : EVERYTHING).flatMap(pattern => {
+    const compiled = compile(pattern)
+    return compiled instanceof PatternError ? [] : [compiled]
+  })
   return text => matchers.some(matches => matches(text))
 }
 
-function usable(pattern: string): readonly Matcher[] {
-  try {
-    return [compilePattern(pattern)]
-  } catch (error) {
-    if (error instanceof PatternError) return []
-    throw error
+/** Compiles the patterns of one list, as long as they are not too many; what is wrong with one is answered, not thrown. */
+function createCompiler(): (pattern: string) => Matcher | PatternError {
+  let weight = 0
+  return pattern => {
+    if (weight > MAX_WEIGHT) return TOO_MUCH
+    try {
+      weight += weightOf(pattern)
+      return weight > MAX_WEIGHT ? TOO_MUCH : compilePattern(pattern)
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error
+      weight += WEIGHT_OF_WRONG
+      return error
+    }
   }
 }
+
+const TOO_MUCH = new PatternError('is too much work beside those before it')
+/** To find out that a pattern is wrong is work too. */
+const WEIGHT_OF_WRONG = 20
 
 const tokens = (names: readonly string[]): readonly string[] => names.filter(name => TOKEN.test(name))
 
@@ -128,7 +148,7 @@ export function corsProblems(policy: CorsPolicy): readonly CorsProblem[] {
         return message === '' ? [] : [{ part, member, index, value, message }]
       })
     return [
-      ...PATTERN_LISTS.flatMap(member => found(member, configuration[member] ?? [], wrongPattern)),
+      ...PATTERN_LISTS.flatMap(member => found(member, configuration[member] ?? [], wrongPatterns())),
       ...TOKEN_LISTS.flatMap(member =>
         found(member, configuration[member] ?? [], value => (TOKEN.test(value) ? '' : 'is not an HTTP token')),
       ),
@@ -136,12 +156,10 @@ export function corsProblems(policy: CorsPolicy): readonly CorsProblem[] {
   })
 }
 
-function wrongPattern(pattern: string): string {
-  try {
-    compilePattern(pattern)
-    return ''
-  } catch (error) {
-    if (error instanceof PatternError) return `is not a usable regular expression: it ${error.message}`
-    throw error
+function wrongPatterns(): (pattern: string) => string {
+  const compile = createCompiler()
+  return pattern => {
+    const compiled = compile(pattern)
+    return compiled instanceof PatternError ? `is not a usable regular expression: it ${compiled.message}` : ''
   }
 }

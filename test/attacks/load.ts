@@ -241,6 +241,38 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'gives a zone a thousand patterns for origins, and sends origins that keep each of them busy',
+    outcome: 'is refused, or answered before anybody notices',
+    async attempt() {
+      const server = await startZoneServer()
+      const bearer = await tokenOf(server, 'admin-of-z1')
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const outcomes = []
+      for (const pattern of [
+        '(?:.?){0,300}',
+        '(a?){300}a{200}',
+        '[\\p{L}\\p{N}]*'.repeat(30),
+        '(?:a|[a-z]|.)*',
+        '.*a.*b',
+      ]) {
+        const allowedOrigins = Array.from({ length: 1000 }, (_, index) => `${pattern}${index}`)
+        const begun = performance.now()
+        for (const length of [1000, 400, 100, 20]) {
+          const config = { corsPolicy: { defaultConfiguration: { allowedOrigins: allowedOrigins.slice(0, length) } } }
+          const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config }
+          const { status } = await sendJson(server, 'PUT', '/identity-zones/z1', body, { bearer, headers })
+          if (status === 200) break
+          outcomes.push(status)
+        }
+        const origin = `https://${'a'.repeat(280)}`
+        await server.send('/token_keys', { host: 'one.localhost:8080', headers: { origin } })
+        assert.ok(performance.now() - begun < 2000, pattern)
+      }
+      assert.ok(outcomes.includes(422))
+      await server.stop()
+    },
+  },
+  {
     attack: 'sends a forged bearer token of another name with each request, to be counted as another caller',
     outcome: 'the limit by address holds; a token that was verified has the limit of its own',
     attempt: async () => {
