@@ -54,8 +54,23 @@ const bootstrap = {
 type Code = Parameters<typeof insertCode>[1]
 type Form = Readonly<Record<string, string>>
 
-const accepted: readonly { readonly name: string; readonly code?: Code; readonly form?: Form }[] = [
+const PATIENT = ['patient', 'secret'] as const
+
+interface Accepted {
+  readonly name: string
+  readonly code?: Code
+  readonly form?: Form
+  readonly basic?: readonly [string, string]
+}
+
+const accepted: readonly Accepted[] = [
   { name: 'a code of a request that named no redirect URI' },
+  {
+    name: 'the only redirect URI of the client, which the request did not have to name',
+    code: { clientId: 'patient' },
+    form: { redirect_uri: 'https://patient.example/cb' },
+    basic: PATIENT,
+  },
   { name: 'the redirect URI of the request', code: { redirectUri: URI }, form: { redirect_uri: URI } },
   { name: 'the verifier of an S256 challenge', code: S256, form: { code_verifier: VERIFIER } },
   { name: 'the verifier of a plain challenge', code: PLAIN, form: { code_verifier: VERIFIER } },
@@ -96,8 +111,16 @@ const rejected: readonly Refused[] = [
     description: 'Redirect URI mismatch.',
   },
   {
-    name: 'a redirect URI where the request named none',
+    name: 'a redirect URI where the request named none, and the client has several by now',
     form: { redirect_uri: URI },
+    want: grantError,
+    description: 'Redirect URI mismatch.',
+  },
+  {
+    name: 'another redirect URI than the only one, which the request did not name',
+    code: { clientId: 'patient' },
+    form: { redirect_uri: URI },
+    basic: PATIENT,
     want: grantError,
     description: 'Redirect URI mismatch.',
   },
@@ -209,9 +232,9 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(tokens.access_token)['grant_type'], 'authorization_code')
     })
 
-    for (const { name, code, form } of accepted) {
+    for (const { name, code, form, basic } of accepted) {
       it(`accepts ${name}`, async () => {
-        const { scope } = tokensOf(await exchange(server, await insertCode(server, code), form))
+        const { scope } = tokensOf(await exchange(server, await insertCode(server, code), form, basic))
         assert.equal(scope, 'openid profile cloud.read')
       })
     }

@@ -31,7 +31,9 @@ export const authorizationCode: Grant = {
     // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
     const { code, user } = await consume({ zone, client, value, remoteAddress }, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
-    if (code.redirectUri !== params.get('redirect_uri')) throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
+    if (!fitsRequest(code, client, params.get('redirect_uri'))) {
+      throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
+    }
     checkProof(code, params, { client, clientAuthMethod, behaviour })
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
@@ -99,6 +101,12 @@ async function consume(
     audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, remoteAddress, reason }))
   }
   throw new OAuthError('invalid_grant', 'Invalid authorization code')
+}
+
+/** RFC 6749 §4.1.3: the URI of the request; one that named none was answered at the only URI that is registered. */
+function fitsRequest({ redirectUri }: AuthorizationCode, client: Client, sent: string | undefined): boolean {
+  if (redirectUri === sent) return true
+  return redirectUri === undefined && client.redirectUris.length === 1 && client.redirectUris[0] === sent
 }
 
 function checkVerifierSyntax(params: Params): void {
