@@ -1,3 +1,4 @@
+import { newClient } from '../clients/changes.ts'
 import { newSecret } from '../clients/secrets.ts'
 import type { ClientRecord } from '../config/records.ts'
 import type { ClientRules } from '../model/client-json.ts'
@@ -25,8 +26,9 @@ export async function applyClient(
   const { rest, shown } = takeHomePage(record)
   const { definition, secrets } = clientFromJson(rest, rules)
   const { clientId } = definition
+  const hashing = { clientSecrets: passwords, random }
   const hashed = (): Promise<readonly ClientSecret[]> =>
-    Promise.all(secrets.map(secret => newSecret(secret, undefined, { clientSecrets: passwords, random })))
+    Promise.all(secrets.map(secret => newSecret(secret, undefined, hashing)))
 
   async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
     if (secrets.length === 0) {
@@ -43,10 +45,7 @@ export async function applyClient(
   await upsert({
     find: () => store.clients.find(zoneId, clientId),
     async insert() {
-      const now = clock.now()
-      const incarnation = random.urlSafe(22)
-      const client = { ...definition, zoneId, secrets: await hashed(), incarnation, createdAt: now, updatedAt: now }
-      await store.clients.insert(zoneId, client)
+      await store.clients.insert(zoneId, await newClient({ definition, secrets }, { zoneId }, { ...hashing, clock }))
     },
     async update({ secrets: existing, incarnation, createdAt }) {
       const client = {

@@ -13,6 +13,9 @@ export interface AuditEvent {
   readonly data?: string
 }
 
+/** Who caused an event: the address, and the client whose token was used. */
+export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'clientId'>
+
 /** The reference system's names of what can happen, as far as this server emits them. */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'

@@ -1,5 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Requester } from '../base/fair-queue.ts'
+import type { AuditOrigin } from '../model/event.ts'
 
 /** The zone and address that a request's slow work is queued under. */
 export const requesterOf = ({ zone, ip }: FastifyRequest): Requester => ({ zoneId: zone.id, address: ip })
+
+/** The request's address and the client of its bearer token, for the audit trail. */
+export const auditOriginOf = ({ bearer, ip: remoteAddress }: FastifyRequest): AuditOrigin => ({
+  remoteAddress,
+  ...(bearer && { clientId: bearer.client.clientId }),
+})

@@ -2,15 +2,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { deletion, update } from '../../clients/changes.ts'
+import type { ClientWrite } from '../../clients/changes.ts'
+import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { StoredClient } from '../../store/store.ts'
 import { jsonList } from '../../web/json.ts'
-import { requesterOf } from '../../web/requester.ts'
+import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
-import { isSecretOf, newSecret } from '../../clients/secrets.ts'
-import { alreadyExists, deletion, update } from './writer.ts'
-import type { ClientWrite, ClientWriter, ClientWriterDeps } from './writer.ts'
+import { alreadyExists } from './writer.ts'
+import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 const MAX_ENTRIES = 1000
 const BODY_LIMIT = 1024 * 1024
@@ -147,8 +149,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
       return await finish(request, reply, { results })
     } catch (error) {
       const data = error instanceof OAuthError ? error.message : 'the change failed'
-      const { zone, bearer, ip: remoteAddress } = request
-      const facts = { zoneId: zone.id, data, remoteAddress, ...(bearer && { clientId: bearer.client.clientId }) }
+      const facts = { zoneId: request.zone.id, data, ...auditOriginOf(request) }
       for (const { clientId } of known) audit({ type: 'SecretChangeFailure', principal: clientId, ...facts })
       throw error
     }

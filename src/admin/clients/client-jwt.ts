@@ -19,6 +19,7 @@ import { isKeepable } from '../../records/kinds.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { JsonObject } from '../../web/json.ts'
 import { jsonBody } from '../../web/json.ts'
+import { auditOriginOf } from '../../web/requester.ts'
 import { sendNotFound } from './record.ts'
 
 /** What the endpoint needs. */
@@ -83,16 +84,14 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
       config: { access: { ...admins, by: 'bearer', scopes, acrossZones: true }, audience: 'api', body: 'json' },
     },
     async (request, reply) => {
-      const { zone, bearer, ip: remoteAddress } = request
       const clientId = request.params.client_id
       const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', principal: string, data: string) =>
         audit({
           type,
-          zoneId: zone.id,
+          zoneId: request.zone.id,
           principal,
           data,
-          remoteAddress,
-          ...(bearer && { clientId: bearer.client.clientId }),
+          ...auditOriginOf(request),
         })
       try {
         const message = await changeKeys(request, clientId)

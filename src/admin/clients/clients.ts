@@ -1,6 +1,7 @@
 // One client at a time: read, made, changed and deleted; and the same with restricted scopes kept out.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
+import { deletion, update } from '../../clients/changes.ts'
 import { restrictedScopes, restrictionProblem } from '../../model/restricted-scopes.ts'
 import { jsonBody } from '../../web/json.ts'
 import { batchEndpoints } from './batches.ts'
@@ -10,7 +11,7 @@ import { metadataEndpoints } from './meta.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
 import { clientSecretEndpoint } from './secret.ts'
 import type { ClientSecretDeps } from './secret.ts'
-import { alreadyExists, createClientWriter, deletion, update } from './writer.ts'
+import { alreadyExists, createClientWriter } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 /** What the endpoints of clients need. */

@@ -2,6 +2,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
+import { update } from '../../clients/changes.ts'
+import { isSecretOf, newSecret } from '../../clients/secrets.ts'
+import type { SecretDeps } from '../../clients/secrets.ts'
 import type { Client, ClientSecret } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
@@ -15,11 +18,8 @@ import { jsonBody } from '../../web/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { callerKey } from '../../web/limits.ts'
 import type { Limits } from '../../web/limits.ts'
-import { requesterOf } from '../../web/requester.ts'
+import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { clientAccess, invalidClient, isClientAdministrator, sendJson, sendNotFound } from './record.ts'
-import { isSecretOf, newSecret } from '../../clients/secrets.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
-import { update } from './writer.ts'
 import type { ClientWriter } from './writer.ts'
 
 /** What the endpoint needs. */
@@ -104,15 +104,13 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     { config: { access: clientAccess(service, 'clients.secret'), audience: 'api', body: 'json' } },
     async (request, reply) => {
       const clientId = request.params.client_id
-      const { zone, bearer, ip: remoteAddress } = request
       const reportFailure = (principal: string, data: string): void =>
         audit({
           type: 'SecretChangeFailure',
-          zoneId: zone.id,
+          zoneId: request.zone.id,
           principal,
           data,
-          remoteAddress,
-          ...(bearer && { clientId: bearer.client.clientId }),
+          ...auditOriginOf(request),
         })
       try {
         const message = await changeSecret(request, clientId)

@@ -12,6 +12,7 @@ import { hasRight } from '../../web/bearer.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody } from '../../web/json.ts'
 import { queryForm, refuseRepeated } from '../../web/query.ts'
+import { auditOriginOf } from '../../web/requester.ts'
 import type { RouteConfig } from '../../web/route.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
@@ -63,7 +64,6 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   })
 
   function report(request: FastifyRequest, type: AuditEventType, { provider, copy }: Written): void {
-    const { bearer, ip: remoteAddress } = request
     const isCreated = copy?.kind === 'insert' && type === 'IdentityProviderModifiedEvent'
     const events = [
       { type, provider },
@@ -79,8 +79,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
         principal: id,
         origin: originKey,
         data: `identity provider ${originKey} of type ${providerType}`,
-        remoteAddress,
-        ...(bearer && { clientId: bearer.client.clientId }),
+        ...auditOriginOf(request),
       })
     }
   }

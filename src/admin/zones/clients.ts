@@ -13,8 +13,8 @@ import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { ClientChange, Store } from '../../store/store.ts'
 import { jsonBody } from '../../web/json.ts'
-import { requesterOf } from '../../web/requester.ts'
-import { newSecret } from '../../clients/secrets.ts'
+import { auditOriginOf, requesterOf } from '../../web/requester.ts'
+import { newClient } from '../../clients/changes.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { createAnswering, ZoneRefusal } from './refusal.ts'
 
@@ -35,7 +35,7 @@ const refuse = (description: string, status = 400): ZoneRefusal =>
 
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
 export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
-  const { store, clock, random, service, behaviour, audit } = deps
+  const { store, service, behaviour, audit } = deps
   const answering = createAnswering(deps.behaviour)
   const config = {
     access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
@@ -60,8 +60,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
       type,
       zoneId,
       principal,
-      remoteAddress: request.ip,
-      ...(request.bearer && { clientId: request.bearer.client.clientId }),
+      ...auditOriginOf(request),
     })
 
   /** Makes the change; of two at once one is refused. */
@@ -105,17 +104,8 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     answering(reply, async () => {
       const zone = await zoneOf(request, request.params.id)
       const { definition, secrets } = readClient(request, zone)
-      const hashed = await Promise.all(secrets.map(secret => newSecret(secret, requesterOf(request), deps)))
-      const now = clock.now()
-      const client: Client = {
-        ...definition,
-        createdWith: CREATED_WITH,
-        zoneId: zone.id,
-        secrets: hashed,
-        incarnation: random.urlSafe(22),
-        createdAt: now,
-        updatedAt: now,
-      }
+      const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
+      const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
       await apply(zone, { kind: 'insert', client }, client.clientId)
       report('ClientCreateSuccess', request, client)
       return reply

@@ -24,6 +24,7 @@ import type { Zone, ZoneConfig } from '../../model/zone.ts'
 import type { Store, ZoneState } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { jsonBody } from '../../web/json.ts'
+import { auditOriginOf } from '../../web/requester.ts'
 import type { Access } from '../../web/route.ts'
 import { isOwnHost } from '../../web/zone.ts'
 import type { ZoneBody } from './body.ts'
@@ -105,8 +106,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       zoneId: request.zone.id,
       principal: zone.id,
       data: `identity zone ${JSON.stringify({ id: zone.id, subdomain: zone.subdomain, name: zone.name, active: zone.active })}`,
-      remoteAddress: request.ip,
-      ...(request.bearer && { clientId: request.bearer.client.clientId }),
+      ...auditOriginOf(request),
     })
 
   /** The settings that were sent, whole, with what is to be done about keys. Throws what §5.5 refuses. */

@@ -1,0 +1,94 @@
+// Creates, changes and deletes clients: secrets are hashed before any transaction begins, all writes of a request happen
+// or none does, and the audit trail follows them. Knows no request and no answer.
+import type { Clock } from '../base/clock.ts'
+import type { Requester } from '../base/fair-queue.ts'
+import type { ClientDefinition } from '../model/client-json.ts'
+import type { Client } from '../model/client.ts'
+import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
+import type { ClientChange, Store, StoredClient } from '../store/store.ts'
+import { newSecret } from './secrets.ts'
+import type { SecretDeps } from './secrets.ts'
+
+/** A client that was read and checked, its secrets still in plain text. */
+export interface ClientDraft {
+  readonly definition: ClientDefinition
+  readonly secrets: readonly string[]
+}
+
+/** The record of a new client; hashing its secrets is the slow part. `requester` is absent for the server itself. */
+export async function newClient(
+  { definition, secrets }: ClientDraft,
+  { zoneId, requester }: { readonly zoneId: string; readonly requester?: Requester | undefined },
+  deps: SecretDeps & { readonly clock: Clock },
+): Promise<Client> {
+  const hashed = []
+  for (const secret of secrets) hashed.push(await newSecret(secret, requester, deps))
+  const now = deps.clock.now()
+  const incarnation = deps.random.urlSafe(22)
+  return { ...definition, zoneId, secrets: hashed, incarnation, createdAt: now, updatedAt: now }
+}
+
+/** A change with the audit events that follow it. */
+export interface ClientWrite {
+  readonly change: ClientChange
+  readonly events: readonly AuditEventType[]
+}
+
+/** The write of a new client; `createdBy` is shown with its metadata. */
+export const creation = (client: Client, createdBy?: string): ClientWrite => ({
+  change: { kind: 'insert', client, createdBy },
+  events: ['ClientCreateSuccess'],
+})
+
+/** The write that replaces the record as it was read. */
+export const update = (
+  { revision }: StoredClient,
+  client: Client,
+  {
+    events = ['ClientUpdateSuccess'],
+    forgetApprovals = false,
+  }: { readonly events?: readonly AuditEventType[]; readonly forgetApprovals?: boolean } = {},
+): ClientWrite => ({ change: { kind: 'update', client, revision, forgetApprovals }, events })
+
+/** The write that deletes the record as it was read. */
+export const deletion = ({ client: { clientId }, revision }: StoredClient): ClientWrite => ({
+  change: { kind: 'delete', clientId, revision },
+  events: ['ClientDeleteSuccess'],
+})
+
+/**
+ * Makes all of the changes or none, and then reports them. Throws `AlreadyExists` for an id that is taken, and
+ * `ChangedMeanwhile` for a record that was changed or deleted since it was read.
+ */
+export async function applyWrites(
+  zoneId: string,
+  writes: readonly ClientWrite[],
+  { store, audit, origin }: { readonly store: Store; readonly audit: Audit; readonly origin: AuditOrigin },
+): Promise<void> {
+  const changes = writes.map(({ change }) => change)
+  await store.clients.apply(zoneId, changes)
+  for (const write of writes) report(write, { zoneId, audit, origin })
+  // Tokens of a deleted client are invalid already; this frees their rows before they expire.
+  for (const change of changes) {
+    if (change.kind !== 'delete') continue
+    while ((await store.tokens.deleteSomeOfClient(zoneId, change.clientId)) > 0) continue
+  }
+}
+
+function report(
+  { change, events }: ClientWrite,
+  { zoneId, audit, origin }: { readonly zoneId: string; readonly audit: Audit; readonly origin: AuditOrigin },
+): void {
+  const client = change.kind === 'insert' || change.kind === 'update' ? change.client : undefined
+  const clientId = change.kind === 'insert' || change.kind === 'update' ? change.client.clientId : change.clientId
+  const facts = { zoneId, principal: clientId, ...origin }
+  for (const type of events) {
+    const showsScopes = client && (type === 'ClientCreateSuccess' || type === 'ClientUpdateSuccess')
+    audit({ type, ...facts, ...(showsScopes && { data: scopesOf(client) }) })
+  }
+  const forgetsApprovals = change.kind === 'delete' || (change.kind === 'update' && change.forgetApprovals === true)
+  if (forgetsApprovals) audit({ type: 'ClientApprovalsDeleted', ...facts })
+}
+
+const scopesOf = ({ scope, authorities }: Client): string =>
+  `scopes=[${scope.join(', ')}], authorities=[${authorities.join(', ')}]`
