@@ -1,21 +1,21 @@
 // Clients that the default zone's `zones.write` makes in another zone (§5.7): only good for signing people in there.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
+import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
+import type { ClientWrite } from '../../clients/changes.ts'
+import type { SecretDeps } from '../../clients/secrets.ts'
 import { clientFromJson } from '../../model/client-json.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { clientToJson, hasKeys } from '../../model/client-json.ts'
-import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import type { Service } from '../../model/service.ts'
 import { isBlank, secretPolicy } from '../../model/secret-policy.ts'
 import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
-import type { ClientChange, Store } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
 import { jsonBody } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
-import { newClient } from '../../clients/changes.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
 import { createAnswering, ZoneRefusal } from './refusal.ts'
 
 /** What the endpoints need. */
@@ -51,22 +51,10 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     return zone
   }
 
-  const report = (
-    type: 'ClientCreateSuccess' | 'ClientDeleteSuccess',
-    request: FastifyRequest,
-    { zoneId, clientId: principal }: Client,
-  ): void =>
-    audit({
-      type,
-      zoneId,
-      principal,
-      ...auditOriginOf(request),
-    })
-
   /** Makes the change; of two at once one is refused. */
-  async function apply(zone: Zone, change: ClientChange, clientId: string): Promise<void> {
+  async function write(request: FastifyRequest, { id: zoneId }: Zone, change: ClientWrite, clientId: string) {
     try {
-      await store.clients.apply(zone.id, [change])
+      await applyWrites(zoneId, [change], { store, audit, origin: auditOriginOf(request) })
     } catch (error) {
       if (error instanceof AlreadyExists) throw refuse(`Client already exists: ${clientId}`, 409)
       if (error instanceof ChangedMeanwhile) throw refuse(`Client was changed meanwhile: ${clientId}`, 409)
@@ -106,8 +94,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
       const { definition, secrets } = readClient(request, zone)
       const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
       const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
-      await apply(zone, { kind: 'insert', client }, client.clientId)
-      report('ClientCreateSuccess', request, client)
+      await write(request, zone, creation(client), client.clientId)
       return reply
         .status(201)
         .type('application/json')
@@ -123,13 +110,11 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
         const zone = await zoneOf(request, request.params.id)
         const stored = await store.clients.findForChange(zone.id, request.params.client_id)
         if (stored === undefined) throw new ZoneRefusal(404)
-        const { client, revision } = stored
+        const { client } = stored
         if (client.createdWith !== CREATED_WITH) {
           throw refuse('client must have been createdwith scope zones.write')
         }
-        await apply(zone, { kind: 'delete', clientId: client.clientId, revision }, client.clientId)
-        while ((await store.tokens.deleteSomeOfClient(zone.id, client.clientId)) > 0);
-        report('ClientDeleteSuccess', request, client)
+        await write(request, zone, deletion(stored), client.clientId)
         return reply.type('application/json').send(JSON.stringify(clientToJson(client)))
       }),
   )

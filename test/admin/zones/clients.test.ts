@@ -57,6 +57,7 @@ for (const mode of MODES) {
       assert.equal(await server.store.clients.find('svc', client_id), undefined)
       const event = server.events.findLast(({ type }) => type === 'ClientCreateSuccess')
       assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['z2', client_id, 'writer'])
+      assert.equal(event?.data, 'scopes=[openid], authorities=[svc.resource]')
     })
 
     it('makes one that can sign in with its secret', async () => {
@@ -203,6 +204,8 @@ for (const mode of MODES) {
       assert.equal(told(await remove(client_id)), '404 empty')
       const event = server.events.findLast(({ type }) => type === 'ClientDeleteSuccess')
       assert.deepEqual([event?.zoneId, event?.principal], ['z2', client_id])
+      const forgotten = server.events.findLast(({ type }) => type === 'ClientApprovalsDeleted')
+      assert.deepEqual([forgotten?.zoneId, forgotten?.principal, forgotten?.clientId], ['z2', client_id, 'writer'])
     })
 
     it('deletes none that was made elsewhere', async () => {
