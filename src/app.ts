@@ -37,9 +37,7 @@ import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
-import { createAdministratorCheck } from './oauth/caller-rights.ts'
 import { createClientAuthenticator } from './clients/authentication/authentication.ts'
-import { createClientOfRequest } from './oauth/client-of-request.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
@@ -282,12 +280,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     assetUrls = serveAssets(app, ASSETS, urls.basePath)
     healthEndpoint(app, { health })
     infoEndpoint(app, { serverInfo, behaviour })
-    rateLimitingStatusEndpoint(app, {
-      settings: rateLimit,
-      file: config.file,
-      asOf: clock.now(),
-      requireAdministrator: createAdministratorCheck({ ...shared, authenticator, reader }),
-    })
+    const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
+    rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
     metadataEndpoints(app, { keys, urls, behaviour })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits }
@@ -297,8 +291,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     tokenListEndpoints(app, shared)
     clientJwtEndpoint(app, shared)
     clientListEndpoint(app, shared)
-    const clientOfRequest = createClientOfRequest({ ...shared, authenticator })
-    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, clientOfRequest })
+    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, authenticator })
     providerEndpoints(app, { ...shared, outbound, vault, log })
     // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
     const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })

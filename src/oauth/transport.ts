@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { Form } from '../web/form.ts'
-import { EMPTY_FORM } from '../web/form.ts'
+import { EMPTY_FORM, joinForms } from '../web/form.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 
@@ -21,21 +21,9 @@ export function formOf(
 ): Form | undefined {
   const body = bodyForm(request)
   if (!request.url.includes('?')) return body
-  if (queryString) return joined(queryForm(request), body ?? EMPTY_FORM)
+  if (queryString) return joinForms(queryForm(request), body ?? EMPTY_FORM)
   if (mayHaveQuery && queryForm(request).names.every(name => NO_SECRETS.has(name))) {
-    return joined(queryForm(request), body ?? EMPTY_FORM)
+    return joinForms(queryForm(request), body ?? EMPTY_FORM)
   }
   throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
-}
-
-/** Of a parameter that is in both, the value of the query is the first. */
-function joined(query: Form, body: Form): Form {
-  const names = [...new Set([...query.names, ...body.names])]
-  const all = (name: string): readonly string[] => [...query.all(name), ...body.all(name)]
-  return {
-    get: name => query.get(name) ?? body.get(name),
-    all,
-    repeated: names.filter(name => all(name).length > 1),
-    names,
-  }
 }

@@ -1,11 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { describeCredential } from '../model/rate-limit.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import { STATUS_PATH } from '../web/rate-limit.ts'
+import { requireServerAdministrator } from '../web/server-administrator.ts'
+import type { ServerAdministratorDeps } from '../web/server-administrator.ts'
 
 /**
- * `GET /RateLimitingStatus`: what an administrator may know of the limiter. A section that cannot be used stops the start,
- * so that the reference system's third status, PENDING, never comes about.
+ * `GET /RateLimitingStatus`, for administrators of the server. An unusable section stops the start, so that the reference
+ * system's third status, PENDING, never occurs.
  */
 export function rateLimitingStatusEndpoint(
   app: FastifyInstance,
@@ -15,9 +17,7 @@ export function rateLimitingStatusEndpoint(
     file: string | undefined
     /** When the settings were read. */
     asOf: Date
-    /** Refuses whoever is no administrator. */
-    requireAdministrator: (request: FastifyRequest, path: string) => Promise<void>
-  },
+  } & ServerAdministratorDeps,
 ): void {
   const { settings, file } = deps
   const current = {
@@ -31,7 +31,7 @@ export function rateLimitingStatusEndpoint(
     .replace(/^( *"\w+"):/gm, '$1 :')
 
   app.get(STATUS_PATH, { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
-    await deps.requireAdministrator(request, STATUS_PATH)
+    await requireServerAdministrator(request, STATUS_PATH, deps)
     return reply.type('application/json').send(body)
   })
 }

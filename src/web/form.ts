@@ -55,6 +55,18 @@ export function parseForm(text: string): Form {
   }
 }
 
+/** Both forms as one; where both have a parameter, the value in the first one counts. */
+export function joinForms(first: Form, second: Form): Form {
+  const names = [...new Set([...first.names, ...second.names])]
+  const all = (name: string): readonly string[] => [...first.all(name), ...second.all(name)]
+  return {
+    get: name => first.get(name) ?? second.get(name),
+    all,
+    repeated: names.filter(name => all(name).length > 1),
+    names,
+  }
+}
+
 /** A form without parameters. */
 export const EMPTY_FORM: Form = parseForm('')
 

@@ -22,10 +22,11 @@ export function queryForm(request: FastifyRequest): Form {
   return query
 }
 
-/** Throws for one of the parameters that is there twice (row A3). */
-export function refuseRepeated(query: Form, names: readonly string[], { refuseRepeated: refuses }: Behaviour): void {
-  const repeated = refuses ? names.find(name => query.repeated.includes(name)) : undefined
-  if (repeated !== undefined) throw new OAuthError('invalid_request', `The parameter ${repeated} must not be repeated`)
+/** Throws `invalid_request` for the first of the names that was sent more than once (row A3). */
+export function refuseRepeated(form: Form, names: readonly string[], { refuseRepeated: refuses }: Behaviour): void {
+  const repeated = refuses ? names.find(name => form.repeated.includes(name)) : undefined
+  if (repeated === undefined) return
+  throw new OAuthError('invalid_request', `The parameter ${repeated.slice(0, 100)} must not be repeated`)
 }
 
 /** The query as it was sent, without its question mark. */

@@ -1,14 +1,9 @@
-// What a client is told about itself, by its own credentials.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+// Shows a client its own record, by its own credentials.
+import type { FastifyInstance } from 'fastify'
 import { clientToJson } from '../../model/client-json.ts'
-import type { Client } from '../../model/client.ts'
+import { authenticatedClient } from '../../web/authenticated-client.ts'
+import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
 import { sendJson } from './record.ts'
-
-/** What the endpoint needs. */
-export interface ClientInfoDeps {
-  /** The client whose credentials the request has; throws as the token endpoint does. */
-  readonly clientOfRequest: (request: FastifyRequest, path: string) => Promise<Client>
-}
 
 const SHOWN = [
   'client_id',
@@ -22,13 +17,13 @@ const SHOWN = [
 ]
 
 /** `/clientinfo`, by any method. */
-export function clientInfoEndpoint(app: FastifyInstance, { clientOfRequest }: ClientInfoDeps): void {
+export function clientInfoEndpoint(app: FastifyInstance, deps: AuthenticatedClientDeps): void {
   app.route({
     method: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     url: '/clientinfo',
     config: { access: { by: 'client' }, audience: 'api' },
     handler: async (request, reply) => {
-      const record = clientToJson(await clientOfRequest(request, '/clientinfo'))
+      const record = clientToJson(await authenticatedClient(request, '/clientinfo', deps))
       const shown = SHOWN.map(name => [name, record[name]] as const)
       const isFilled = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)
       return sendJson(reply, Object.fromEntries(shown.filter(([, value]) => isFilled(value))))

@@ -3,10 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import { deletion, update } from '../../clients/changes.ts'
 import { restrictedScopes, restrictionProblem } from '../../model/restricted-scopes.ts'
+import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
 import { jsonBody } from '../../web/json.ts'
 import { batchEndpoints } from './batches.ts'
 import { clientInfoEndpoint } from './client-info.ts'
-import type { ClientInfoDeps } from './client-info.ts'
 import { metadataEndpoints } from './meta.ts'
 import { clientAccess, clientToJson, invalidClient, sendJson, sendNotFound } from './record.ts'
 import { clientSecretEndpoint } from './secret.ts'
@@ -15,7 +15,7 @@ import { alreadyExists, createClientWriter } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 /** What the endpoints of clients need. */
-export type ClientDeps = ClientWriterDeps & ClientSecretDeps & ClientInfoDeps
+export type ClientDeps = ClientWriterDeps & ClientSecretDeps & AuthenticatedClientDeps
 
 interface OfClient {
   readonly Params: { readonly client_id: string }

@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import type { ClientAuthRequest } from '../clients/authentication/method.ts'
+import type { Service } from '../model/service.ts'
+import type { TokenReader } from '../token/reader.ts'
+import { bearerHeader, inRealm, insufficientScope } from './bearer.ts'
+
+/** What the check of `requireServerAdministrator` depends on. */
+export interface ServerAdministratorDeps {
+  readonly authenticator: ClientAuthenticator
+  readonly reader: TokenReader
+  readonly service: Service
+}
+
+/**
+ * Refuses every caller but administrators of the whole server, whom only the default zone appoints. Accepts a bearer token,
+ * or a client's secret in the header; the body is not read.
+ */
+export async function requireServerAdministrator(
+  request: FastifyRequest,
+  path: string,
+  deps: ServerAdministratorDeps,
+): Promise<void> {
+  const admin = deps.service.scope('admin')
+  try {
+    if (!(await rightsOf(request, path, deps)).includes(admin)) throw insufficientScope([admin])
+  } catch (error) {
+    throw bearerHeader(request) === undefined ? error : inRealm(error, deps.service)
+  }
+}
+
+/** The caller's rights in the default zone; throws for bad credentials. */
+async function rightsOf(
+  request: FastifyRequest,
+  path: string,
+  { authenticator, reader, service }: ServerAdministratorDeps,
+): Promise<readonly string[]> {
+  const bearer = bearerHeader(request)
+  if (bearer !== undefined) {
+    const token = await reader.read(request.zone, bearer)
+    return token.client.zoneId === service.name ? token.scopes : []
+  }
+  const credentials: ClientAuthRequest = {
+    authorization: request.headers.authorization,
+    params: { get: () => undefined, raw: () => undefined },
+    endpoint: { path, allowsNone: false, allowsAssertion: false },
+  }
+  const { client } = await authenticator.authenticate(request.zone, credentials, request.ip)
+  return client.zoneId === service.name ? client.authorities : []
+}
