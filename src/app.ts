@@ -182,6 +182,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   http
     .decorateRequest('zone')
+    .decorateRequest('audience')
     .decorateRequest('bearer')
     .decorateRequest('visit')
     .decorateRequest('person')

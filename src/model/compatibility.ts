@@ -37,14 +37,15 @@ const rows = {
   configuredLinksOnly: { id: 'M9', standard: true, uaa: false },
   /** M10: whether every refusal of the management APIs has a JSON body; otherwise some are a status and nothing else. */
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
-  /** A1: whether client, redirect URI and parameters are checked before the person signs in. */
-  validateBeforeLogin: { id: 'A1', standard: true, uaa: false },
+  /**
+   * A1: which list of checks /oauth/authorize makes, in oauth/authorize/authorize.ts. The lists differ in their order, and in
+   * the checks of A3, A4, A8, A12, A14 and A20.
+   */
+  standardAuthorizeChecks: { id: 'A1', standard: true, uaa: false },
   /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no anti-forgery value. */
   postedRequests: { id: 'A2', standard: true, uaa: false },
   /** A3: whether a repeated parameter is refused (RFC 6749 §3.1); otherwise the first one wins. */
   refuseRepeated: { id: 'A3', standard: true, uaa: false },
-  /** A4: whether a response type that the client's grants do not allow is refused before the sign-in, as unauthorized. */
-  checkGrantFirst: { id: 'A4', standard: true, uaa: false },
   /** A5: whether a missing response_type is answered with `state`. */
   fullErrors: { id: 'A5', standard: true, uaa: false },
   /** A6: whether the request chooses how the answer travels; otherwise the response type does. */
@@ -55,18 +56,12 @@ const rows = {
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
   /** A7: whether `email` and `phone` are default groups of every zone, so that every advertised scope can be granted. */
   contactScopesForAll: { id: 'A7', standard: true, uaa: false },
-  /** A8: whether a client or zone can demand a nonce of requests whose answer has an ID token. */
-  nonceMayBeRequired: { id: 'A8', standard: true, uaa: false },
   /** A9: whether prompt is a list of words; otherwise it begins with `none` or is `login`. */
   promptWords: { id: 'A9', standard: true, uaa: false },
   /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
-  /** A12: whether `id_token_hint` is verified and the person it names is wanted; otherwise it is ignored. */
-  honourIdTokenHint: { id: 'A12', standard: true, uaa: false },
   /** A13: whether text in `login_hint` that leads to no provider is a user name; otherwise it is a domain and nothing else. */
   hintMayBeName: { id: 'A13', standard: true, uaa: false },
-  /** A14: whether request objects are refused by their own error codes; otherwise they are ignored. */
-  refuseRequestObjects: { id: 'A14', standard: true, uaa: false },
   /** A15: whether a redirect URI must be equal to a registered one; otherwise the lenient rules hold. */
   exactRedirectUri: { id: 'A15', standard: true, uaa: false },
   /** A16: whether PKCE is checked strictly and demanded of clients without a credential. */
@@ -79,8 +74,6 @@ const rows = {
   exactCallScope: { id: 'A18', standard: true, uaa: false },
   /** A19: whether the approval page as JSON has members of our own, and not the reference system's object of the request. */
   ownApprovalModel: { id: 'A19', standard: true, uaa: false },
-  /** A20: whether only a client with the password grant may send a person's password to the authorization endpoint. */
-  credentialsNeedPasswordGrant: { id: 'A20', standard: true, uaa: false },
   /** R1: whether an error travels as the success would have; otherwise in the fragment with `token` and silence only. */
   errorsLikeSuccess: { id: 'R1', standard: true, uaa: false },
   /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */

@@ -24,7 +24,7 @@ import type { Sessions, Visitor } from '../web/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
 import { fitsLogoutEntry } from './authorize/redirect-uri.ts'
-import { locationFor } from './authorize/respond.ts'
+import { locationFor } from './authorize/redirect.ts'
 import { sessionIdFor } from './session-state.ts'
 
 /** What the logout endpoint needs. */

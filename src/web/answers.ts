@@ -126,7 +126,7 @@ export const acceptsPage = (request: FastifyRequest): boolean =>
 
 /** Whether a refusal is shown as a page: on routes for people, and elsewhere to what asks for HTML. */
 export function prefersPage(request: FastifyRequest): boolean {
-  const { audience } = request.routeOptions.config
+  const audience = request.audience ?? request.routeOptions.config.audience
   if (audience === 'api') return false
   if (audience === 'page') return !wantsJson(request) && bearerHeader(request) === undefined // whoever sends a token is a program
   return (request.headers.accept ?? '').includes('text/html')

@@ -61,6 +61,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The zone that the host name or the path chose; set before any handler runs. */
     zone: Zone
+    /** Whom this request is answered as, where that is not the route's audience. */
+    audience: Audience | undefined
     /** The verified token of a route whose access is by bearer. */
     bearer: VerifiedToken | undefined
     /** The browser's session, once it was looked up. */

@@ -3,7 +3,7 @@ import { displayName } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { audience } from '../../token/claims.ts'
 import type { Form } from '../../web/form.ts'
-import type { AuthorizationRequest } from './request.ts'
+import type { AuthorizationRequest } from './context.ts'
 import type { ApprovalQuestion, ScopeDecision } from './next-step.ts'
 
 const MESSAGE = 'To confirm or deny access POST to the following locations with the parameters requested.'

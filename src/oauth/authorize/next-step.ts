@@ -1,5 +1,4 @@
-// The whole login flow in one decision: what the browser does next. Pure; every page returns to /oauth/authorize, which
-// asks again.
+// What the browser does next, in one pure decision. Every page returns to /oauth/authorize, which decides again.
 import type { Approval } from '../../model/approval.ts'
 import { allowsProvider } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -7,8 +6,12 @@ import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { approvedScopes, isAutoApproved } from '../../model/scopes.ts'
 import type { GrantedScopes } from '../../model/scopes.ts'
-import type { AuthorizationRequest } from './request.ts'
-import type { Demands } from './demands.ts'
+import { checkedRequest, found } from './context.ts'
+import type { AuthorizationRequest, AuthorizeContext, AuthorizeDeps, Demands } from './context.ts'
+import { wasAskedForHint } from './prompt.ts'
+
+/** The step that a check names: one of the decision's, or the new password that is due before it. */
+export type CheckStep = Step | { readonly kind: 'change-password' }
 
 /** What is known of the person in front of the browser. */
 export interface SignedIn {
@@ -30,7 +33,7 @@ export interface ScopeDecision {
   readonly state: 'undecided' | 'approved' | 'denied'
 }
 
-/** What the person is to approve. */
+/** The scopes that the person is asked to approve. */
 export interface ApprovalQuestion {
   /** Those that the page lists. */
   readonly scopes: readonly ScopeDecision[]
@@ -38,10 +41,10 @@ export interface ApprovalQuestion {
   readonly asked: GrantedScopes
 }
 
-/** What happens next. */
+/** What happens next; `respond` ends the flow. */
 export type Step =
   | { readonly kind: 'sign-in' }
-  /** The person is to say with which account to go on. */
+  /** The person selects the account to continue with. */
   | { readonly kind: 'choose-account' }
   | ({ readonly kind: 'approve' } & ApprovalQuestion)
   | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
@@ -49,18 +52,40 @@ export type Step =
   /** The person's provider is not one of the client's: offer another sign-in. */
   | { readonly kind: 'switch-provider' }
 
-/** The order is the order of the questions a person can be asked: who are you, again?, may this client? */
+/** Tells the client that the person is not signed in. */
+export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
+
+/** The check that asks `nextStep`; continues when the response can be made. */
+export function decide(context: AuthorizeContext, { clock, behaviour }: AuthorizeDeps): Step | undefined {
+  const { form, answer, program, hintedUserId } = context
+  const { user, authenticatedAt } = found(context.person)
+  const isAnother = hintedUserId !== undefined && hintedUserId !== user.id
+  const signedIn: SignedIn = {
+    origin: user.origin,
+    authenticatedAt,
+    scopes: found(context.scopes),
+    approvals: found(context.approvals),
+    justApproved: answer !== undefined,
+    ...(isAnother && { isAnother: { wasAsked: wasAskedForHint(form) } }),
+  }
+  const step = nextStep(checkedRequest(context), signedIn, { now: clock.now(), behaviour })
+  if (step.kind === 'sign-in' && program) return LOGIN_REQUIRED
+  if (step.kind !== 'respond') return step
+  context.granted = step.scopes
+  return undefined
+}
+
+/** The order is that of the questions to a person: sign in? sign in again? which account? may this client? */
 export function nextStep(
   request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
   person: SignedIn | undefined,
   { now, behaviour }: { now: Date; behaviour: Behaviour },
 ): Step {
   const { client, silent } = request
-  const refusal: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
-  const loginRequired: Step = silent ? refusal : { kind: 'sign-in' }
+  const loginRequired: Step = silent ? LOGIN_REQUIRED : { kind: 'sign-in' }
   if (!person) return loginRequired
   if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
-  if (person.isAnother) return person.isAnother.wasAsked ? refusal : loginRequired
+  if (person.isAnother) return person.isAnother.wasAsked ? LOGIN_REQUIRED : loginRequired
   if (request.chooseAccount) return { kind: 'choose-account' }
   if (!allowsProvider(client, person.origin)) {
     // UAA shows the page in silence too (row R2).

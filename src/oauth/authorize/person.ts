@@ -1,125 +1,142 @@
-// Who an authorization request is for: the person in front of the browser, or the one whose token a program has; and what
-// is known of them.
-import type { Clock } from '../../base/clock.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
+// The checks of the person: who is there, whom the request means, what is due before they continue, what they may grant.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { displayName } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { isAutoApproved, userScopes, withinToken } from '../../model/scopes.ts'
-import type { UserGroups } from '../../model/scopes.ts'
-import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
-import type { Store } from '../../store/store.ts'
-import type { TokenReader } from '../../token/reader.ts'
-import type { Sessions } from '../../web/session.ts'
-import type { Approvals } from './approve.ts'
-import type { AuthorizationRequest } from './request.ts'
-import type { Passage, Resolved } from './response.ts'
-import type { SignedIn } from './next-step.ts'
-import { wasAskedForHint } from './demands.ts'
-import { RedirectRefusal } from './respond.ts'
+import { userScopes, withinToken } from '../../model/scopes.ts'
+import { errorPage } from '../../pages/error.ts'
+import type { VerifiedToken } from '../../token/reader.ts'
+import { PageError, prefersPage } from '../../web/answers.ts'
+import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../../web/bearer.ts'
+import type { Form } from '../../web/form.ts'
 import { sessionIdFor } from '../session-state.ts'
+import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { providerNotAllowed } from './credentials.ts'
+import { LOGIN_REQUIRED } from './next-step.ts'
+import type { CheckStep, Step } from './next-step.ts'
+import { RedirectRefusal, signInErrorMode } from './redirect.ts'
 
-/** What finding people needs. */
-export interface PeopleDeps {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly reader: TokenReader
-  readonly clock: Clock
-  readonly behaviour: Behaviour
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-  readonly approvals: Approvals
+/** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
+export async function findPerson(context: AuthorizeContext, { store, sessions }: AuthorizeDeps): Promise<void> {
+  const { request, form, program } = context
+  if (program?.by === 'password') return // signs in once the request is checked
+  if (program) {
+    const { bearer } = program
+    if (!bearer.user) throw new Error('the token stands for nobody')
+    // A token outlives its provider; it begins nothing new.
+    if (!(await store.providers.isActive(request.zone.id, bearer.user.origin))) return
+    // A token from a passcode has no `auth_time`; then its own age is all that is known.
+    const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
+    context.person = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
+    return
+  }
+  const visitor = await sessions.visitor(request)
+  if (!visitor) return
+  const { authenticatedAt, amr } = visitor.session.signIn
+  const sessionId = sessionIdFor(visitor.session.signIn, form.get('client_id') ?? '')
+  context.person = { user: visitor.user, authenticatedAt, amr, sessionId }
 }
 
-/** Finds and describes the person of a request. */
-export interface People {
-  /** Whoever signed in with this browser, or the person that the token stands for. */
-  find(passage: Passage): Promise<Resolved | undefined>
-  /** The id of the person that the request means (row A12); throws `invalid_request` for a hint that is not ours. */
-  hinted(authorization: AuthorizationRequest, passage: Passage): Promise<string | undefined>
-  /** What is known of the person, once their answer is stored. */
-  describe(
-    authorization: AuthorizationRequest,
-    who: { readonly person: Resolved; readonly hinted: string | undefined },
-    passage: Passage,
-  ): Promise<SignedIn>
+/** Somebody must be signed in. */
+export function requirePerson({ person, silent, program }: AuthorizeContext): Step | undefined {
+  if (person || program?.by === 'password') return undefined
+  return silent || program ? LOGIN_REQUIRED : { kind: 'sign-in' }
 }
 
-/** One instance serves every zone. */
-export function createPeople(deps: PeopleDeps): People {
-  const { store, sessions, reader, clock, behaviour, approvals } = deps
+/** UAA: sign-in comes before every check of the request. See docs/compatibility.md, A1. */
+export const signInFirst = ({ person, silent, program }: AuthorizeContext): Step | undefined =>
+  person || silent || program?.by === 'password' ? undefined : { kind: 'sign-in' }
 
-  /** Who is there: whoever signed in with this browser, or the person that the token stands for. */
-  async function find({ request, form, bearer }: Passage): Promise<Resolved | undefined> {
-    if (bearer) {
-      if (!bearer.user) throw new Error('the token stands for nobody')
-      // A token outlives its provider; it begins nothing new.
-      if (!(await store.providers.isActive(request.zone.id, bearer.user.origin))) return undefined
-      // A token of a passcode tells no sign-in; then its own age is all that is known.
-      const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
-      return { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
-    }
-    const visitor = await sessions.visitor(request)
-    if (!visitor) return undefined
-    const { signIn } = visitor.session
-    return {
-      user: visitor.user,
-      authenticatedAt: signIn.authenticatedAt,
-      amr: signIn.amr,
-      sessionId: sessionIdFor(signIn, form.get('client_id') ?? ''),
-    }
-  }
+/** UAA: and so does a new password that is due. See docs/compatibility.md, A1. */
+export const changePasswordFirst = async (
+  context: AuthorizeContext,
+  deps: AuthorizeDeps,
+): Promise<CheckStep | undefined> => (context.silent ? undefined : requireNewPassword(context, deps))
 
-  /** The id of the person that the request means (row A12); throws `invalid_request` for a hint that is not ours. */
-  async function hinted({ target }: AuthorizationRequest, { request, form }: Passage): Promise<string | undefined> {
-    const hint = form.get('id_token_hint')
-    if (!hint || !behaviour.honourIdTokenHint) return undefined
-    try {
-      const { sub } = await reader.readHint(request.zone, hint)
-      if (typeof sub === 'string') return sub
-    } catch (cause) {
-      if (!(cause instanceof OAuthError)) throw cause
-    }
-    const description = 'The id_token_hint was not issued by this server.'
-    throw new RedirectRefusal(target, new OAuthError('invalid_request', description))
-  }
-
-  /** What is known of the person, once their answer is stored. */
-  async function describe(
-    authorization: AuthorizationRequest,
-    { person, hinted }: { person: Resolved; hinted: string | undefined },
-    { request, form, answer, bearer }: Passage,
-  ): Promise<SignedIn> {
-    const { client, requestedScopes } = authorization
-    const { user, authenticatedAt } = person
-    const { zone } = request
-    const groups = await deps.groupsOf(zone, user)
-    const scopes = refusable(() => {
-      const held = userScopes(client, requestedScopes, groups, behaviour)
-      return bearer && behaviour.codeWithinToken ? withinToken(held, bearer.scopes) : held
-    })
-    if (answer && !(scopes instanceof OAuthError))
-      await approvals.record(user, authorization, { asked: scopes, answer, remoteAddress: request.ip })
-    // Where the client approves everything by itself nobody decided anything, and nothing is looked up.
-    const isAutomatic =
-      !authorization.forceConsent &&
-      (scopes instanceof OAuthError || scopes.every(scope => isAutoApproved(client, scope)))
-    return {
-      origin: user.origin,
-      authenticatedAt,
-      scopes,
-      approvals: isAutomatic ? [] : await store.approvals.list(zone.id, user.id, client.clientId, clock.now()),
-      justApproved: answer !== undefined,
-      ...(hinted !== undefined && hinted !== user.id && { isAnother: { wasAsked: wasAskedForHint(form) } }),
-    }
-  }
-
-  return { find, hinted, describe }
+/** A new password that is due comes before anything is granted in a browser. */
+export async function requireNewPassword(
+  { request, asked, person, silent, program }: AuthorizeContext,
+  { passwordDemand, behaviour }: AuthorizeDeps,
+): Promise<CheckStep | undefined> {
+  if (!person || program || !(await passwordDemand.isOpen(request.zone, person.user))) return undefined
+  if (!silent) return { kind: 'change-password' }
+  const target = found(asked.target)
+  // UAA: travels as a missing sign-in does. See docs/compatibility.md, R7.
+  const mode = behaviour.usualSilentErrors ? undefined : signInErrorMode(target)
+  throw new RedirectRefusal(target, new OAuthError('interaction_required', 'password change required'), mode)
 }
 
-function refusable<T>(decide: () => T): T | OAuthError {
+/** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
+export async function readIdTokenHint(context: AuthorizeContext, { reader }: AuthorizeDeps): Promise<void> {
+  const hint = context.form.get('id_token_hint')
+  if (!hint) return
   try {
-    return decide()
+    const { sub } = await reader.readHint(context.request.zone, hint)
+    if (typeof sub === 'string') {
+      context.hintedUserId = sub
+      return
+    }
+  } catch (cause) {
+    if (!(cause instanceof OAuthError)) throw cause
+  }
+  const description = 'The id_token_hint was not issued by this server.'
+  throw new RedirectRefusal(found(context.asked.target), new OAuthError('invalid_request', description))
+}
+
+/** What the scope rules leave of the request for this person; their refusal waits for the questions before it. */
+export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: AuthorizeDeps): Promise<void> {
+  const { client, requestedScopes } = checkedRequest(context)
+  const groups = await groupsOf(context.request.zone, found(context.person).user)
+  const { program } = context
+  try {
+    const scopes = userScopes(client, requestedScopes, groups, behaviour)
+    const isLimited = behaviour.codeWithinToken && program?.by === 'token'
+    context.scopes = isLimited ? withinToken(scopes, program.bearer.scopes) : scopes
   } catch (error) {
-    if (error instanceof OAuthError) return error
-    throw error
+    if (!(error instanceof OAuthError)) throw error
+    context.scopes = error
   }
 }
+
+/** Offers another sign-in to a person whose identity provider the client does not allow. */
+export async function switchProvider(context: AuthorizeContext, { pages, urls }: AuthorizeDeps): Promise<FastifyReply> {
+  const { request, reply, query, program } = context
+  if (program?.by === 'password') throw providerNotAllowed()
+  if (!prefersPage(request)) {
+    const description = 'The application is not authorized for your account.'
+    throw new PageError(401, description, { code: 'unauthorized_client' })
+  }
+  const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
+  const chrome = await pages.chrome(request, reply, { form: true })
+  const texts = chrome.texts.error
+  const page = errorPage(chrome, {
+    status: 401,
+    title: texts.switchTitle,
+    description: texts.switchDescription(displayName(found(context.asked.client))),
+    back: {
+      text: texts.switchAccount,
+      url: `${urls.pathOf(request.zone)}/logout.do?redirect=${encodeURIComponent(target)}`,
+    },
+  })
+  return pages.send(reply.status(401), page)
+}
+
+/** The token of a person, with the scope `<service>.user`; refuses any other (RFC 6750 §3.1). */
+export async function readCaller(
+  request: FastifyRequest,
+  { reader, service, behaviour }: AuthorizeDeps,
+): Promise<VerifiedToken> {
+  const token = await reader.read(request.zone, bearerHeader(request) ?? '').catch((error: unknown) => {
+    throw inRealm(error, service)
+  })
+  const scope = service.scope('user')
+  if (token.user && token.scopes.includes(scope)) return token
+  const missing = insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
+  throw withScopeChallenge(missing, behaviour.exactCallScope ? service.oauthRealm : undefined)
+}
+
+/** Whether a program calls with the token of a person: a bearer, for a code, naming its client. */
+export const isCall = (request: FastifyRequest, form: Form): boolean =>
+  bearerHeader(request) !== undefined &&
+  (form.get('response_type') ?? '').startsWith('code') &&
+  Boolean(form.get('client_id'))

@@ -1,28 +1,20 @@
-// Reads and checks an authorization request, in the order of row A1 of docs/compatibility.md: client, redirect URI,
-// parameters. What is wrong with the first two is a page, because there is nobody to redirect to yet; everything after is
-// a redirect.
+// The checks of an authorization request's own parameters. What is wrong with the client or its redirect URI is a page,
+// because there is nowhere to redirect to yet; everything after is a redirect (row R2 for UAA's exceptions).
 import { memberOf, parseJson } from '../../base/json.ts'
-import type { Client } from '../../model/client.ts'
 import { hasCredential, mayUseGrant } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/pkce.ts'
 import { parseScope, requestableScopes } from '../../model/scopes.ts'
-import type { TokenSettings } from '../../model/settings.ts'
-import type { TokenFormat } from '../../model/token.ts'
-import type { Zone } from '../../model/zone.ts'
-import type { Store } from '../../store/store.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Params } from '../params.ts'
 import { azAttrOf, tokenFormatOf } from '../params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod } from '../pkce.ts'
-import type { CodeChallengeMethod } from '../pkce.ts'
+import { found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { RedirectRefusal } from './redirect.ts'
 import { resolveRedirectUri } from './redirect-uri.ts'
-import type { Demands, Refuse } from './demands.ts'
-import { readDemands } from './demands.ts'
-import { RedirectRefusal } from './respond.ts'
-import type { ResponseTarget } from './respond.ts'
 import {
   defaultMode,
   grantsAllow,
@@ -33,105 +25,56 @@ import {
 } from './response-type.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
 
-/** A checked authorization request, whatever carried it. */
-export interface AuthorizationRequest extends Demands {
-  readonly client: Client
-  readonly target: ResponseTarget
-  readonly responseType: ResponseType
-  /** The URI as it was named; absent when the client's only one is meant. The code exchange must agree with it. */
-  readonly namedRedirectUri?: string
-  readonly requestedScopes: readonly string[]
-  /** The scopes as the request named them, also those that were dropped; none when it asked for whatever there is. */
-  readonly namedScopes: readonly string[]
-  readonly nonce?: string
-  readonly codeChallenge?: string
-  readonly codeChallengeMethod?: CodeChallengeMethod
-  readonly tokenFormat?: TokenFormat
-  readonly azAttr?: Readonly<Record<string, string>>
+const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
+  new PageError(status, description, { code })
+
+/** The refusal of a request whose client and redirect URI are verified: a redirect, in `uaa` sometimes a page (row R2). */
+export function refusal(
+  { asked }: AuthorizeContext,
+  { behaviour }: Pick<AuthorizeDeps, 'behaviour'>,
+  { error, message, status }: OAuthError,
+): Error {
+  const onPage = error === 'invalid_request' || error === 'unauthorized_client'
+  if (!behaviour.redirectErrors && onPage) return pageError(status, error, message)
+  return new RedirectRefusal(found(asked.target), new OAuthError(error, message))
 }
 
-const SINGLE_ON_PAGE = ['client_id', 'redirect_uri']
+const NOT_REPEATABLE_BEFORE_REDIRECT = ['client_id', 'redirect_uri']
 
-/** Who asks, and where the answer goes: what must be known before anything can be told by a redirect. */
-export interface Asker {
-  readonly client: Client
-  readonly target: ResponseTarget
+/** RFC 6749 §3.1: on a page, because these two say where to redirect to. */
+export function refuseRepeatedTarget({ params }: AuthorizeContext): void {
+  const name = NOT_REPEATABLE_BEFORE_REDIRECT.find(each => params.repeated.includes(each))
+  if (name !== undefined) throw pageError(400, 'invalid_request', `The parameter ${name} must not be repeated`)
 }
 
-/** Finds the client and verifies its redirect URI; throws a `PageError`. */
-export async function findAsker(
-  zone: Zone,
-  params: Params,
-  { store, behaviour, settings }: { store: Store; behaviour: Behaviour; settings: TokenSettings },
-): Promise<Asker> {
-  const repeated = behaviour.refuseRepeated ? params.repeated : []
-  for (const name of SINGLE_ON_PAGE) {
-    if (repeated.includes(name)) throw pageError(400, 'invalid_request', `The parameter ${name} must not be repeated`)
-  }
-  const clientId = params.get('client_id')
-  const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
+/** RFC 6749 §3.1, for every other parameter. */
+export function refuseRepeatedParameters(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const [name] = context.params.repeated
+  if (name === undefined) return
+  throw refusal(
+    context,
+    deps,
+    new OAuthError('invalid_request', `The parameter ${name.slice(0, 100)} must not be repeated`),
+  )
+}
+
+/** Finds the client by `client_id`. */
+export async function findClient(context: AuthorizeContext, { store, behaviour }: AuthorizeDeps): Promise<void> {
+  const clientId = context.params.get('client_id')
+  const client = clientId === undefined ? undefined : await store.clients.find(context.request.zone.id, clientId)
   if (!client) {
     const description =
       clientId === undefined ? 'Missing client_id' : `No client with requested id: ${clientId.slice(0, 255)}`
     throw pageError(behaviour.redirectErrors ? 400 : 401, 'invalid_client', description)
   }
-  if (!behaviour.checkGrantFirst) checkRedirectingGrant(client)
-  return { client, target: verifyTarget(client, params, { behaviour, settings }) }
+  context.asked = { ...context.asked, client }
 }
-
-/** Checks everything else that depends on nobody's sign-in; throws a `RedirectRefusal`, or in `uaa` a `PageError`. */
-export function readAuthorizationRequest(
-  { client, target }: Asker,
-  params: Params,
-  { zone, behaviour }: { zone: Zone; behaviour: Behaviour },
-): AuthorizationRequest {
-  const refuse: Refuse = (error, description) => {
-    const refusal = new OAuthError(error, description)
-    // UAA shows these on a page (row R2).
-    const onPage = error === 'invalid_request' || error === 'unauthorized_client'
-    if (!behaviour.redirectErrors && onPage) return pageError(refusal.status, error, description)
-    return new RedirectRefusal(target, refusal)
-  }
-
-  const [odd] = behaviour.refuseRepeated ? params.repeated : []
-  if (odd !== undefined) throw refuse('invalid_request', `The parameter ${odd.slice(0, 100)} must not be repeated`)
-  if (client.allowedProviders?.length === 0) {
-    throw refuse('unauthorized_client', 'Client is not authorized for any identity providers.')
-  }
-  checkUnsupported(params, behaviour, refuse)
-  const responseType = readResponseType(client, { params, behaviour, target }, refuse)
-  const nonce = params.get('nonce')
-  if (nonce === undefined && responseType.has('id_token') && behaviour.nonceMayBeRequired) {
-    if (requiresNonce(client, zone)) throw refuse('invalid_request', 'This client must send a nonce')
-  }
-  const proof = readProof(client, params, { behaviour, refuse, responseType })
-  const scopes = parseScope(params.get('scope'))
-  const requestedScopes = refusing(refuse, () => requestableScopes(client, scopes, behaviour))
-  const tokenFormat = refusing(refuse, () => tokenFormatOf(params))
-  const redirectUri = params.get('redirect_uri')
-  const azAttr = azAttrOf(params)
-  return {
-    client,
-    target,
-    responseType,
-    requestedScopes,
-    namedScopes: scopes,
-    ...(redirectUri !== undefined && { namedRedirectUri: redirectUri }),
-    ...readDemands(params, behaviour, refuse),
-    ...(nonce !== undefined && { nonce }),
-    ...proof,
-    ...(tokenFormat && { tokenFormat }),
-    ...(azAttr && { azAttr }),
-  }
-}
-
-const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
-  new PageError(status, description, { code })
 
 const NOT_REDIRECTING = 'A redirect_uri can only be used by implicit or authorization_code grant types.'
 
-/** UAA: which grants a client has is a question of its redirect URI. */
-function checkRedirectingGrant(client: Client): void {
+/** UAA: the client's grants are checked with its redirect URI, and shown on a page. See docs/compatibility.md, A4. */
+export function requireRedirectGrant({ asked }: AuthorizeContext): void {
+  const client = found(asked.client)
   if (client.authorizedGrantTypes.length === 0) {
     throw pageError(400, 'invalid_grant', 'A client must have at least one authorized grant type.')
   }
@@ -140,16 +83,15 @@ function checkRedirectingGrant(client: Client): void {
   }
 }
 
-function verifyTarget(
-  client: Client,
-  params: Params,
-  { behaviour, settings }: { behaviour: Behaviour; settings: TokenSettings },
-): ResponseTarget {
-  const requested = params.get('redirect_uri')
+/** Verifies `redirect_uri`; from here on a refusal can be a redirect. */
+export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settings }: AuthorizeDeps): void {
+  const { params, asked } = context
+  const client = found(asked.client)
+  const named = params.get('redirect_uri')
   const rules = { ...behaviour, strictRedirects: settings.strictRedirects }
-  const redirectUri = resolveRedirectUri(client, requested, rules)
+  const redirectUri = resolveRedirectUri(client, named, rules)
   if (redirectUri === undefined) {
-    const shown = requested === undefined ? 'URI (none was named)' : requested.slice(0, 500)
+    const shown = named === undefined ? 'URI (none was named)' : named.slice(0, 500)
     throw pageError(
       400,
       behaviour.redirectErrors ? 'invalid_request' : 'invalid_grant',
@@ -157,118 +99,143 @@ function verifyTarget(
     )
   }
   const state = params.get('state')
-  const asked = parseResponseType(params.get('response_type') ?? '')
-  const type = asked && settings.idTokenDisabled ? withoutIdToken(asked) : asked
-  return {
+  const parsed = parseResponseType(params.get('response_type') ?? '')
+  const type = parsed && settings.idTokenDisabled ? withoutIdToken(parsed) : parsed
+  const target = {
     clientId: client.clientId,
     redirectUri,
     type,
     mode: modeOf(params, type, behaviour),
     ...(state !== undefined && { state }),
   }
+  context.asked = { ...asked, target, ...(named !== undefined && { namedRedirectUri: named }) }
 }
 
-/** The mode that was asked for where it suits; the refusal of one that does not is told in the default mode (row A6). */
-function modeOf(params: Params, type: ResponseType | undefined, behaviour: Behaviour): ResponseMode {
-  const { responseModes } = behaviour
-  const asked = params.get('response_mode') ?? modeInRefusedObject(params, behaviour)
-  if (!responseModes || asked === undefined || !isResponseMode(asked)) return defaultMode(type)
-  return type === undefined || mayTravel(type, asked) ? asked : defaultMode(type)
+/** The requested mode if it suits; the refusal of one that does not suit travels in the default mode (row A6). */
+function modeOf(params: Params, type: ResponseType | undefined, { responseModes }: Behaviour): ResponseMode {
+  const mode = responseModes ? (params.get('response_mode') ?? modeInRequestObject(params)) : undefined
+  if (mode === undefined || !isResponseMode(mode)) return defaultMode(type)
+  return type === undefined || mayTravel(type, mode) ? mode : defaultMode(type)
 }
 
 const MAX_REQUEST_OBJECT_LENGTH = 8192
 
-/**
- * How a client that put everything into a request object wants to hear that those are not supported. The object is not
- * verified, and nothing else in it counts.
- */
-function modeInRefusedObject(params: Params, { refuseRequestObjects }: Behaviour): string | undefined {
+/** How a client with a request object receives its refusal. The object is not verified, and nothing else in it is read. */
+function modeInRequestObject(params: Params): string | undefined {
   const object = params.get('request')
-  if (!refuseRequestObjects || object === undefined || object.length > MAX_REQUEST_OBJECT_LENGTH) return undefined
+  if (object === undefined || object.length > MAX_REQUEST_OBJECT_LENGTH) return undefined
   const [, payload = ''] = object.split('.')
   const mode = memberOf(parseJson(Buffer.from(payload, 'base64url').toString('utf8')), 'response_mode')
   return typeof mode === 'string' ? mode : undefined
 }
 
-/** Row A14: what is not supported yet says so by its own code (OpenID Connect Core §3.1.2.6). */
-function checkUnsupported(params: Params, behaviour: Behaviour, refuse: Refuse): void {
-  if (!behaviour.refuseRequestObjects) return
-  if (params.get('request') !== undefined) throw refuse('request_not_supported', 'Request objects are not supported')
-  if (params.get('request_uri') !== undefined) {
-    throw refuse('request_uri_not_supported', 'Request objects by reference are not supported')
-  }
-  if (params.get('registration') !== undefined) {
-    throw refuse('registration_not_supported', 'Registration within a request is not supported')
+/** Refuses a client that nobody can sign in to, because its list of identity providers is empty. */
+export function requireIdentityProvider(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  if (context.asked.client?.allowedProviders?.length !== 0) return
+  const description = 'Client is not authorized for any identity providers.'
+  throw refusal(context, deps, new OAuthError('unauthorized_client', description))
+}
+
+/** Each has an error code of its own (OpenID Connect Core §3.1.2.6). */
+const UNSUPPORTED: readonly (readonly [name: string, error: OAuthErrorCode, description: string])[] = [
+  ['request', 'request_not_supported', 'Request objects are not supported'],
+  ['request_uri', 'request_uri_not_supported', 'Request objects by reference are not supported'],
+  ['registration', 'registration_not_supported', 'Registration within a request is not supported'],
+]
+
+/** Refuses request objects and registration (row A14). */
+export function refuseUnsupported(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  for (const [name, error, description] of UNSUPPORTED) {
+    if (context.params.get(name) !== undefined) throw refusal(context, deps, new OAuthError(error, description))
   }
 }
 
-function readResponseType(
-  client: Client,
-  { params, behaviour, target }: { params: Params; behaviour: Behaviour; target: ResponseTarget },
-  refuse: Refuse,
-): ResponseType {
-  const { type } = target
+/** Reads `response_type`, and refuses a `response_mode` that does not suit it. */
+export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { params, asked } = context
+  const { behaviour } = deps
+  const target = found(asked.target)
   if (params.get('response_type') === undefined) {
-    const refusal = new OAuthError('invalid_request', 'Missing response_type in authorization request')
-    // Row A5: UAA leaves the state out.
+    const missing = new OAuthError('invalid_request', 'Missing response_type in authorization request')
+    // UAA: leaves the state out. See docs/compatibility.md, A5.
     const { state: _, ...bare } = target
-    throw new RedirectRefusal(behaviour.fullErrors ? target : bare, refusal)
+    throw new RedirectRefusal(behaviour.fullErrors ? target : bare, missing)
   }
-  if (!type) throw refuse('unsupported_response_type', 'Unsupported response types')
+  const { type } = target
+  if (!type) throw refusal(context, deps, new OAuthError('unsupported_response_type', 'Unsupported response types'))
   const mode = behaviour.responseModes ? params.get('response_mode') : undefined
   if (mode !== undefined && mode !== target.mode) {
-    throw refuse('invalid_request', 'The response_mode is unknown, or does not suit the response_type')
+    const description = 'The response_mode is unknown, or does not suit the response_type'
+    throw refusal(context, deps, new OAuthError('invalid_request', description))
   }
-  if (behaviour.checkGrantFirst && !grantsAllow(client, type)) throw refuse('unauthorized_client', NOT_REDIRECTING)
-  return type
+  context.asked = { ...asked, responseType: type }
 }
 
-/** Row A8: of clients that say so, and in zones that do, every ID token from this endpoint is bound to its request. */
-const requiresNonce = (client: Client, zone: Zone): boolean =>
-  client.requireNonce === true || zone.config.require_nonce === true
+/** The client's grants must allow the response type (row A4). */
+export function requireGrantForType(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { client, responseType } = context.asked
+  if (grantsAllow(found(client), found(responseType))) return
+  throw refusal(context, deps, new OAuthError('unauthorized_client', NOT_REDIRECTING))
+}
 
-function readProof(
-  client: Client,
-  params: Params,
-  { behaviour, refuse, responseType }: { behaviour: Behaviour; refuse: Refuse; responseType: ResponseType },
-): { codeChallenge?: string; codeChallengeMethod?: CodeChallengeMethod } {
+/** Reads `nonce`, and what else travels into the tokens. */
+export function readTokenParameters(context: AuthorizeContext): void {
+  const nonce = context.params.get('nonce')
+  const azAttr = azAttrOf(context.params)
+  context.asked = { ...context.asked, ...(nonce !== undefined && { nonce }), ...(azAttr && { azAttr }) }
+}
+
+/** ID tokens of clients or zones with `require_nonce` are bound to the request (row A8). */
+export function requireNonce(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { client, responseType, nonce } = context.asked
+  const isRequired = client?.requireNonce === true || context.request.zone.config.require_nonce === true
+  if (!isRequired || nonce !== undefined || !found(responseType).has('id_token')) return
+  throw refusal(context, deps, new OAuthError('invalid_request', 'This client must send a nonce'))
+}
+
+/** Reads `code_challenge` and its method (RFC 7636 §4.3, row A16). */
+export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { params, asked } = context
+  const { strictPkce } = deps.behaviour
+  const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   const challenge = params.get('code_challenge')
   const named = params.get('code_challenge_method')
   // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
-  const needsS256 = behaviour.strictPkce && responseType.has('code') && !hasCredential(client)
+  const needsS256 = strictPkce && found(asked.responseType).has('code') && !hasCredential(found(asked.client))
   if (challenge === undefined) {
-    if (behaviour.strictPkce && named !== undefined)
-      throw refuse('invalid_request', 'A code_challenge_method needs a code_challenge')
-    if (needsS256) throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
-    return {}
+    if (strictPkce && named !== undefined) throw refuse('A code_challenge_method needs a code_challenge')
+    if (needsS256) throw refuse('This client must send a code_challenge of method S256')
+    return
   }
-  if (behaviour.strictPkce && named === undefined)
-    throw refuse('invalid_request', 'A code_challenge needs a code_challenge_method')
+  if (strictPkce && named === undefined) throw refuse('A code_challenge needs a code_challenge_method')
   const method = named ?? 'plain'
   if (!isCodeChallengeMethod(method)) {
-    throw refuse(
-      'invalid_request',
-      `Unsupported code challenge method. Supported: [${CODE_CHALLENGE_METHODS.join(', ')}]`,
-    )
+    throw refuse(`Unsupported code challenge method. Supported: [${CODE_CHALLENGE_METHODS.join(', ')}]`)
   }
   if (!isWellFormed(challenge)) {
-    throw refuse(
-      'invalid_request',
-      'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.',
-    )
+    throw refuse('Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.')
   }
-  if (needsS256 && method !== 'S256') {
-    throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
-  }
-  return { codeChallenge: challenge, codeChallengeMethod: method }
+  if (needsS256 && method !== 'S256') throw refuse('This client must send a code_challenge of method S256')
+  context.asked = { ...asked, codeChallenge: challenge, codeChallengeMethod: method }
 }
 
-/** Runs a check of the shared rules and tells its refusal as those of this file. */
-function refusing<T>(refuse: Refuse, check: () => T): T {
+/** Reads `scope`: what the client may request at all, whoever the person is. */
+export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const namedScopes = parseScope(context.params.get('scope'))
   try {
-    return check()
+    const requestedScopes = requestableScopes(found(context.asked.client), namedScopes, deps.behaviour)
+    context.asked = { ...context.asked, namedScopes, requestedScopes }
   } catch (error) {
-    if (error instanceof OAuthError) throw refuse(error.error, error.message)
-    throw error
+    throw error instanceof OAuthError ? refusal(context, deps, error) : error
+  }
+}
+
+/** Reads `token_format`. */
+export function readTokenFormat(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  try {
+    const tokenFormat = tokenFormatOf(context.params)
+    context.asked = { ...context.asked, ...(tokenFormat && { tokenFormat }) }
+  } catch (error) {
+    throw error instanceof OAuthError ? refusal(context, deps, error) : error
   }
 }

@@ -8,7 +8,7 @@ import { OAuthError } from '../../../src/model/oauth-error.ts'
 import { storedScopes } from '../../../src/model/scopes.ts'
 import type { SignedIn, Step } from '../../../src/oauth/authorize/next-step.ts'
 import { nextStep } from '../../../src/oauth/authorize/next-step.ts'
-import type { Demands } from '../../../src/oauth/authorize/demands.ts'
+import type { Demands } from '../../../src/oauth/authorize/context.ts'
 import { parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { bareLocation, errorMode, locationFor } from '../../../src/oauth/authorize/respond.ts'
-import type { ResponseTarget } from '../../../src/oauth/authorize/respond.ts'
+import { bareLocation, errorMode, locationFor } from '../../../src/oauth/authorize/redirect.ts'
+import type { ResponseTarget } from '../../../src/oauth/authorize/redirect.ts'
 import { defaultMode, parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
 
 const behaviours = { standard: { errorsLikeSuccess: true }, uaa: { errorsLikeSuccess: false } }

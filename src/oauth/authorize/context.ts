@@ -1,0 +1,143 @@
+// An authorization request on its way through the checks of authorize.ts: what came, and what the checks found so far.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Approval } from '../../model/approval.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit } from '../../model/event.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import type { GrantedScopes, UserGroups } from '../../model/scopes.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { TokenFormat } from '../../model/token.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { TokenIssuer } from '../../token/issuer.ts'
+import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
+import type { Csrf } from '../../web/csrf.ts'
+import type { Denial } from '../../web/denial.ts'
+import type { Form } from '../../web/form.ts'
+import type { Limits } from '../../web/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import type { PasswordDemand } from '../../web/password-change.ts'
+import type { Sessions } from '../../web/session.ts'
+import type { Params } from '../params.ts'
+import type { CodeChallengeMethod } from '../pkce.ts'
+import type { ResponseTarget } from './redirect.ts'
+import type { ResponseType } from './response-type.ts'
+
+/** Where the endpoint is, below the base URL. */
+export const AUTHORIZE_PATH = '/oauth/authorize'
+
+/** The services that the checks and their answers use. */
+export interface AuthorizeDeps {
+  readonly store: Store
+  readonly identity: Identity
+  readonly issuer: TokenIssuer
+  readonly reader: TokenReader
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly passwordDemand: PasswordDemand
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly clock: Clock
+  readonly random: Random
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly settings: TokenSettings
+  readonly audit: Audit
+  readonly log: { fault(message: string, cause: unknown): void }
+}
+
+/** What `prompt` and `max_age` ask of the sign-in (OpenID Connect Core §3.1.2.1). */
+export interface Demands {
+  /** No page may be shown. */
+  readonly silent: boolean
+  readonly forceLogin: boolean
+  readonly forceConsent: boolean
+  /** The person selects the account to continue with. */
+  readonly chooseAccount: boolean
+  /** Seconds. */
+  readonly maxAge?: number | undefined
+}
+
+/** A checked authorization request. */
+export interface AuthorizationRequest extends Demands {
+  readonly client: Client
+  readonly target: ResponseTarget
+  readonly responseType: ResponseType
+  /** As the request named it; absent when the client's only one is meant. The code exchange must repeat it. */
+  readonly namedRedirectUri?: string
+  readonly requestedScopes: readonly string[]
+  /** The scopes as the request named them, including those that were dropped; empty when it named none. */
+  readonly namedScopes: readonly string[]
+  readonly nonce?: string
+  readonly codeChallenge?: string
+  readonly codeChallengeMethod?: CodeChallengeMethod
+  readonly tokenFormat?: TokenFormat
+  readonly azAttr?: Readonly<Record<string, string>>
+}
+
+/** The person whom the response is about, and how they signed in. */
+export interface Person {
+  readonly user: User
+  readonly authenticatedAt: Date
+  readonly amr: readonly string[]
+  /** The `sid` of the browser session for this client; absent without a session. */
+  readonly sessionId?: string
+}
+
+/** One request at the endpoint. The mutable members are what the checks found. */
+export interface AuthorizeContext {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  /** The parameters as they came, and as a query for the browser to come back with. */
+  readonly form: Form
+  readonly query: string
+  readonly params: Params
+  /** `prompt=none`: no page may be shown. */
+  readonly silent: boolean
+  /** Set when the request itself proves who is there: no session, no cookie, no page. */
+  readonly program?: { readonly by: 'token'; readonly bearer: VerifiedToken } | { readonly by: 'password' }
+  /** The form that the approval page sent. */
+  readonly answer?: Form
+
+  asked: Partial<AuthorizationRequest>
+  person?: Person | undefined
+  /** The `sub` of `id_token_hint`. */
+  hintedUserId?: string
+  /** What the scope rules leave of the request for this person, or their refusal. */
+  scopes?: GrantedScopes | OAuthError
+  approvals?: readonly Approval[]
+  /** What the response grants. */
+  granted?: GrantedScopes
+}
+
+/** What an earlier check found; a list of checks in the wrong order is a fault. */
+export function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a check reads what no check before it has found')
+  return value
+}
+
+/** The request, once its parameters were checked. */
+export function checkedRequest({ asked }: AuthorizeContext): AuthorizationRequest {
+  return {
+    ...asked,
+    silent: found(asked.silent),
+    client: found(asked.client),
+    target: found(asked.target),
+    responseType: found(asked.responseType),
+    requestedScopes: found(asked.requestedScopes),
+    namedScopes: found(asked.namedScopes),
+    forceLogin: found(asked.forceLogin),
+    forceConsent: found(asked.forceConsent),
+    chooseAccount: found(asked.chooseAccount),
+  }
+}

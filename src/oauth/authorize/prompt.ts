@@ -1,0 +1,98 @@
+// prompt and max_age (OpenID Connect Core §3.1.2.1): what a request asks of the person's sign-in, and how it is asked.
+import type { FastifyReply } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { accountChoicePage } from '../../pages/account-choice.ts'
+import type { Form } from '../../web/form.ts'
+import { encodeForm } from '../../web/query.ts'
+import { AUTHORIZE_PATH } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { refusal } from './request.ts'
+
+/** Whether no page may be shown; known before the request is checked. */
+export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): boolean {
+  const prompt = form.get('prompt') ?? ''
+  return promptWords ? wordsOf(prompt).has('none') : prompt.startsWith('none')
+}
+
+/** Reads `prompt` and `max_age`; `none` stands alone, unknown words are ignored. */
+export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { params, program } = context
+  const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
+  const prompt = params.get('prompt') ?? ''
+  const silent = isSilent(params, deps.behaviour)
+  const age = params.get('max_age')
+  if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
+  const maxAge = age === undefined ? undefined : Number(age)
+  if (!deps.behaviour.promptWords) {
+    const forceLogin = prompt === 'login'
+    context.asked = { ...context.asked, silent, forceLogin, forceConsent: false, chooseAccount: false, maxAge }
+    return
+  }
+  const words = wordsOf(prompt)
+  if (silent && words.size > 1) throw refuse('prompt=none cannot be combined with another prompt')
+  context.asked = {
+    ...context.asked,
+    silent,
+    forceLogin: words.has('login'),
+    forceConsent: words.has('consent'),
+    chooseAccount: words.has('select_account') && program === undefined, // a token or password names its account
+    maxAge,
+  }
+}
+
+/**
+ * Sends the browser to sign in. The sign-in meets `login`, `select_account` and `max_age`, so that the request that waits
+ * continues without them (rows A10, A12).
+ */
+export async function signIn(
+  { request, reply, form, query, hintedUserId }: AuthorizeContext,
+  { sessions, denial, urls, behaviour }: AuthorizeDeps,
+): Promise<FastifyReply> {
+  const rest = isMetBySignIn(form) ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
+  const isNew = hintedUserId !== undefined && !wasAskedForHint(form)
+  const path = `${AUTHORIZE_PATH}?${isNew ? `${rest}&${ASKED_FOR_HINT}=true` : rest}`
+  const reauthenticate = (await sessions.visitor(request)) !== undefined
+  if (reauthenticate && !behaviour.keepSessionUntilLogin) {
+    await sessions.end(request, reply)
+    return reply.redirect(urls.ofZone(request.zone) + path, 302)
+  }
+  return denial.askToSignIn(request, reply, { path, reauthenticate })
+}
+
+/** Shows `prompt=select_account`: continue with the account at hand, or sign in with another one. */
+export async function chooseAccount(
+  { request, reply, form }: AuthorizeContext,
+  { sessions, pages, urls }: AuthorizeDeps,
+): Promise<FastifyReply> {
+  const path = `${AUTHORIZE_PATH}?${without(form, ['select_account'], [])}`
+  await sessions.saveRequest(request, reply, { path, reauthenticate: true })
+  const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
+    userName: request.person?.userName ?? '',
+    goOnUrl: urls.ofZone(request.zone) + path,
+    signInUrl: `${urls.pathOf(request.zone)}/login`,
+  })
+  return pages.send(reply, page)
+}
+
+const MET_BY_SIGN_IN = ['login', 'select_account']
+
+const isMetBySignIn = (form: Form): boolean =>
+  asksForAge(form) || MET_BY_SIGN_IN.some(word => wordsOf(form.get('prompt') ?? '').has(word))
+
+/** The query of the request without these words of `prompt`, and without these parameters. */
+function without(form: Form, words: readonly string[], parameters: readonly string[]): string {
+  const left = [...wordsOf(form.get('prompt') ?? '')].filter(word => !words.includes(word))
+  const rest = encodeForm(form, ['prompt', ...parameters])
+  return left.length > 0 ? `${rest}&prompt=${encodeURIComponent(left.join(' '))}` : rest
+}
+
+const asksForAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? '')
+
+const wordsOf = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' ').filter(word => word !== ''))
+
+/** Marks a request whose `id_token_hint` has led to a sign-in, so that the person is not asked a second time. */
+const ASKED_FOR_HINT = 'hint_was_asked'
+
+/** Whether the person was already asked to sign in because of `id_token_hint`. */
+export const wasAskedForHint = (form: Form): boolean => form.get(ASKED_FOR_HINT) !== undefined
