@@ -67,9 +67,11 @@ export function rightsBeyond(
   service: Service,
 ): readonly string[] {
   const isOwn = scopesToGive(caller, service)
-  const mayGive = (name: string): boolean => isOwn(name) || name === service.scope('resource')
   const held = new Set(caller.rights)
-  return [...new Set([...scope, ...authorities])].filter(name => !held.has(name) && !mayGive(name))
+  const harmless = new Set([service.scope('none'), service.scope('resource')])
+  const isBeyond = (name: string): boolean => !held.has(name) && !harmless.has(name)
+  // What the users of the calling client may have is none of its own authorities.
+  return [...new Set([...scope.filter(name => !isOwn(name)), ...authorities])].filter(isBeyond)
 }
 
 /** Which scopes §3.3 lets the caller give: those of its client, and those that begin with its id. */

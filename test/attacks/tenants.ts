@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
+import { caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
 /** What the administrator of the zone z1 gets for setting it so. */
@@ -55,6 +55,31 @@ export const tenantAttacks: readonly Attack[] = [
       },
     }),
   ),
+  {
+    attack: 'deletes or empties the client of an administrator with clients.write and a client whose users may be one',
+    outcome: 'is refused: what its users may have, the calling client has not',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startZoneServer({
+          mode,
+          config: {
+            bootstrap: {
+              clients: [
+                { ...caller('portal', 'clients.write'), scope: ['svc.admin', 'openid'] },
+                { ...caller('root', 'svc.admin') },
+              ],
+            },
+          },
+        })
+        const bearer = await tokenOf(server, 'portal')
+        const emptied = { client_id: 'root', scope: ['svc.none'], authorities: ['svc.none'] }
+        assert.equal((await sendJson(server, 'PUT', '/oauth/clients/root', emptied, { bearer })).status, 403)
+        assert.equal((await server.send('/oauth/clients/root', { method: 'DELETE', bearer })).status, 403)
+        assert.deepEqual((await server.store.clients.find('svc', 'root'))?.authorities, ['svc.admin'])
+        await server.stop()
+      }
+    },
+  },
   {
     attack: 'signs the tokens of a zone with a secret that can be guessed from any of them',
     outcome: 'needs as many bytes as the algorithm hashes to',
