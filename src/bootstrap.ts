@@ -1,9 +1,6 @@
 // Makes the database hold what the configuration defines. Each record is applied once per definition: what was changed
 // or deleted through an API stays so until the definition itself changes, and then the record is what the definition says.
-import type { Clock } from './base/clock.ts'
-import type { Passwords } from './base/passwords.ts'
-import type { Random } from './base/random.ts'
-import type { Vault } from './base/secrets.ts'
+import type { BootstrapDeps } from './bootstrap/deps.ts'
 import { BootstrapError } from './bootstrap/bootstrap-error.ts'
 import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
@@ -11,7 +8,7 @@ import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
 import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
-import type { Config, ZoneBootstrap } from './config.ts'
+import type { ZoneBootstrap } from './config.ts'
 import type { ProviderRecord } from './config/records.ts'
 import { clientRules } from './config/records.ts'
 import type { IdentityProvider } from './model/identity-provider.ts'
@@ -20,21 +17,9 @@ import type { ProviderDefinition } from './model/provider-json.ts'
 import { sealProviderSecrets } from './model/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
 import type { Zone } from './model/zone.ts'
-import type { Store } from './store/store.ts'
 import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
-
-/** What the bootstrap works with. */
-export interface BootstrapDeps {
-  readonly store: Store
-  readonly passwords: Passwords
-  readonly vault: Vault
-  readonly clock: Clock
-  readonly random: Random
-  readonly config: Config
-  readonly log: (line: string) => void
-}
 
 /**
  * Applies the configuration's records; safe to run in several processes at once. Hashes and writes nothing when nothing

@@ -2,90 +2,31 @@
 // environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
 import { dirname, resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
-import type { HashCost } from './base/passwords.ts'
+import type { Config, SmtpConfig } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { ConfigFile, Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
-import type { OperationsSettings } from './config/operations.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
-import type { Bootstrap } from './config/records.ts'
 import { checkBootstrap } from './config/records.ts'
-import type { SigningKeys } from './config/signing-keys.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
 import { settingsOf } from './config/settings.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
-import type { SystemCors } from './model/cors-policy.ts'
-import type { RateLimitSettings } from './model/rate-limit.ts'
-import type { PageSettings, TokenSettings } from './model/settings.ts'
-import type { ZoneConfig } from './model/zone.ts'
 
+export type { Config, SmtpConfig } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
 export { masterKeyFor } from './config/master-key.ts'
 export type { Problem } from './config/problems.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Bootstrap, ZoneBootstrap } from './config/records.ts'
 export type { SigningKeys } from './config/signing-keys.ts'
-
-/** Everything that a start needs to know. */
-export interface Config {
-  /** Without a trailing slash. With port 0 and no base URL given it ends in `:0` until the port is known. */
-  readonly baseUrl: string
-  readonly listen: { readonly host: string; readonly port: number; readonly trustedProxies: readonly string[] }
-  /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
-  readonly database: string
-  readonly workers: number
-  /** The service name, `svc` unless told otherwise. */
-  readonly service: string
-  readonly compatibility: CompatibilityMode
-  /** Whether there is no configuration file, and the accounts are the public ones. */
-  readonly playground: boolean
-  /** 32 bytes; absent: `masterKeyFor` finds or makes one. */
-  readonly masterKey?: Buffer
-  readonly sessionSameSite: 'lax' | 'none'
-  readonly smtp?: SmtpConfig
-  /** Keys of the default zone; absent: one is made and kept in the database. */
-  readonly signingKeys?: SigningKeys
-  readonly saml: { readonly entityId: string }
-  /** Whether addresses that clients and providers name may lead into private networks. */
-  readonly outbound: { readonly allowPrivate: boolean }
-  /** Of passwords and client secrets. */
-  readonly hashCost: HashCost
-  /** Of requests by pages of other origins. */
-  readonly cors: SystemCors
-  readonly settings: TokenSettings
-  readonly pageSettings: PageSettings
-  /** Absent: nothing is limited but what always is. */
-  readonly rateLimit?: RateLimitSettings
-  readonly operations: OperationsSettings
-  /** The configuration file, absolute; absent in the playground. */
-  readonly file?: string
-  /** Settings of the default zone, without keys. */
-  readonly zoneConfig: ZoneConfig
-  readonly bootstrap: Bootstrap
-  /** Sentences for the operator: usable, but probably not meant. */
-  readonly warnings: readonly string[]
-}
-
-/** How mail is sent. */
-export interface SmtpConfig {
-  readonly host: string
-  readonly port: number
-  readonly from: string
-  readonly user?: string
-  readonly password?: string
-  /** TLS from the first byte. */
-  readonly secure: boolean
-  /** Refuse to send without an upgrade to TLS. */
-  readonly starttls: boolean
-}
 
 /** Options of the command line, as they were typed. */
 export interface CommandOptions {

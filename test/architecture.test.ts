@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { SourceFile } from './support/architecture.ts'
+import { forbiddenCircles } from './support/import-circles.ts'
 import { codeOnly, lineCount, LONG_FILE_LINES, LONGEST_FILE_LINES, violations } from './support/architecture.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -25,6 +26,39 @@ describe('the source tree', () => {
       t.diagnostic(`${path} has ${lineCount(text)} lines: a question in review`)
     }
   })
+})
+
+describe('circles of imports', () => {
+  it('are nowhere by value, and nowhere between folders', () => assert.deepEqual(forbiddenCircles(sourceTree()), []))
+
+  const value = (path: string, to: string): SourceFile => ({ path, text: `import { x } from '${to}'\n` })
+  const type = (path: string, to: string): SourceFile => ({ path, text: `import type { X } from '${to}'\n` })
+  const planted: readonly { name: string; files: readonly SourceFile[]; found: number }[] = [
+    { name: 'two files by value', files: [value('src/a/b.ts', './c.ts'), value('src/a/c.ts', './b.ts')], found: 1 },
+    {
+      name: 'two files of a folder by type',
+      files: [value('src/a/b.ts', './c.ts'), type('src/a/c.ts', './b.ts')],
+      found: 0,
+    },
+    {
+      name: 'two folders by type',
+      files: [value('src/a/b.ts', '../c/d.ts'), type('src/c/d.ts', '../a/b.ts')],
+      found: 1,
+    },
+    {
+      name: 'three files, one of which names types in braces',
+      files: [
+        value('src/a/b.ts', './c.ts'),
+        value('src/a/c.ts', './d.ts'),
+        { path: 'src/a/d.ts', text: "import { type X } from './b.ts'\n" },
+      ],
+      found: 0,
+    },
+    { name: 'no circle', files: [value('src/a/b.ts', './c.ts'), value('src/a/d.ts', './c.ts')], found: 0 },
+  ]
+  for (const { name, files, found } of planted) {
+    it(`are found between ${name}: ${found}`, () => assert.equal(forbiddenCircles(files).length, found))
+  }
 })
 
 /** A planted file and a part of the one finding that it must lead to, or `undefined` for none. */

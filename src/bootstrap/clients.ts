@@ -8,7 +8,7 @@ import type { ClientDescription } from '../model/client-metadata.ts'
 import type { ClientSecret } from '../model/client.ts'
 import { ChangedMeanwhile } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
-import type { BootstrapDeps } from '../bootstrap.ts'
+import type { BootstrapDeps } from './deps.ts'
 import { upsert } from './ledger.ts'
 
 /** Where it is remembered whether a client's secret came from the configuration. */

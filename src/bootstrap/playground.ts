@@ -1,6 +1,6 @@
 // A database that was used in playground mode has accounts whose secrets everybody knows. They must not survive into a
 // start with a configuration file, which promises that there are none.
-import type { BootstrapDeps } from '../bootstrap.ts'
+import type { BootstrapDeps } from './deps.ts'
 import { playgroundBootstrap } from '../config/playground.ts'
 import type { ClientRecord, UserRecord } from '../config/records.ts'
 import type { Ledger } from './ledger.ts'

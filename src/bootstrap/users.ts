@@ -1,4 +1,4 @@
-import type { BootstrapDeps } from '../bootstrap.ts'
+import type { BootstrapDeps } from './deps.ts'
 import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records.ts'
 import type { Group } from '../model/group.ts'
 import type { User } from '../model/user.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
+import type { Config } from './config.ts'
 import { openToEveryPage } from './cors.ts'
 import { isCheap } from './hash-cost.ts'
 

@@ -10,7 +10,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { scopesOf } from '../token/reader.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
-import { inRealm } from '../web/bearer.ts'
+import { inRealm } from '../web/authorization-header.ts'
 
 /** What the lists need. */
 export interface TokenListDeps {

@@ -1,12 +1,9 @@
 // JSON Schemas from descriptions: what may be sent, and what is shown. For the configuration file, OpenAPI and SCIM.
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type { JsonRecord } from '../base/json.ts'
-import type { Kind } from './kinds.ts'
+import type { JsonSchema, Kind } from './kinds.ts'
 import type { Field, Fields } from './record.ts'
 import type { Section, Setting } from './settings.ts'
-
-/** A JSON Schema, of the keywords that drafts 7 and 2020-12 share. */
-export type JsonSchema = JsonRecord
 
 /** The schema of a kind: of what is accepted (`input`), or of what is kept (`output`). */
 export function schemaOf(kind: Kind, typeMode: 'input' | 'output'): JsonSchema {

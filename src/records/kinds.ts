@@ -1,9 +1,13 @@
 // The kinds of values that fields of records have. Each is a valibot schema whose messages complete a sentence that begins
 // with the name of the field: "scope must be a list of strings".
 import * as v from 'valibot'
+import type { JsonRecord } from '../base/json.ts'
 
 /** A kind of value: accepts what a request may send, and gives what is kept. */
 export type Kind = v.GenericSchema<unknown, unknown>
+
+/** A JSON Schema, of the keywords that drafts 7 and 2020-12 share. */
+export type JsonSchema = JsonRecord
 
 /** The longest lifetime that can be set, 68 years: a date with that much added is still a date. */
 export const MAX_SECONDS = 2 ** 31 - 1

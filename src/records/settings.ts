@@ -3,8 +3,7 @@
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import type { JsonSchema } from './json-schema.ts'
-import type { Kind } from './kinds.ts'
+import type { JsonSchema, Kind } from './kinds.ts'
 
 /** Thrown for a setting of a wrong type; the message names its path. */
 export class WrongShape extends Error {

@@ -4,49 +4,12 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { TokenReader } from '../token/reader.ts'
+import { bearerHeader, bearerChallenge, inRealm, insufficientScope } from './authorization-header.ts'
 import { queryForm } from './query.ts'
 import { bodyForm } from './route.ts'
 import type { BearerDemand, Rights } from './route.ts'
 import { refuseSwitch, zoneWish } from './zone-switch.ts'
 import type { EnterZone } from './zone-switch.ts'
-
-/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
-export function bearerHeader(request: FastifyRequest): string | undefined {
-  const header = request.headers.authorization
-  if (header === undefined || !/^bearer +/i.test(header)) return undefined
-  return header.replace(/^bearer +/i, '').trim()
-}
-
-/** A challenge of RFC 6750 §3. */
-export function bearerChallenge(
-  realm: string | undefined,
-  error?: { error: string; description: string; scope?: string | undefined },
-): string {
-  const parts = realm === undefined ? [] : [`realm="${realm}"`]
-  if (error) {
-    const description = error.description.replaceAll(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
-    parts.push(`error="${error.error}"`, `error_description="${description}"`)
-    if (error.scope !== undefined) parts.push(`scope="${error.scope}"`)
-  }
-  return `Bearer ${parts.join(', ')}`
-}
-
-/** The same refusal, with the service's realm in its challenge; anything else that was thrown stays as it is. */
-export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
-  if (!(error instanceof OAuthError)) return error
-  const challenge = bearerChallenge(oauthRealm, { error: error.error, description: error.message })
-  return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
-}
-
-/** What the holder of a token is told that has none of the scopes; it says which ones would have helped. */
-export const insufficientScope = (scopes: readonly string[]): OAuthError =>
-  new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
-
-/** The refusal with a challenge that names the scopes as well, as its body does. */
-export function withScopeChallenge({ error, message, extra }: OAuthError, realm: string | undefined): OAuthError {
-  const challenge = bearerChallenge(realm, { error, description: message, scope: extra['scope'] })
-  return new OAuthError(error, message, { challenge, extra })
-}
 
 /** Whether the request's token has one of the rights in the request's zone. */
 export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, service: Service): boolean {

@@ -3,7 +3,7 @@ import type { ClientAuthenticator } from '../clients/authentication/authenticati
 import type { ClientAuthRequest } from '../clients/authentication/method.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenReader } from '../token/reader.ts'
-import { bearerHeader, inRealm, insufficientScope } from './bearer.ts'
+import { bearerHeader, inRealm, insufficientScope } from './authorization-header.ts'
 
 /** What the check of `requireServerAdministrator` depends on. */
 export interface ServerAdministratorDeps {
