@@ -1,7 +1,6 @@
 // The pure rules of clients; the record itself is described in records/client.ts.
 import type { Client } from '../records/client.ts'
 
-export { GRANT_TYPES } from '../records/client.ts'
 export type { Client, ClientSecret } from '../records/client.ts'
 
 /** Whether the client was given the grant type. */

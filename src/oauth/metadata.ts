@@ -1,6 +1,7 @@
 // What clients may know of this server: discovery. Every list is taken from where it is used.
 import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
+import { AUTHORIZE_GRANT_TYPES, isDiscoverable } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
@@ -12,7 +13,7 @@ import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
-import { GRANTS } from './token.ts'
+import { GRANTS } from './grants/grants.ts'
 
 /** What these endpoints need. */
 export interface MetadataDeps {
@@ -54,7 +55,6 @@ const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'phone_numb
 
 /** What the endpoints take, each list from where it is used: for the description of the interface. */
 export const SUPPORTED = {
-  grantTypes: GRANTS.map(({ type }) => type),
   responseTypes: [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES],
   responseModes: RESPONSE_MODES,
   codeChallengeMethods: CODE_CHALLENGE_METHODS,
@@ -131,7 +131,7 @@ export function metadata(
   if (!behaviour.fullMetadata) return specified
   return {
     ...specified,
-    grant_types_supported: [...GRANTS.filter(grant => grant.isListed !== false).map(grant => grant.type), 'implicit'],
+    grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES].filter(isDiscoverable),
     response_modes_supported: RESPONSE_MODES,
     introspection_endpoint: `${base}/introspect`,
     introspection_endpoint_auth_methods_supported: provenMethods,

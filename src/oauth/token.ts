@@ -10,29 +10,13 @@ import { PageError } from '../web/answers.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
-import { authorizationCode } from './grants/authorization-code.ts'
-import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
-import { jwtBearer } from './grants/jwt-bearer.ts'
+import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
-import { refreshToken } from './grants/refresh-token.ts'
-import { saml2Bearer } from './grants/saml2-bearer.ts'
-import { userToken } from './grants/user-token.ts'
 import { azAttrOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
 import { createCallerFinder } from './token-caller.ts'
 import { formOf } from './transport.ts'
-
-/** Every grant of the token endpoint; discovery and the client API's validation read the same list. */
-export const GRANTS: readonly Grant[] = [
-  authorizationCode,
-  clientCredentials,
-  password,
-  refreshToken,
-  userToken,
-  saml2Bearer,
-  jwtBearer,
-]
 
 /** What the token endpoint needs. */
 export interface TokenEndpointDeps extends GrantDeps {

@@ -14,18 +14,6 @@ export interface ClientSecret {
   readonly empty?: true
 }
 
-/** Every grant type that a client may be given, whether or not the token endpoint serves it yet. */
-export const GRANT_TYPES = [
-  'authorization_code',
-  'implicit',
-  'password',
-  'client_credentials',
-  'refresh_token',
-  'user_token',
-  'urn:ietf:params:oauth:grant-type:saml2-bearer',
-  'urn:ietf:params:oauth:grant-type:jwt-bearer',
-] as const
-
 /** What the header of a JWT access token may say of its type, the default first. */
 export const ACCESS_TOKEN_TYPES = ['JWT', 'at+jwt'] as const
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { allowsProvider, type Client, displayName, GRANT_TYPES, isPublic, mayUseGrant } from '../../src/model/client.ts'
+import { allowsProvider, type Client, displayName, isPublic, mayUseGrant } from '../../src/model/client.ts'
+import { GRANT_TYPES } from '../../src/model/grant-types.ts'
 
 const client = (members: Partial<Client>): Client => ({
   zoneId: 'svc',

@@ -1,6 +1,7 @@
 // The records of clients, as they are sent and as they are answered.
 import type { Behaviour } from '../../model/compatibility.ts'
-import { clientFields, clientSecretFields, GRANT_TYPES } from '../../records/client.ts'
+import { GRANT_TYPES } from '../../model/grant-types.ts'
+import { clientFields, clientSecretFields } from '../../records/client.ts'
 import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
 import type { Schema } from './description.ts'
 import { closed, flag, sent, text, texts, whole } from './description.ts'

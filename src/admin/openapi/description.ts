@@ -70,7 +70,6 @@ export interface Facts {
 
 /** What the authorization server supports, as discovery lists it. */
 export interface SupportedLists {
-  readonly grantTypes: readonly string[]
   readonly responseTypes: readonly string[]
   readonly responseModes: readonly string[]
   readonly codeChallengeMethods: readonly string[]

@@ -1,4 +1,5 @@
 // Getting tokens, and signing out.
+import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
 import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
 import {
   bare,
@@ -33,8 +34,8 @@ export const ASSERTION_FIELDS: Fields = {
   client_assertion: may('A JWT signed by the client (`private_key_jwt`, RFC 7523 §2.2).'),
 }
 
-const tokenRequest = ({ lists }: Facts): Fields => ({
-  grant_type: must('The grant type.', oneOf(lists.grantTypes)),
+const TOKEN_REQUEST: Fields = {
+  grant_type: must('The grant type.', oneOf(TOKEN_GRANT_TYPES)),
   scope: may('Space-separated scopes. Absent: all that can be granted.'),
   code: may('For `authorization_code`.'),
   redirect_uri: may('For `authorization_code`: as in the authorization request.'),
@@ -50,14 +51,14 @@ const tokenRequest = ({ lists }: Facts): Fields => ({
   nonce: may('Returned in the response.'),
   ...CLIENT_FIELDS,
   ...ASSERTION_FIELDS,
-})
+}
 
-const tokenOperation = (facts: Facts, more: Partial<Operation> = {}): Operation => ({
+const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
   summary: 'Issue tokens',
   about:
     'RFC 6749 §3.2. The grant `user_token` takes the access token of a user as bearer token instead of client credentials.',
   credentials: ['form', 'bearer', 'none'],
-  form: tokenRequest(facts),
+  form: TOKEN_REQUEST,
   answers: {
     200: json('The tokens.', ref('Tokens')),
     400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`.',
@@ -182,21 +183,21 @@ function approvalQuestion({ ownApprovalModel }: Facts['behaviour']): Schema {
 
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
-  const { form: tokenFields = {} } = tokenOperation(facts)
+  const { form: tokenFields = {} } = tokenOperation()
   const entity = { entity: must('The SAML entity id of the zone.') }
   return {
     name: 'OAuth and OpenID Connect',
     about: 'Getting tokens, and signing out.',
     operations: {
-      'POST /oauth/token': tokenOperation(facts),
-      'POST /oauth/token/alias/:entity': tokenOperation(facts, {
+      'POST /oauth/token': tokenOperation(),
+      'POST /oauth/token/alias/:entity': tokenOperation({
         summary: 'Issue tokens, at the address for SAML assertions',
         path: entity,
-        answers: { ...tokenOperation(facts).answers, 404: 'The zone has another entity id.' },
+        answers: { ...tokenOperation().answers, 404: 'The zone has another entity id.' },
       }),
       ...(facts.settings.queryString && {
-        'GET /oauth/token': tokenOperation(facts, { query: tokenFields, form: {} }),
-        'GET /oauth/token/alias/:entity': tokenOperation(facts, { query: tokenFields, form: {}, path: entity }),
+        'GET /oauth/token': tokenOperation({ query: tokenFields, form: {} }),
+        'GET /oauth/token/alias/:entity': tokenOperation({ query: tokenFields, form: {}, path: entity }),
       }),
       'GET /oauth/authorize': authorize({ query: authorizationRequest(facts) }),
       'POST /oauth/authorize': authorize({

@@ -1,4 +1,5 @@
 // What the server tells of itself.
+import { GRANT_TYPES } from '../../model/grant-types.ts'
 import type { Area, Facts, Operation } from './description.ts'
 import { closed, empty, json, listOf, may, open, page, redirect, ref, text, textOrNull } from './description.ts'
 
@@ -145,7 +146,7 @@ export const serverArea = (facts: Facts): Area => ({
         jwks_uri: text,
         response_types_supported: { type: 'array', items: { enum: facts.lists.responseTypes } },
         code_challenge_methods_supported: { type: 'array', items: { enum: facts.lists.codeChallengeMethods } },
-        grant_types_supported: { type: 'array', items: { enum: [...facts.lists.grantTypes, 'implicit'] } },
+        grant_types_supported: { type: 'array', items: { enum: GRANT_TYPES } },
         response_modes_supported: { type: 'array', items: { enum: facts.lists.responseModes } },
       },
       ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'response_types_supported'],

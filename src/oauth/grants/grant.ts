@@ -5,6 +5,7 @@ import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
+import type { TokenGrantType } from '../../model/grant-types.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
@@ -49,11 +50,9 @@ export interface GrantDeps {
 
 /** One `grant_type` (RFC 6749 §1.3): it decides, it issues nothing. */
 export interface Grant {
-  readonly type: string
+  readonly type: TokenGrantType
   /** Who calls: a client that authenticates, or a user by a token. */
   readonly caller: 'client' | 'user-token'
-  /** False keeps out of discovery what this server cannot conclude yet. */
-  readonly isListed?: false
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
 

@@ -7,7 +7,6 @@ const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
 export const saml2Bearer: Grant = {
   type: TYPE,
   caller: 'client',
-  isListed: false, // while no type of provider reads such assertions
   async authorize(request, deps) {
     const { zone, client, params, remoteAddress } = request
     const { behaviour, identity, service } = deps

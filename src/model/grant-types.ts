@@ -1,0 +1,45 @@
+// The one list of grant types. The client API's rules, discovery, the OpenAPI document and the token endpoint follow it.
+
+interface GrantTypeRow {
+  readonly type: string
+  /** `token`: served by a file in oauth/grants/. `authorize`: an answer of the authorization endpoint. */
+  readonly endpoint: 'token' | 'authorize'
+  /** False for a grant that clients may have and that cannot succeed yet: discovery leaves it out. */
+  readonly isDiscoverable: boolean
+}
+
+/** In the order in which refusals of the client API list them. */
+const ROWS = [
+  { type: 'authorization_code', endpoint: 'token', isDiscoverable: true },
+  { type: 'implicit', endpoint: 'authorize', isDiscoverable: true },
+  { type: 'password', endpoint: 'token', isDiscoverable: true },
+  { type: 'client_credentials', endpoint: 'token', isDiscoverable: true },
+  { type: 'refresh_token', endpoint: 'token', isDiscoverable: true },
+  { type: 'user_token', endpoint: 'token', isDiscoverable: true },
+  // No type of provider reads SAML assertions yet.
+  { type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', endpoint: 'token', isDiscoverable: false },
+  { type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', endpoint: 'token', isDiscoverable: true },
+] as const satisfies readonly GrantTypeRow[]
+
+type Row = (typeof ROWS)[number]
+
+/** A grant type that a client may have. */
+export type GrantType = Row['type']
+
+/** A grant type of the token endpoint. */
+export type TokenGrantType = Extract<Row, { endpoint: 'token' }>['type']
+
+/** Every grant type that a client may have. */
+export const GRANT_TYPES: readonly GrantType[] = ROWS.map(({ type }) => type)
+
+const typesOf = (at: Row['endpoint']): readonly GrantType[] =>
+  ROWS.filter(({ endpoint }) => endpoint === at).map(({ type }) => type)
+
+/** What the token endpoint accepts as `grant_type`. */
+export const TOKEN_GRANT_TYPES = typesOf('token')
+
+/** The grant types that the authorization endpoint answers without the token endpoint. */
+export const AUTHORIZE_GRANT_TYPES = typesOf('authorize')
+
+/** Whether discovery lists the grant type. */
+export const isDiscoverable = (type: GrantType): boolean => ROWS.some(row => row.type === type && row.isDiscoverable)

@@ -1,0 +1,26 @@
+import type { TokenGrantType } from '../../model/grant-types.ts'
+import { authorizationCode } from './authorization-code.ts'
+import { clientCredentials } from './client-credentials.ts'
+import type { Grant } from './grant.ts'
+import { jwtBearer } from './jwt-bearer.ts'
+import { password } from './password.ts'
+import { refreshToken } from './refresh-token.ts'
+import { saml2Bearer } from './saml2-bearer.ts'
+import { userToken } from './user-token.ts'
+
+/**
+ * A new grant is a row in model/grant-types.ts and a file in this folder; the compiler then asks for its entry here. The
+ * client API, discovery and the OpenAPI document follow the row.
+ */
+const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {
+  authorization_code: authorizationCode,
+  client_credentials: clientCredentials,
+  password,
+  refresh_token: refreshToken,
+  user_token: userToken,
+  'urn:ietf:params:oauth:grant-type:saml2-bearer': saml2Bearer,
+  'urn:ietf:params:oauth:grant-type:jwt-bearer': jwtBearer,
+}
+
+/** Every grant of the token endpoint, in the order of discovery. */
+export const GRANTS: readonly Grant[] = Object.values(BY_TYPE)

@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { TOKEN_GRANT_TYPES } from '../../src/model/grant-types.ts'
+import { GRANTS } from '../../src/oauth/grants/grants.ts'
+
+describe('the grants of the token endpoint', () => {
+  it('are those of the list of grant types, each once', () => {
+    assert.deepEqual(GRANTS.map(({ type }) => type).toSorted(), TOKEN_GRANT_TYPES.toSorted())
+  })
+})
