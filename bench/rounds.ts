@@ -19,7 +19,7 @@ import type { FlowWork, RequestWork, Workload } from './workloads.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 /** Of many stored tokens, how many are asked for; the rest would only cost the load tool memory. */
-const MOST_TOLD = 100_000
+const MAX_TOKENS = 100_000
 
 /** How often and how long, and which rows. */
 export interface Settings {
@@ -129,7 +129,7 @@ export async function runRounds(
   }
 
   async function startFilled(workload: string, home: LatchkeyHome, rows: number): Promise<OwnServer> {
-    const filling = { rows, firstExpiry: new Date(Date.now() + DAY_MILLISECONDS), told: Math.min(rows, MOST_TOLD) }
+    const filling = { rows, firstExpiry: new Date(Date.now() + DAY_MILLISECONDS), told: Math.min(rows, MAX_TOKENS) }
     const { server, filled: database } = await startFilledLatchkey(processes, accounts, { home, filling })
     const { bytes, seconds, tokens } = database
     filled.push({ workload, rows, bytes, seconds })

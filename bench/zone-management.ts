@@ -106,7 +106,7 @@ async function open({ server, database, zones }: ZoneServer, accounts: Accounts,
   let bytes = 0
 
   /** One token after another until `isOver`; the longest of them. */
-  async function longestToken(isOver: () => boolean): Promise<number> {
+  async function slowestToken(isOver: () => boolean): Promise<number> {
     let longest = 0
     while (!isOver()) longest = Math.max(longest, await askForToken())
     return longest
@@ -129,7 +129,7 @@ async function open({ server, database, zones }: ZoneServer, accounts: Accounts,
     async list(counts) {
       let answered = false
       const [stall, { chunks, milliseconds }] = await Promise.all([
-        longestToken(() => answered),
+        slowestToken(() => answered),
         ask({ method: 'GET', url: all, headers }, 200).finally(() => {
           answered = true
         }),
@@ -140,7 +140,7 @@ async function open({ server, database, zones }: ZoneServer, accounts: Accounts,
         throw new Error(`${all} lists ${Array.isArray(listed) ? listed.length : 'no'} zones in place of ${zones + 1}`)
       }
       const end = performance.now() + milliseconds
-      const without = await longestToken(() => performance.now() > end)
+      const without = await slowestToken(() => performance.now() > end)
       if (!counts) return
       bytes = body.length
       times.push(milliseconds)
@@ -207,15 +207,15 @@ export function growthOfLists(lists: readonly ZoneLists[]): number | undefined {
   const perZone = ({ times, zones }: ZoneLists): number => (median(times) ?? Number.NaN) / zones
   const growths = lists.flatMap(list => {
     const fewer = lists.find(({ database, zones }) => database === list.database && zones * 10 === list.zones)
-    return fewer && list.zones === mostZones(lists) ? [perZone(list) / perZone(fewer)] : []
+    return fewer && list.zones === maxZones(lists) ? [perZone(list) / perZone(fewer)] : []
   })
   return growths.length === 0 ? undefined : Math.max(...growths)
 }
 
 /** Milliseconds: the longest that others wait while the most zones are listed, the median of the lists. */
 export function stallOf(lists: readonly ZoneLists[]): number | undefined {
-  const stalls = lists.filter(({ zones }) => zones === mostZones(lists)).map(({ stalls: each }) => median(each) ?? 0)
+  const stalls = lists.filter(({ zones }) => zones === maxZones(lists)).map(({ stalls: each }) => median(each) ?? 0)
   return stalls.length === 0 ? undefined : Math.max(...stalls)
 }
 
-const mostZones = (lists: readonly ZoneLists[]): number => Math.max(...lists.map(({ zones }) => zones))
+const maxZones = (lists: readonly ZoneLists[]): number => Math.max(...lists.map(({ zones }) => zones))

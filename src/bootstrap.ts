@@ -33,7 +33,7 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   const all = { ...deps, ledger }
 
   const main = { id: service, subdomain: '', name: service, active: true, config: config.zoneConfig }
-  await applyZone({ zone: withDefaultGroups(main, bootstrap.defaultGroups ?? usualGroups(service)), bootstrap }, all)
+  await applyZone({ zone: withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service)), bootstrap }, all)
   await store.bootstrap.remember(service, ...MASTER_KEY, vault.keyedDigest(MASTER_KEY.join(' ')))
   if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
   if (config.playground) await markPlayground(service, deps)
@@ -69,7 +69,7 @@ type Deps = BootstrapDeps & { readonly ledger: Ledger }
 /** What the configuration says about a zone. */
 type ZoneDefinition = Omit<Zone, 'version' | 'createdAt' | 'updatedAt'>
 
-const usualGroups = (service: string): readonly string[] => [
+const standardGroups = (service: string): readonly string[] => [
   'openid',
   'scim.me',
   'password.write',

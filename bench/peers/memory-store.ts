@@ -2,7 +2,7 @@
 // grant on each write, so a long run would measure that store instead of the server.
 import type { Adapter, StoredPayload } from 'oidc-provider'
 
-const MOST_ENTRIES = 300_000
+const MAX_ENTRIES = 300_000
 
 /** A store for one kind of record; the oldest give way once three hundred thousand are held. */
 export function createMemoryStore(): Adapter {
@@ -13,7 +13,7 @@ export function createMemoryStore(): Adapter {
     async upsert(id, payload) {
       records.set(id, payload)
       if (payload.uid) idByUid.set(payload.uid, id)
-      if (records.size <= MOST_ENTRIES) return
+      if (records.size <= MAX_ENTRIES) return
       const [oldest] = records.keys()
       if (oldest !== undefined) records.delete(oldest)
     },

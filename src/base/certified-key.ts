@@ -2,8 +2,8 @@ import { readCertificates } from './certificate.ts'
 import { openPrivateKey } from './private-key.ts'
 
 /** RSA keys beyond this would keep a thread busy for seconds with each signature. */
-const LONGEST_RSA_BITS = 8192
-const LEAST_RSA_BITS = 1024
+const MAX_RSA_BITS = 8192
+const MIN_RSA_BITS = 1024
 
 /**
  * The unencrypted PKCS#8 PEM of a private key, RSA or EC, that the certificate was made for. Undefined for anything else:
@@ -16,7 +16,7 @@ export async function readCertifiedKey(given: {
 }): Promise<string | undefined> {
   const key = await openPrivateKey(given.key, given.passphrase ?? '')
   if (key === undefined || !['rsa', 'ec'].includes(key.type)) return undefined
-  if (key.bits !== undefined && (key.bits < LEAST_RSA_BITS || key.bits > LONGEST_RSA_BITS)) return undefined
+  if (key.bits !== undefined && (key.bits < MIN_RSA_BITS || key.bits > MAX_RSA_BITS)) return undefined
   return readCertificates(given.certificate)?.[0]?.publicPem === key.publicPem ? key.privatePem : undefined
 }
 

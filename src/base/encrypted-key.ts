@@ -8,7 +8,7 @@ import { DER, derSequence, oidOf, smallNumber } from './der.ts'
 import type { DerElement } from './der.ts'
 
 /** Who wants more rounds opens the key elsewhere. */
-const MOST_ROUNDS = 100_000
+const MAX_ROUNDS = 100_000
 
 /** RFC 8018 appendix B.2. */
 const CIPHERS: ReadonlyMap<string, readonly [name: string, keyBytes: number]> = new Map([
@@ -74,7 +74,7 @@ function derivationOf(
   const [salt, count, ...rest] = derSequence(parameters?.whole)
   const rounds = smallNumber(count)
   if (oidOf(method) !== PBKDF2 || salt?.tag !== DER.octets) return undefined
-  if (rounds === undefined || rounds < 1 || rounds > MOST_ROUNDS) return undefined
+  if (rounds === undefined || rounds < 1 || rounds > MAX_ROUNDS) return undefined
   const [length, prf] = rest[0]?.tag === DER.integer ? rest : [undefined, rest[0]]
   if (length && smallNumber(length) !== keyBytes) return undefined
   const digest = DIGESTS.get(prf && oidOf(derSequence(prf.whole)[0]))

@@ -76,13 +76,13 @@ export function createFairQueue({
     const own = zones.get(zoneId)
     if ((own?.count ?? 0) >= bounds.zone) return own !== undefined && drop(zoneId, own, network)
     if (waiting < bounds.all) return true
-    const [longestId, longest] = longestOf(zones, zone => zone.count)
-    if (longestId === zoneId) return drop(zoneId, longest, network)
-    return longest.count > (own?.count ?? 0) + 1 && drop(longestId, longest, undefined)
+    const [largestId, longest] = largestEntry(zones, zone => zone.count)
+    if (largestId === zoneId) return drop(zoneId, longest, network)
+    return longest.count > (own?.count ?? 0) + 1 && drop(largestId, longest, undefined)
   }
 
   function drop(zoneId: string, zone: WaitingZone, network: string | undefined): boolean {
-    const [longest, queue] = longestOf(zone.networks, each => each.length)
+    const [longest, queue] = largestEntry(zone.networks, each => each.length)
     const own = network === undefined ? 0 : (zone.networks.get(network)?.length ?? 0)
     if (network !== undefined && queue.length <= own + 1) return false
     queue.pop()?.refuse(full())
@@ -135,7 +135,7 @@ export function createFairQueue({
 }
 
 /** The entry with the highest number, of a map that is not empty. */
-function longestOf<V>(map: ReadonlyMap<string, V>, lengthOf: (value: V) => number): readonly [string, V] {
+function largestEntry<V>(map: ReadonlyMap<string, V>, lengthOf: (value: V) => number): readonly [string, V] {
   let longest: readonly [string, V] | undefined
   for (const entry of map) if (!longest || lengthOf(entry[1]) > lengthOf(longest[1])) longest = entry
   if (!longest) throw new Error('nobody waits')

@@ -10,7 +10,7 @@ export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   /** The largest answer that is taken, where the usual 64 KiB are too few. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
 }
 
 /** A request to a host whose addresses were judged. */
@@ -60,21 +60,21 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
 }
 
 /** Reads an answer to its end; an `OutboundError` for a redirect, and for one that is compressed or too large. */
-export async function readAnswer({ origin }: URL, incoming: IncomingMessage, mostBytes: number): Promise<Response> {
+export async function readAnswer({ origin }: URL, incoming: IncomingMessage, maxBytes: number): Promise<Response> {
   try {
     const { statusCode: status = 0, headers } = incoming
     // Each target would have to be judged like the first, and nothing that is fetched here needs to move.
     if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
     const encoding = headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
-    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${mostBytes} bytes`)
-    if (Number(headers['content-length'] ?? 0) > mostBytes) throw tooLarge
+    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${maxBytes} bytes`)
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge
     const chunks: Buffer[] = []
     let size = 0
     for await (const chunk of incoming) {
       const bytes = chunk as Buffer // no encoding is set
       size += bytes.length
-      if (size > mostBytes) throw tooLarge
+      if (size > maxBytes) throw tooLarge
       chunks.push(bytes)
     }
     if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)

@@ -78,8 +78,8 @@ export interface OutboundOptions {
 }
 
 /** From the look-up of the name to the last byte. */
-const LONGEST_MS = 5000
-const MOST_BYTES = 64 * 1024
+const TIMEOUT_MS = 5000
+const MAX_BYTES = 64 * 1024
 /** Requests under way for each purpose: in all, of one zone, and of one zone to one host, which may be slow. */
 const MAX_UNDER_WAY = {
   background: { all: 128, zone: 8, host: 4 },
@@ -154,14 +154,14 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     const url = checkUrl(address)
     const { hostname, origin: label } = url
     const leave = enter(url.host, label, request.share ?? OWN_SHARE)
-    const signal = deadline(LONGEST_MS)
+    const signal = deadline(TIMEOUT_MS)
     try {
       const addresses = await untilAborted(
         allowedAddresses({ hostname, label, onlyLoopback: url.protocol !== 'https:' }),
         signal,
       )
       const incoming = await exchange(url, { request, addresses, signal })
-      return await readAnswer(url, incoming, request.mostBytes ?? MOST_BYTES)
+      return await readAnswer(url, incoming, request.maxBytes ?? MAX_BYTES)
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
       if (signal.aborted) throw new OutboundError('timeout', `${url.origin}: no complete answer in time`)
@@ -172,12 +172,12 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
   }
 
   async function converse<T>(
-    { hostname, port, withinMs = LONGEST_MS, share = OWN_SHARE }: OutboundServer,
+    { hostname, port, withinMs = TIMEOUT_MS, share = OWN_SHARE }: OutboundServer,
     talk: (open: OpenConnection) => Promise<T>,
   ): Promise<T> {
     const label = `${hostname}:${port}`
     const leave = enter(label, label, share)
-    const signal = deadline(Math.min(withinMs, LONGEST_MS))
+    const signal = deadline(Math.min(withinMs, TIMEOUT_MS))
     const unreachable = (cause: unknown): never => {
       if (cause instanceof OutboundError) throw cause
       throw new OutboundError('unreachable', `${label}: cannot be reached (${codeOf(cause)})`)

@@ -11,7 +11,7 @@ import type { Zone } from '../model/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
 import { generateKey } from '../token/key-generation.ts'
 import { sealedKey } from '../token/keys.ts'
-import { longestSeconds } from '../token/lifetimes.ts'
+import { maxTokenSeconds } from '../token/lifetimes.ts'
 import { CommandFailure } from './command.ts'
 import type { KeyAction } from './keys.ts'
 import type { Storage } from './storage.ts'
@@ -96,7 +96,7 @@ async function activate({ id: zoneId }: Zone, keyId: string, { store, clock }: D
 async function retire(zone: Zone, { keyId, now: atOnce }: Told<'retire'>, deps: Deps): Promise<string> {
   const { store, clock, config } = deps
   const now = clock.now()
-  const seconds = longestSeconds(zone, await store.clients.longestLifetimes(zone.id), behaviourOf(config.compatibility))
+  const seconds = maxTokenSeconds(zone, await store.clients.maxLifetimes(zone.id), behaviourOf(config.compatibility))
   const expiresAt = atOnce ? now : addSeconds(now, seconds + SLACK_SECONDS)
   if (await store.keys.retire(zone.id, keyId, expiresAt)) {
     return atOnce

@@ -19,7 +19,7 @@ export type KeyAction =
 
 const WHERE = { config: 'string', database: 'string', zone: 'string' } as const
 
-const LONGEST_KEY_ID = 255
+const MAX_KEY_ID_LENGTH = 255
 
 /** `latchkey keys`: shows and changes the signing keys of a zone, also while the server runs. */
 export const keys: Command = {
@@ -87,8 +87,8 @@ function required(keyId: string | undefined): string {
 
 /** It stands in the header of every token, and in the lines that the command prints. */
 function usableKeyId(keyId: string): string {
-  if (/^[\x21-\x7e]+$/.test(keyId) && keyId.length <= LONGEST_KEY_ID) return keyId
-  throw new UsageError(`--key-id must have 1 to ${LONGEST_KEY_ID} visible ASCII characters`)
+  if (/^[\x21-\x7e]+$/.test(keyId) && keyId.length <= MAX_KEY_ID_LENGTH) return keyId
+  throw new UsageError(`--key-id must have 1 to ${MAX_KEY_ID_LENGTH} visible ASCII characters`)
 }
 
 function algorithmNamed(name: string): SigningAlgorithm {

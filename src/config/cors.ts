@@ -1,5 +1,5 @@
 // The key `cors`: the server's policy of cross-origin requests, under the names that the reference system gives it.
-import { USUAL_CORS, corsProblems, corsRules } from '../model/cors-policy.ts'
+import { DEFAULT_CORS, corsProblems, corsRules } from '../model/cors-policy.ts'
 import type { CorsProblem, SystemCors } from '../model/cors-policy.ts'
 import type { CorsConfiguration, CorsPolicy } from '../model/zone.ts'
 import type { Problems } from './problems.ts'
@@ -24,7 +24,7 @@ interface CorsPartFile {
 
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
 
-const part = (description: string, usual: (typeof USUAL_CORS)[keyof typeof USUAL_CORS]) =>
+const part = (description: string, usual: (typeof DEFAULT_CORS)[keyof typeof DEFAULT_CORS]) =>
   ({
     type: 'object',
     additionalProperties: false,
@@ -67,9 +67,9 @@ export const corsSchema = {
   properties: {
     xhr: part(
       'For requests that carry the header X-Requested-With, and preflights that announce it.',
-      USUAL_CORS.xhrConfiguration,
+      DEFAULT_CORS.xhrConfiguration,
     ),
-    default: part('For all others.', USUAL_CORS.defaultConfiguration),
+    default: part('For all others.', DEFAULT_CORS.defaultConfiguration),
     enforceSystemZonePolicyInAllZones: {
       type: 'boolean',
       default: false,
@@ -80,10 +80,10 @@ export const corsSchema = {
 
 /** The server's policy; every value that cannot be used becomes a problem under its key. */
 export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCors {
-  if (file === undefined || !problems.isSound('cors')) return { policy: USUAL_CORS, enforced: false }
+  if (file === undefined || !problems.isSound('cors')) return { policy: DEFAULT_CORS, enforced: false }
   const policy = {
-    xhrConfiguration: configurationOf(file.xhr, USUAL_CORS.xhrConfiguration),
-    defaultConfiguration: configurationOf(file.default, USUAL_CORS.defaultConfiguration),
+    xhrConfiguration: configurationOf(file.xhr, DEFAULT_CORS.xhrConfiguration),
+    defaultConfiguration: configurationOf(file.default, DEFAULT_CORS.defaultConfiguration),
   }
   for (const problem of corsProblems(policy)) {
     const name = problem.part === 'xhrConfiguration' ? 'xhr' : 'default'
@@ -120,7 +120,7 @@ const sentence = ({ value, message }: CorsProblem): string => `${JSON.stringify(
 
 const configurationOf = (
   { allowed = {}, max_age: maxAge }: CorsPartFile = {},
-  usual: (typeof USUAL_CORS)[keyof typeof USUAL_CORS],
+  usual: (typeof DEFAULT_CORS)[keyof typeof DEFAULT_CORS],
 ): CorsConfiguration => ({
   allowedUris: allowed.uris ?? usual.allowedUris,
   allowedOrigins: allowed.origins ?? usual.allowedOrigins,

@@ -11,8 +11,8 @@ export interface HashCostFile {
 }
 
 // The least of OWASP's equal choices for argon2id is 7 MiB five times, which is as much work as the others.
-const LEAST_MEMORY_KIB = 7168
-const LEAST_WORK_KIB = LEAST_MEMORY_KIB * 5
+const MIN_MEMORY_KIB = 7168
+const MIN_WORK_KIB = MIN_MEMORY_KIB * 5
 
 /** JSON Schema of the key. */
 export const hashCostSchema = {
@@ -40,7 +40,7 @@ export const hashCostSchema = {
 
 /** Whether hashes of this cost are guessed too easily to be kept. */
 export const isCheap = ({ memoryKib, passes }: HashCost): boolean =>
-  memoryKib < LEAST_MEMORY_KIB || memoryKib * passes < LEAST_WORK_KIB
+  memoryKib < MIN_MEMORY_KIB || memoryKib * passes < MIN_WORK_KIB
 
 /** Reads the key; cheap hashes are for servers that nobody else reaches. */
 export function hashCostOf(file: HashCostFile | undefined, host: string, problems: Problems): HashCost {
@@ -49,7 +49,7 @@ export function hashCostOf(file: HashCostFile | undefined, host: string, problem
   if (problems.isSound('passwords') && isCheap(cost) && !isLoopbackHost(host)) {
     problems.add(
       'passwords',
-      `makes guessing cheap, which is allowed on loopback only: memory_kib must be at least ${LEAST_MEMORY_KIB}, and memory_kib times passes at least ${LEAST_WORK_KIB}`,
+      `makes guessing cheap, which is allowed on loopback only: memory_kib must be at least ${MIN_MEMORY_KIB}, and memory_kib times passes at least ${MIN_WORK_KIB}`,
     )
   }
   return cost

@@ -1,6 +1,6 @@
 // The key `uaa.limitedFunctionality`, as the reference system has it.
 import { resolve } from 'node:path'
-import { USUAL_ENDPOINTS, USUAL_METHODS } from '../model/limited-mode.ts'
+import { DEFAULT_ENDPOINTS, DEFAULT_METHODS } from '../model/limited-mode.ts'
 import type { LimitedMode } from '../model/limited-mode.ts'
 import type { Problems } from './problems.ts'
 
@@ -29,13 +29,13 @@ export const limitedModeSchema = {
         endpoints: {
           type: 'array',
           items: { type: 'string', pattern: '^/[^*?#]*(?:/\\*\\*)?$' },
-          default: [...USUAL_ENDPOINTS],
+          default: [...DEFAULT_ENDPOINTS],
           description: 'Paths below base_url. A trailing /** includes everything below.',
         },
         methods: {
           type: 'array',
           items: { type: 'string', pattern: '^[A-Za-z]+$' },
-          default: [...USUAL_METHODS],
+          default: [...DEFAULT_METHODS],
           description: 'Methods.',
         },
       },
@@ -52,7 +52,7 @@ export function limitedModeOf(
   if (file?.statusFile === undefined || !problems.isSound('uaa.limitedFunctionality')) return undefined
   return {
     statusFile: resolve(folder, file.statusFile),
-    endpoints: file.whitelist?.endpoints ?? USUAL_ENDPOINTS,
-    methods: (file.whitelist?.methods ?? USUAL_METHODS).map(method => method.toUpperCase()),
+    endpoints: file.whitelist?.endpoints ?? DEFAULT_ENDPOINTS,
+    methods: (file.whitelist?.methods ?? DEFAULT_METHODS).map(method => method.toUpperCase()),
   }
 }

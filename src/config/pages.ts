@@ -1,6 +1,6 @@
 // The keys `links` and `servlet`: what the reference system has under the same names about the pages and sessions of every
 // zone.
-import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { isLink } from '../model/zone-rules.ts'
 import type { Problems } from './problems.ts'
@@ -39,7 +39,7 @@ export const pagesSchemas = {
       type: 'integer',
       minimum: 1,
       maximum: MAX_SECONDS,
-      default: USUAL_PAGE_SETTINGS.idleSeconds,
+      default: DEFAULT_PAGE_SETTINGS.idleSeconds,
       description: 'Seconds without a request after which a session ends. Every session ends after twelve hours.',
     },
     'session-cookie': section('The session cookie.', {
@@ -70,7 +70,7 @@ export function pageSettingsOf(file: PagesFile, problems: Problems): PageSetting
   if (maxAge === 0) problems.add('servlet.session-cookie.max-age', 'must be -1, or at least 1')
   return {
     links: given,
-    idleSeconds: servlet?.['idle-timeout'] ?? USUAL_PAGE_SETTINGS.idleSeconds,
+    idleSeconds: servlet?.['idle-timeout'] ?? DEFAULT_PAGE_SETTINGS.idleSeconds,
     ...(maxAge > 0 && { cookieSeconds: maxAge }),
   }
 }

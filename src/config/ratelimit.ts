@@ -133,13 +133,13 @@ function selectorOf(text: string, key: string, problems: Problems): PathSelector
   return undefined
 }
 
-const MOST_SECONDS = 1800
+const MAX_SECONDS = 1800
 
 function rateOf(text: string, key: string, problems: Problems): Rate | undefined {
   const [, requests = '', seconds = '1'] = /^(\d{1,9})r\/(\d{1,4})?s$/.exec(text) ?? []
   const rate = { requests: Number(requests), seconds: Number(seconds) }
-  if (requests !== '' && rate.seconds >= 1 && rate.seconds <= MOST_SECONDS) return rate
-  problems.add(key, `must be <n>r/<s>s with 1 to ${MOST_SECONDS} seconds, such as 50r/s or 1r/60s`)
+  if (requests !== '' && rate.seconds >= 1 && rate.seconds <= MAX_SECONDS) return rate
+  problems.add(key, `must be <n>r/<s>s with 1 to ${MAX_SECONDS} seconds, such as 50r/s or 1r/60s`)
   return undefined
 }
 

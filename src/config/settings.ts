@@ -1,7 +1,7 @@
 // The keys `jwt`, `authentication`, `oauth`, `login` and `zones`: settings of the whole server that the reference system has under the same
 // names.
 import type { CompatibilityMode } from '../model/compatibility.ts'
-import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../model/settings.ts'
+import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
@@ -92,13 +92,13 @@ export function settingsOf(
   const oauth = problems.isSound('oauth') ? file.oauth : undefined
   const login = problems.isSound('login') ? file.login : undefined
   const zones = problems.isSound('zones') ? file.zones : undefined
-  const hostnames = zones?.internal?.hostnames ?? USUAL_SETTINGS.internalHostnames
-  const excludedClaims = token.claims?.exclude ?? USUAL_SETTINGS.excludedClaims
+  const hostnames = zones?.internal?.hostnames ?? DEFAULT_SETTINGS.internalHostnames
+  const excludedClaims = token.claims?.exclude ?? DEFAULT_SETTINGS.excludedClaims
   for (const [index, name] of excludedClaims.entries()) {
     if (!NEEDED_CLAIMS.has(name)) continue
     problems.add(`jwt.token.claims.exclude[${index}]`, `${name} is needed to verify tokens and cannot be left out`)
   }
-  const queryString = token.queryString?.enabled ?? USUAL_SETTINGS.queryString
+  const queryString = token.queryString?.enabled ?? DEFAULT_SETTINGS.queryString
   if (queryString && compatibility !== 'uaa') {
     problems.add('jwt.token.queryString.enabled', 'is only allowed with compatibility: uaa')
   }
@@ -110,12 +110,12 @@ export function settingsOf(
   return {
     queryString,
     strictRedirects: compatibility === 'uaa' && !unsafeMatching,
-    restrictRefresh: token.refresh?.restrict_grant ?? USUAL_SETTINGS.restrictRefresh,
-    refreshGraceSeconds: token.refresh?.grace_seconds ?? USUAL_SETTINGS.refreshGraceSeconds,
+    restrictRefresh: token.refresh?.restrict_grant ?? DEFAULT_SETTINGS.restrictRefresh,
+    refreshGraceSeconds: token.refresh?.grace_seconds ?? DEFAULT_SETTINGS.refreshGraceSeconds,
     excludedClaims: [...new Set(excludedClaims)],
-    plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? USUAL_SETTINGS.plainBasicCredentials,
-    idTokenDisabled: oauth?.id_token?.disable ?? USUAL_SETTINGS.idTokenDisabled,
-    aliasEntities: login?.aliasEntitiesEnabled ?? USUAL_SETTINGS.aliasEntities,
+    plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? DEFAULT_SETTINGS.plainBasicCredentials,
+    idTokenDisabled: oauth?.id_token?.disable ?? DEFAULT_SETTINGS.idTokenDisabled,
+    aliasEntities: login?.aliasEntitiesEnabled ?? DEFAULT_SETTINGS.aliasEntities,
     internalHostnames: hostnames.map(name => name.toLowerCase()),
   }
 }

@@ -43,7 +43,7 @@ const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
 /** More cookies than this at once, of tabs that were left, would make the head of a request too long. */
 const PLACES = 8
 /** A longer way is remembered by the session alone. */
-export const LONGEST_PATH = 500
+export const MAX_PATH_LENGTH = 500
 
 /** What the cookie holds. */
 interface Sealed extends Attempt {

@@ -35,7 +35,7 @@ export interface DiscoveryDeps {
 }
 
 /** What is handed on stands in an address, and no name or hint is longer. */
-const LONGEST = 255
+const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
 export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): void {
@@ -89,7 +89,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
 
 function short(form: Form, name: string): string | undefined {
   const value = form.get(name)
-  if (value !== undefined && value.length > LONGEST) {
+  if (value !== undefined && value.length > MAX_PARAMETER_LENGTH) {
     throw new PageError(400, `The ${name} is too long.`, { code: 'invalid_request' })
   }
   return value

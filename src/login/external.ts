@@ -16,7 +16,7 @@ import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 import type { Attempts } from './attempts.ts'
-import { LONGEST_PATH } from './attempts.ts'
+import { MAX_PATH_LENGTH } from './attempts.ts'
 import type { Journey, Journeys } from './journey.ts'
 
 /** What signing in elsewhere needs. */
@@ -59,7 +59,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       const provider = await deps.store.providers.findByOrigin(zone.id, origin)
       if (!provider?.active || !(await identity.isReady(zone, provider))) return undefined
       const reauthenticate = saved?.reauthenticate ?? false
-      const isLong = path !== undefined && path.length > LONGEST_PATH
+      const isLong = path !== undefined && path.length > MAX_PATH_LENGTH
       if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
         await sessions.saveInSession(request, reply, { path: path ?? '/', reauthenticate })
       }

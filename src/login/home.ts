@@ -19,7 +19,7 @@ export interface HomeDeps {
 }
 
 /** Icons are part of the page, which stays small: those that come later have the first letter of their name. */
-const MOST_ICON_CHARACTERS = 16_384
+const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
 export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings }: HomeDeps): void {
@@ -48,7 +48,7 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
 }
 
 function tilesOf(clients: readonly ClientMetadata[]): readonly Tile[] {
-  let left = MOST_ICON_CHARACTERS
+  let left = MAX_ICON_LENGTH
   return clients.flatMap(({ clientId, clientName = clientId, appLaunchUrl, appIcon = '' }): readonly Tile[] => {
     if (!appLaunchUrl) return []
     const fits = appIcon.length <= left

@@ -36,7 +36,7 @@ import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 import type { ExternalSignIn } from './external.ts'
-import { LONGEST_PATH } from './attempts.ts'
+import { MAX_PATH_LENGTH } from './attempts.ts'
 import { externalPath } from './external.ts'
 import type { Journey, Journeys } from './journey.ts'
 import type { ChooseAccountPage } from './saved-accounts.ts'
@@ -253,7 +253,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     { path, userName }: { path: string | undefined; userName: string | undefined },
   ): Promise<readonly { name: string; url: string }[]> {
     const query = new URLSearchParams({
-      ...(path !== undefined && path.length <= LONGEST_PATH && { form_redirect_uri: urls.ofZone(zone) + path }),
+      ...(path !== undefined && path.length <= MAX_PATH_LENGTH && { form_redirect_uri: urls.ofZone(zone) + path }),
       ...(userName !== undefined && { username: userName }),
     }).toString()
     const links = await Promise.all(

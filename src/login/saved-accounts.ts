@@ -42,9 +42,9 @@ const prefixIn = (zone: Zone): string =>
   zone.address === 'path' ? `${cookieNameIn(zone, 'Saved-Account')}.` : 'Saved-Account-'
 const YEAR_SECONDS = 31_536_000
 /** More do not fit on a page, and a browser that sent many would send a head that is too long. */
-const MOST_ACCOUNTS = 10
-const LONGEST_VALUE = 800
-const LONGEST_NAME = 255
+const MAX_ACCOUNTS = 10
+const MAX_VALUE_LENGTH = 800
+const MAX_NAME_LENGTH = 255
 /** Ids become names of cookies and ids of forms. */
 const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -70,14 +70,14 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
     remember({ zone }, reply, { id: userId, userName: username, origin, email }) {
       if (!isWanted(zone)) return
       const value = JSON.stringify({ userId, username, origin, email } satisfies SavedAccount)
-      if (encodeURIComponent(value).length > LONGEST_VALUE || !isUsable(value, userId)) return
+      if (encodeURIComponent(value).length > MAX_VALUE_LENGTH || !isUsable(value, userId)) return
       setCookie(reply, prefixIn(zone) + userId, value, { ...attributesIn(zone), maxAge: YEAR_SECONDS })
     },
     recall(request, reply) {
       if (!isWanted(request.zone)) return []
       const all = cookiesNamed(request, prefixIn(request.zone)).toReversed()
       const accounts = all.flatMap(([userId, value]) => parseAccount(value, userId) ?? [])
-      const shown = accounts.slice(0, MOST_ACCOUNTS)
+      const shown = accounts.slice(0, MAX_ACCOUNTS)
       for (const [userId] of all) if (!shown.some(account => account.userId === userId)) forget(reply, userId)
       return shown
     },
@@ -88,7 +88,7 @@ const isUsable = (value: string, userId: string): boolean => parseAccount(value,
 
 /** The account, when the text is exactly what `remember` writes; undefined for anything else. */
 function parseAccount(text: string, id: string): SavedAccount | undefined {
-  if (!USABLE_ID.test(id) || text.length > LONGEST_VALUE) return undefined
+  if (!USABLE_ID.test(id) || text.length > MAX_VALUE_LENGTH) return undefined
   const value = parseJson(text)
   const { userId, username, origin, email } = isJsonRecord(value) ? value : {} // no cookie of ours
   if (userId !== id || !isName(username) || !isName(origin) || !isName(email)) return undefined
@@ -98,7 +98,7 @@ function parseAccount(text: string, id: string): SavedAccount | undefined {
 const isName = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.trim() !== '' &&
-  value.length <= LONGEST_NAME &&
+  value.length <= MAX_NAME_LENGTH &&
   value.isWellFormed() &&
   !/\p{Cc}/u.test(value)
 

@@ -2,7 +2,7 @@
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
 
-const MOST_KEYS = 10
+const MAX_KEYS = 10
 
 /** Members of a JWK that must not be known to anybody but the client (RFC 7518 §6). */
 const PRIVATE_MEMBERS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
@@ -26,8 +26,8 @@ export const holdsPrivateKey = (value: unknown): boolean =>
 export function keySetProblem(value: unknown, { named = false } = {}): string | undefined {
   const keys = keysOf(value)
   if (keys === undefined) return 'Client jwt configuration cannot be parsed'
-  if (keys.length === 0 || keys.length > MOST_KEYS) {
-    return `Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + ${MOST_KEYS}`
+  if (keys.length === 0 || keys.length > MAX_KEYS) {
+    return `Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + ${MAX_KEYS}`
   }
   // A single key needs no name: there is nothing to confuse it with.
   if ((named || keys.length > 1) && keys.some(key => typeof key['kid'] !== 'string')) {
@@ -99,12 +99,12 @@ export const namesOfKeys = (value: unknown): readonly string[] =>
   (keysOf(value) ?? []).map(key => key['kid']).filter(kid => typeof kid === 'string')
 
 /** More levels than any JWK has; what is deeper could not even be written again. */
-const DEEPEST = 8
+const MAX_DEPTH = 8
 
 const isShallow = (value: unknown, depth = 0): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (depth < DEEPEST && Object.values(value).every(each => isShallow(each, depth + 1)))
+  (depth < MAX_DEPTH && Object.values(value).every(each => isShallow(each, depth + 1)))
 
 function keysOf(value: unknown): readonly Jwk[] | undefined {
   const parsed = typeof value === 'string' ? parseJson(value) : value

@@ -87,7 +87,7 @@ const rows = {
   /** R7: the error when silence was asked for but approval is needed. */
   consentRequired: { id: 'R7', standard: 'consent_required', uaa: 'interaction_required' },
   /** R7: whether errors of silent requests are like all others; otherwise bare, and for a bad client an empty 400. */
-  usualSilentErrors: { id: 'R7', standard: true, uaa: false },
+  standardSilentErrors: { id: 'R7', standard: true, uaa: false },
   /** R8: whether error descriptions are limited to the characters of RFC 6749 appendix A.8. */
   plainDescriptions: { id: 'R8', standard: true, uaa: false },
   /** R10: seconds that an authorization code lives. */
@@ -227,7 +227,7 @@ const rows = {
   /** P4: the status of a direct visit to /rejected. */
   rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
   /** P5: how many characters a password needs where the policy is silent. */
-  shortestPassword: { id: 'P5', standard: 8, uaa: 0 },
+  minPasswordLength: { id: 'P5', standard: 8, uaa: 0 },
   /** P6: whether an address finds an account that nobody signed in to yet only where the provider's record asks for it. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether a failed sign-in at another provider is told where it ended; otherwise at /oauth_error. */

@@ -26,7 +26,7 @@ export interface SystemCors {
 }
 
 /** The policy of the server where the configuration says nothing: every origin, and no cookies. */
-export const USUAL_CORS = {
+export const DEFAULT_CORS = {
   xhrConfiguration: {
     allowedUris: ['.*'],
     allowedOrigins: ['.*'],
@@ -61,8 +61,8 @@ const SILENT = {
 
 const EVERYTHING: readonly string[] = ['.*']
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/ // RFC 9110 §5.6.2; anything else would tear the header apart
-const LONGEST_ORIGIN = 300
-const LONGEST_PATH = 1024
+const MAX_ORIGIN_LENGTH = 300
+const MAX_PATH_LENGTH = 1024
 /**
  * What the patterns of one list may weigh together: a tenant writes them, and each is matched with what anybody sends, on
  * the thread that serves everybody. Some hundred patterns of the usual kind.
@@ -80,8 +80,8 @@ export function corsRules(configuration: CorsConfiguration): CorsRules {
   if (methodSet.has('GET')) methodSet.add('HEAD')
   const headerSet = new Set(headers.map(name => name.toLowerCase()))
   return {
-    allowsOrigin: origin => origin.length <= LONGEST_ORIGIN && isOrigin(origin),
-    allowsUri: path => path.length <= LONGEST_PATH && isUri(path),
+    allowsOrigin: origin => origin.length <= MAX_ORIGIN_LENGTH && isOrigin(origin),
+    allowsUri: path => path.length <= MAX_PATH_LENGTH && isUri(path),
     allowsMethod: method => methodSet.has(method),
     allowsHeader: name => headerSet.has(name.toLowerCase()),
     credentials: configuration.allowedCredentials === true,

@@ -37,9 +37,9 @@ export class InvalidFilter extends Error {
 }
 
 /** The longest text of a filter. */
-export const LONGEST_FILTER = 4096
-const MOST_COMPARISONS = 50
-const DEEPEST_NESTING = 20
+export const MAX_FILTER_LENGTH = 4096
+const MAX_COMPARISONS = 50
+const MAX_NESTING = 20
 
 /** A piece of the text; a string has its quotes and escapes resolved already. */
 type Token =
@@ -49,7 +49,7 @@ type Token =
 
 /** Reads a filter; throws `InvalidFilter`, and nothing else, for a text that is none. */
 export function parseFilter(text: string): Filter {
-  if (text.length > LONGEST_FILTER) throw new InvalidFilter(`it is longer than ${LONGEST_FILTER} characters`)
+  if (text.length > MAX_FILTER_LENGTH) throw new InvalidFilter(`it is longer than ${MAX_FILTER_LENGTH} characters`)
   const tokens = readTokens(text)
   const end: Token = { kind: 'end', at: text.length }
   let position = 0
@@ -84,7 +84,7 @@ export function parseFilter(text: string): Filter {
   }
 
   function group(opening: Token, depth: number): Filter {
-    if (depth === DEEPEST_NESTING) throw new InvalidFilter(`it is nested more than ${DEEPEST_NESTING} deep`)
+    if (depth === MAX_NESTING) throw new InvalidFilter(`it is nested more than ${MAX_NESTING} deep`)
     const inside = joined('or', depth + 1)
     const closing = next()
     if (closing.kind !== ')') throw expected(`a ) for the ( at ${opening.at + 1}`, closing)
@@ -95,7 +95,7 @@ export function parseFilter(text: string): Filter {
     const attribute = attributeOf(name)
     const operator = next()
     comparisons += 1
-    if (comparisons > MOST_COMPARISONS) throw new InvalidFilter(`it has more than ${MOST_COMPARISONS} comparisons`)
+    if (comparisons > MAX_COMPARISONS) throw new InvalidFilter(`it has more than ${MAX_COMPARISONS} comparisons`)
     if (isWord(operator, 'pr')) return { kind: 'present', attribute }
     const known = COMPARISONS.find(word => isWord(operator, word))
     if (known === undefined) throw expected('an operator', operator)

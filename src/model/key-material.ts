@@ -40,7 +40,7 @@ const NEEDS: Readonly<
 }
 
 /** RFC 7518 §3.3. */
-const LEAST_RSA_BITS = 2048
+const MIN_RSA_BITS = 2048
 
 const NO_ES256K = 'ES256K (secp256k1) is not supported; use ES256 with a key on P-256'
 
@@ -85,8 +85,8 @@ function readAsymmetric(
     const needed = NEEDS[algorithm]?.is ?? 'another key'
     return { part: 'key', problem: `${algorithm} needs ${needed}, this is ${key.curve ?? key.type}` }
   }
-  if (key.bits !== undefined && key.bits < LEAST_RSA_BITS) {
-    return { part: 'key', problem: `an RSA key needs at least ${LEAST_RSA_BITS} bits, this one has ${key.bits}` }
+  if (key.bits !== undefined && key.bits < MIN_RSA_BITS) {
+    return { part: 'key', problem: `an RSA key needs at least ${MIN_RSA_BITS} bits, this one has ${key.bits}` }
   }
   const material = { algorithm, privateKey: key.privatePem, publicKey: key.publicPem }
   if (certificate === undefined) return material

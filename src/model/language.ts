@@ -12,8 +12,8 @@ export interface LanguageWishes {
 }
 
 // People name a handful; what comes after this much is not read.
-const LONGEST_TEXT = 1000
-const MOST_RANGES = 30
+const MAX_HEADER_LENGTH = 1000
+const MAX_RANGES = 30
 
 const RANGE = /^(?:[a-z]{1,8}(?:-[a-z0-9]{1,8})*|\*)$/i
 const WEIGHT = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
@@ -30,7 +30,7 @@ export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: Langu
 }
 
 const pieces = (text: string, separator: string): readonly string[] =>
-  text.slice(0, LONGEST_TEXT).split(separator, MOST_RANGES)
+  text.slice(0, MAX_HEADER_LENGTH).split(separator, MAX_RANGES)
 
 /** One element of the header; none when it is malformed, for a guess would be as good as the next range. */
 function weigh(element: string): readonly WeighedRange[] {

@@ -9,7 +9,7 @@ export interface LimitedMode {
 }
 
 /** What still works where the operator lists nothing: signing in and out, and tokens. */
-export const USUAL_ENDPOINTS: readonly string[] = [
+export const DEFAULT_ENDPOINTS: readonly string[] = [
   '/oauth/authorize/**',
   '/oauth/token/**',
   '/check_token/**',
@@ -23,8 +23,8 @@ export const USUAL_ENDPOINTS: readonly string[] = [
   '/authenticate/**',
 ]
 
-/** See `USUAL_ENDPOINTS`. */
-export const USUAL_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+/** See `DEFAULT_ENDPOINTS`. */
+export const DEFAULT_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 /** Whether a request is let through while the server is limited: its method or its path is listed. */
 export function isLetThrough({ endpoints, methods }: LimitedMode, method: string, path: string): boolean {

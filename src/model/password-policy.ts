@@ -59,8 +59,8 @@ interface Rule {
 const count = (password: string, kind: RegExp): number => password.match(kind)?.length ?? 0
 
 /** The rules that the policy really has, in the order in which a person is told of them. */
-function rulesOf(policy: PasswordPolicy, { shortestPassword }: Pick<Behaviour, 'shortestPassword'>): readonly Rule[] {
-  const least = Math.max(policy.minLength ?? shortestPassword, 1) // nobody has no password
+function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 'minPasswordLength'>): readonly Rule[] {
+  const least = Math.max(policy.minLength ?? minPasswordLength, 1) // nobody has no password
   // NIST 800-63B §3.1.1.2: each code point is one character.
   const lengthOf = (password: string): number => Array.from(password).length
   const { maxLength } = policy
@@ -98,7 +98,7 @@ function rulesOf(policy: PasswordPolicy, { shortestPassword }: Pick<Behaviour, '
 export function policyViolation(
   policy: PasswordPolicy,
   password: string,
-  behaviour: Pick<Behaviour, 'shortestPassword'>,
+  behaviour: Pick<Behaviour, 'minPasswordLength'>,
 ): string | undefined {
   const broken = rulesOf(policy, behaviour).filter(rule => !rule.holds(password))
   return broken.length === 0
@@ -112,7 +112,7 @@ export function policyViolation(
 /** The sentences for what a password needs, to be read before one is chosen. */
 export const policyDemands = (
   policy: PasswordPolicy,
-  behaviour: Pick<Behaviour, 'shortestPassword'>,
+  behaviour: Pick<Behaviour, 'minPasswordLength'>,
 ): readonly string[] =>
   rulesOf(policy, behaviour)
     .filter(rule => !rule.holds('') && rule.isObvious !== true)

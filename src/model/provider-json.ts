@@ -36,8 +36,8 @@ export interface ProviderRules {
   readonly before?: IdentityProvider
 }
 
-const LONGEST_ORIGIN = 36
-const LONGEST_NAME = 255
+const MAX_ORIGIN_LENGTH = 36
+const MAX_NAME_LENGTH = 255
 
 /** Reads a provider in the shape of `POST /identity-providers`; `config` may be an object or JSON text of one. */
 export function providerFromJson(json: JsonRecord, { serviceName, before }: ProviderRules): ProviderFromJson {
@@ -63,11 +63,11 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   // The origin of a record never changes; only a SAML provider may leave it out (§6.5).
   if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
   const originKey = before?.originKey ?? named ?? ''
-  if ((named ?? originKey).length > LONGEST_ORIGIN)
-    refuse('originKey', `has more than ${LONGEST_ORIGIN} characters`, 'invalid')
-  if (type.length > LONGEST_NAME) refuse('type', `has more than ${LONGEST_NAME} characters`, 'invalid')
+  if ((named ?? originKey).length > MAX_ORIGIN_LENGTH)
+    refuse('originKey', `has more than ${MAX_ORIGIN_LENGTH} characters`, 'invalid')
+  if (type.length > MAX_NAME_LENGTH) refuse('type', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   if (name === undefined) refuse('name', 'must be given', 'invalid')
-  else if (name.length > LONGEST_NAME) refuse('name', `has more than ${LONGEST_NAME} characters`, 'invalid')
+  else if (name.length > MAX_NAME_LENGTH) refuse('name', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   for (const reserved of [serviceName, 'ldap']) {
     if ((type === reserved) !== (originKey === reserved)) {
       refuse('originKey', `${reserved} is the origin of type ${reserved} and of no other`, 'invalid')
@@ -114,12 +114,12 @@ function configOf(json: JsonRecord): JsonRecord | 'unreadable' | undefined {
 }
 
 /** More levels than any record has; whoever walks a record may do so by recursion. */
-const DEEPEST = 32
+const MAX_DEPTH = 32
 
 /** Whether no member reaches into a prototype, or too deep. */
 function isModest(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return true
-  if (depth >= DEEPEST) return false
+  if (depth >= MAX_DEPTH) return false
   return Object.entries(value).every(([name, each]) => name !== '__proto__' && isModest(each, depth + 1))
 }
 

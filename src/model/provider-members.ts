@@ -34,20 +34,20 @@ export const FLAG: Kind = {
   read: value => (typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined),
 }
 
-const LARGEST = 2 ** 31 - 1
+const MAX_INT32 = 2 ** 31 - 1
 
 /** Whether it is a whole number that every client can hold. */
 export const isWhole = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= LARGEST
+  typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_INT32
 
 /** A whole number. */
 export const WHOLE: Kind = { expected: 'a whole number', read: value => (isWhole(value) ? value : undefined) }
 
 /** Each is compared with what every sign-in brings. */
-const MOST_TEXTS = 1000
+const MAX_STRINGS = 1000
 
 const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.length <= MOST_TEXTS && value.every(isPlainText)
+  Array.isArray(value) && value.length <= MAX_STRINGS && value.every(isPlainText)
 
 /** A list of texts. */
 export const TEXTS: Kind = { expected: 'a list of texts', read: value => (isTexts(value) ? value : undefined) }

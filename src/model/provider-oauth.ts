@@ -129,7 +129,7 @@ function isPrivateKey(text: string): boolean {
 }
 
 /** Longer than any issuer is, and short enough for an index of either database. */
-const LONGEST_ISSUER = 2000
+const MAX_ISSUER_LENGTH = 2000
 
 function checkOauth(config: JsonRecord): readonly ProviderProblem[] {
   const { tokenKey, issuer, additionalAuthzParameters: added } = config
@@ -145,8 +145,8 @@ function checkOauth(config: JsonRecord): readonly ProviderProblem[] {
   if (typeof tokenKey === 'string' && isPrivateKey(tokenKey)) {
     problems.push({ key: 'tokenKey', message: 'must be a public key', kind: 'invalid' })
   }
-  if (typeof issuer === 'string' && Buffer.byteLength(issuer) > LONGEST_ISSUER) {
-    problems.push({ key: 'issuer', message: `must have at most ${LONGEST_ISSUER} bytes`, kind: 'invalid' })
+  if (typeof issuer === 'string' && Buffer.byteLength(issuer) > MAX_ISSUER_LENGTH) {
+    problems.push({ key: 'issuer', message: `must have at most ${MAX_ISSUER_LENGTH} bytes`, kind: 'invalid' })
   }
   if (config['showLinkText'] !== false && !isSet(config['linkText'])) {
     problems.push(unusable('linkText', 'Link Text must be specified because showLinkText is true'))

@@ -8,7 +8,7 @@ import type { Zone } from './zone.ts'
 export type SecretPolicy = Omit<PasswordPolicy, 'expirePasswordInMonths' | 'passwordNewerThan'>
 
 /** What holds in a zone without a policy of its own. */
-const USUAL: SecretPolicy = {
+const DEFAULT_POLICY: SecretPolicy = {
   minLength: 0,
   maxLength: 255,
   requireUpperCaseCharacter: 0,
@@ -25,7 +25,7 @@ export function secretPolicy(zone: Zone): SecretPolicy {
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
   }
   const minLength = number('minLength')
-  if (minLength === undefined) return USUAL
+  if (minLength === undefined) return DEFAULT_POLICY
   return {
     minLength,
     maxLength: number('maxLength') ?? 0,
@@ -43,5 +43,8 @@ export const isBlank = (secret: string): boolean => secret.trim() === ''
 export function secretProblem(policy: SecretPolicy, secret: string): string | undefined {
   if (isBlank(secret)) return undefined
   const asPassword = { ...policy, expirePasswordInMonths: 0 }
-  return policyViolation(asPassword, secret, { shortestPassword: 0 })?.replaceAll('Password must', 'Client Secret must')
+  return policyViolation(asPassword, secret, { minPasswordLength: 0 })?.replaceAll(
+    'Password must',
+    'Client Secret must',
+  )
 }

@@ -31,7 +31,7 @@ export interface SignIn {
 }
 
 /** More clients than this are not recorded: whoever logs them all out one day must come to an end. */
-export const MOST_CLIENTS = 100
+export const MAX_CLIENTS = 100
 
 /** Idle 30 minutes unless the operator says otherwise, twelve hours at most. */
 export const SESSION_IDLE_SECONDS = 1800

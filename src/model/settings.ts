@@ -23,7 +23,7 @@ export interface TokenSettings {
 }
 
 /** What holds where the configuration says nothing. */
-export const USUAL_SETTINGS: TokenSettings = {
+export const DEFAULT_SETTINGS: TokenSettings = {
   queryString: false,
   restrictRefresh: false,
   refreshGraceSeconds: 0,
@@ -45,8 +45,8 @@ export interface PageSettings {
   readonly cookieSeconds?: number
 }
 
-/** See `USUAL_SETTINGS`. */
-export const USUAL_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SESSION_IDLE_SECONDS }
+/** See `DEFAULT_SETTINGS`. */
+export const DEFAULT_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SESSION_IDLE_SECONDS }
 
 /**
  * Claims that tokens cannot do without: this server reads them when the token comes back, or OpenID Connect and RFC 9068

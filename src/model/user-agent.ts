@@ -1,13 +1,13 @@
 // What a browser calls itself, kept in a short form and read back in plain words: enough to tell one's own devices apart,
 // too little to tell people apart.
 
-const LONGEST = 256
+const MAX_USER_AGENT_LENGTH = 256
 
 /** The `User-Agent` header as it is kept: visible ASCII, 256 characters at most; undefined when nothing is left of it. */
 export function keptUserAgent(header: string | undefined): string | undefined {
   const text = header
     ?.replace(/[^\x20-\x7e]+/g, ' ')
-    .slice(0, LONGEST)
+    .slice(0, MAX_USER_AGENT_LENGTH)
     .trim()
   return text === '' ? undefined : text
 }

@@ -29,11 +29,11 @@ export function isLink(value: string): boolean {
 /** Throws `InvalidZoneConfig` for the first rule that is broken; the rules about keys are told before. */
 export function checkZoneConfig(
   { corsPolicy, userConfig, branding, links }: ZoneConfig,
-  { usualDefaultGroups }: { readonly usualDefaultGroups: readonly string[] },
+  { standardDefaultGroups }: { readonly standardDefaultGroups: readonly string[] },
 ): void {
   const problem =
     corsText(corsProblems(corsPolicy ?? {})[0]) ??
-    groupsProblem(userConfig, usualDefaultGroups) ??
+    groupsProblem(userConfig, standardDefaultGroups) ??
     usersProblem(userConfig) ??
     consentProblem(branding) ??
     bannerProblem(branding) ??
@@ -52,10 +52,10 @@ function corsText(problem: CorsProblem | undefined): string | undefined {
 /** Names that groups of the zone may have; undefined where every name is allowed. */
 export function allowedGroupNames(
   userConfig: UserConfig | undefined,
-  usualDefaultGroups: readonly string[],
+  standardDefaultGroups: readonly string[],
 ): ReadonlySet<string> | undefined {
   const { allowedGroups, defaultGroups } = userConfig ?? {}
-  return allowedGroups ? new Set([...allowedGroups, ...(defaultGroups ?? usualDefaultGroups)]) : undefined
+  return allowedGroups ? new Set([...allowedGroups, ...(defaultGroups ?? standardDefaultGroups)]) : undefined
 }
 
 function groupsProblem(userConfig: UserConfig | undefined, usual: readonly string[]): string | undefined {

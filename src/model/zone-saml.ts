@@ -19,7 +19,7 @@ interface SentKey {
   readonly certificate: string
 }
 
-const MOST_KEYS = 20
+const MAX_KEYS = 20
 /** Of the key derivations of one request together: a fifth of a second. OpenSSL encrypts a key with 2048 rounds. */
 const MAX_ROUNDS = 200_000
 
@@ -96,7 +96,7 @@ function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
   const path = 'config.samlConfig.keys'
   const given = (Object.hasOwn(config, 'keys') ? config['keys'] : undefined) ?? {}
   if (!isJsonRecord(given)) throw new WrongShape(path, 'an object')
-  if (Object.keys(given).length > MOST_KEYS) throw new WrongShape(path, `an object of at most ${MOST_KEYS} keys`)
+  if (Object.keys(given).length > MAX_KEYS) throw new WrongShape(path, `an object of at most ${MAX_KEYS} keys`)
   const keys = Object.entries(given).map(([id, entry]): readonly [string, SentKey] => {
     if (!isJsonRecord(entry)) throw new WrongShape(`${path}.${id}`, 'an object')
     const at = `${path}.${id}`
@@ -121,10 +121,10 @@ function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
 }
 
 /** A key or certificate that is longer is none. */
-const LONGEST_TEXT = 65_536
+const MAX_STRING_LENGTH = 65_536
 
 function textOf(record: JsonRecord, name: string, path: string): string {
   const value = (Object.hasOwn(record, name) ? record[name] : undefined) ?? ''
-  if (typeof value !== 'string' || value.length > LONGEST_TEXT) throw new WrongShape(`${path}.${name}`, 'a string')
+  if (typeof value !== 'string' || value.length > MAX_STRING_LENGTH) throw new WrongShape(`${path}.${name}`, 'a string')
   return value.trim() === '' ? '' : value
 }

@@ -1,8 +1,8 @@
 import { MAX_SECONDS } from '../records/kinds.ts'
 import type { ZoneConfig } from '../records/zone-config.ts'
-import { usualDefaultGroups } from '../records/zone-config.ts'
+import { standardDefaultGroups } from '../records/zone-config.ts'
 
-export { usualDefaultGroups } from '../records/zone-config.ts'
+export { standardDefaultGroups } from '../records/zone-config.ts'
 export type { SamlKey, ZoneConfig } from '../records/zone-config.ts'
 
 /** Lifetimes in seconds and the policies of refresh tokens; -1 means not set. */
@@ -40,7 +40,7 @@ export interface Zone {
 
 /** Names of the groups that every user of the zone has (`userConfig.defaultGroups`). */
 export const defaultGroups = ({ config }: Pick<Zone, 'config'>, serviceName: string): readonly string[] =>
-  config.userConfig?.defaultGroups ?? usualDefaultGroups(serviceName)
+  config.userConfig?.defaultGroups ?? standardDefaultGroups(serviceName)
 
 /**
  * The zone's SAML entity id: its own, or the server's with the subdomain in front. It ends the URL of the bearer endpoint.

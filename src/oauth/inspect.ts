@@ -10,7 +10,7 @@ import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
-import { told } from '../token/claims.ts'
+import { nonEmpty } from '../token/claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { BadEncoding } from '../web/form.ts'
@@ -200,9 +200,9 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
   if (!behaviour.claimsByScope) {
     return {
       ...identity,
-      given_name: told(user.givenName),
-      family_name: told(user.familyName),
-      phone_number: told(user.phoneNumber),
+      given_name: nonEmpty(user.givenName),
+      family_name: nonEmpty(user.familyName),
+      phone_number: nonEmpty(user.phoneNumber),
       name: fullName(user),
       email: user.email,
       email_verified: user.verified,
@@ -213,14 +213,14 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
     ...identity,
     ...(scopes.includes('profile') && {
       name: fullName(user),
-      given_name: told(user.givenName),
-      family_name: told(user.familyName),
+      given_name: nonEmpty(user.givenName),
+      family_name: nonEmpty(user.familyName),
       preferred_username: user.userName,
       updated_at: epochSeconds(user.updatedAt),
     }),
     ...(scopes.includes('email') && { email: user.email, email_verified: user.verified }),
     // Nobody has verified a number yet: a verification needs a way to reach the phone.
-    ...(scopes.includes('phone') && told(user.phoneNumber) !== undefined
+    ...(scopes.includes('phone') && nonEmpty(user.phoneNumber) !== undefined
       ? { phone_number: user.phoneNumber, phone_number_verified: false }
       : {}),
     previous_logon_time: user.previousLogonAt?.getTime(),

@@ -34,12 +34,12 @@ export function parseParams(form: Form | undefined, behaviour: Behaviour): Param
   return params
 }
 
-const MOST_ATTRIBUTES = 2000 // characters; they travel in every token
+const MAX_ATTRIBUTE_CHARACTERS = 2000 // characters; they travel in every token
 
 /** UAA: the attributes of `authorities={"az_attr":{…}}`, texts only; anything else counts as absent. */
 export function azAttrOf(params: Params): Readonly<Record<string, string>> | undefined {
   const text = params.get('authorities')
-  if (text === undefined || text.length > MOST_ATTRIBUTES) return undefined
+  if (text === undefined || text.length > MAX_ATTRIBUTE_CHARACTERS) return undefined
   const attributes = memberOf(parseJson(text), 'az_attr')
   if (!isJsonRecord(attributes)) return undefined
   const entries = Object.entries(attributes)

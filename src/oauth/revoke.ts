@@ -223,10 +223,10 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
 }
 
 /** Each deletes a few hundred rows. What is left is dead by the new salt, and goes when it expires. */
-const MOST_BATCHES = 20
+const MAX_BATCHES = 20
 
 async function deleteMost(deleteSome: () => Promise<number>): Promise<void> {
-  for (let batch = 0; batch < MOST_BATCHES; batch += 1) {
+  for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
     if ((await deleteSome()) === 0) return
   }
 }

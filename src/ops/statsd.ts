@@ -16,7 +16,7 @@ export interface Statsd {
 /** What fits into one packet on every network (RFC 8085 §3.2, with room for headers). */
 const PACKET_LENGTH = 1400
 /** Waiting packets are thrown away rather than gathered without end. */
-const MOST_PACKETS = 1000
+const MAX_PACKETS = 1000
 
 const KINDS = { count: 'c', gauge: 'g', timer: 'ms' } as const
 
@@ -46,7 +46,7 @@ export function createStatsd({
   for (const socket of Object.values(sockets)) socket.on('error', note)
 
   function endPacket(): void {
-    if (packet !== '' && packets.length < MOST_PACKETS) packets.push(packet)
+    if (packet !== '' && packets.length < MAX_PACKETS) packets.push(packet)
     packet = ''
   }
 

@@ -176,13 +176,13 @@ export const hiddenField = (name: string, value: string): Html =>
 export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenField(csrf.name, csrf.value)
 
 /** More than this does not stand in an address: the page behind it then goes on with what was asked for last. */
-const LONGEST_WAY = 2000
+const MAX_LINK_LENGTH = 2000
 
 /**
  * A link between two pages of the sign-in, that leads on to where this page would: another tab may have asked for
  * something else since.
  */
 export function wayLink(path: string, formRedirectUri: string | undefined): string {
-  if (formRedirectUri === undefined || formRedirectUri.length > LONGEST_WAY) return path
+  if (formRedirectUri === undefined || formRedirectUri.length > MAX_LINK_LENGTH) return path
   return `${path}${path.includes('?') ? '&' : '?'}form_redirect_uri=${encodeURIComponent(formRedirectUri)}`
 }

@@ -3,7 +3,7 @@ import type { Branding } from '../model/zone.ts'
 /** The banner's colours in `assets/latchkey.css`, when a zone gives only the other one of the pair. */
 const DEFAULT_BACKGROUND = '#123f34'
 /** WCAG 2.2, 1.4.3. */
-const LEAST_CONTRAST = 4.5
+const MIN_CONTRAST = 4.5
 
 /**
  * The zone's own colours as a stylesheet, to be served beside the common one since pages carry no style attributes;
@@ -15,7 +15,7 @@ export function zoneStylesheet(branding: Branding): string | undefined {
   const wanted = hexColour(branding.banner?.textColor)
   if (background === undefined && wanted === undefined) return undefined
   const behind = background ?? DEFAULT_BACKGROUND
-  const text = wanted !== undefined && contrast(wanted, behind) >= LEAST_CONTRAST ? wanted : readableOn(behind)
+  const text = wanted !== undefined && contrast(wanted, behind) >= MIN_CONTRAST ? wanted : readableOn(behind)
   return `:root {\n  --banner-background: ${behind};\n  --banner-text: ${text};\n}\n`
 }
 

@@ -123,7 +123,7 @@ const signingKeys = {
 }
 
 /** What `userConfig.defaultGroups` is where the zone says nothing: groups that every user has. */
-export const usualDefaultGroups = (serviceName: string): readonly string[] => [
+export const standardDefaultGroups = (serviceName: string): readonly string[] => [
   'openid',
   'password.write',
   `${serviceName}.user`,
@@ -252,7 +252,7 @@ export const zoneConfigSettings = (serviceName: string) =>
       }),
       userConfig: section({
         members: {
-          defaultGroups: groupNames(usualDefaultGroups(serviceName), 'Groups that every user has.'),
+          defaultGroups: groupNames(standardDefaultGroups(serviceName), 'Groups that every user has.'),
           allowedGroups: groupNames(null, 'When set, users have only these groups and the default ones.'),
           maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; what is none either has a refusal of its own
           checkOriginEnabled: flag(false),

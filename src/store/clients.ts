@@ -47,7 +47,7 @@ const SET_KEYS = statement<Key & { jwks: string | null; jwks_uri: string | null 
    where zone_id = :zone_id and client_id = :client_id`,
 )
 
-const LONGEST = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
+const MAX_LIFETIMES = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
   `select max(access_token_seconds) as access_seconds, max(refresh_token_seconds) as refresh_seconds
    from clients where zone_id = :zone_id`,
 )
@@ -71,8 +71,8 @@ export function createClients(db: Database, caches: Caches): ClientStore {
     list: createClientList(db, caches),
     insert: (zoneId, client) => keep(INSERT, zoneId, client),
     update: (zoneId, client) => keep(UPDATE, zoneId, client),
-    async longestLifetimes(zoneId) {
-      const [row] = await db.read(LONGEST, { zone_id: zoneId })
+    async maxLifetimes(zoneId) {
+      const [row] = await db.read(MAX_LIFETIMES, { zone_id: zoneId })
       return withoutNulls<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>({
         accessTokenSeconds: row?.access_seconds ?? null,
         refreshTokenSeconds: row?.refresh_seconds ?? null,

@@ -50,8 +50,8 @@ export function createGroups(db: Database): GroupStore {
     async findByNames(zoneId, displayNames) {
       const names = [...new Set(displayNames.map(lowerCase))].filter(name => isStorable(name))
       const found: Group[] = []
-      for (let start = 0; start < names.length; start += LARGEST_LIST) {
-        found.push(...(await findSome(zoneId, names.slice(start, start + LARGEST_LIST))))
+      for (let start = 0; start < names.length; start += MAX_LIST_SIZE) {
+        found.push(...(await findSome(zoneId, names.slice(start, start + MAX_LIST_SIZE))))
       }
       return found
     },
@@ -81,7 +81,7 @@ export async function addMissingGroups(within: Transaction, zoneId: string, grou
 
 // Lists are filled up to one of these sizes by repeating a name, so that there are three statements and not hundreds.
 const LIST_SIZES = [4, 16, 64] as const
-const LARGEST_LIST = 64
+const MAX_LIST_SIZE = 64
 
 const BY_NAMES = LIST_SIZES.map(size => {
   const places = Array.from({ length: size }, (_, place) => `:name_${place}`)

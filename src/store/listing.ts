@@ -36,9 +36,9 @@ export interface RowPage<Row> {
 }
 
 const EVERYTHING: Condition = { text: 'true', args: {} }
-const MOST_PLACES = 200
+const MAX_REMEMBERED_PAGES = 200
 /** So few rows are sorted sooner than found in the order of an index. */
-const FEW = 1000
+const SMALL_LIST = 1000
 
 /** A page of the rows that match; throws `InvalidFilter` as `compileFilter` does, and for what cannot be sorted by. */
 export async function readPage<Row extends object>(
@@ -64,7 +64,7 @@ export async function readPage<Row extends object>(
   const isOne = isOneKey(filter, listing)
   const load = async (): Promise<Outline> => ({ total: await countRows(EVERYTHING, 'read'), places: new Map() })
   const whole = isOne ? undefined : await listing.outline(zoneId, load)
-  const isNear = isOne || (all && column === key) || (whole?.total ?? 0) <= FEW
+  const isNear = isOne || (all && column === key) || (whole?.total ?? 0) <= SMALL_LIST
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
   const totalResults = outline?.total ?? (await countRows(condition, way))
@@ -78,7 +78,7 @@ export async function readPage<Row extends object>(
   const known = column === key ? outline : undefined
   const place = nearest(known, before)
   const backwards = after < before - place.before
-  const order = orderBy(column, key, { descending: backwards, walk: totalResults > FEW })
+  const order = orderBy(column, key, { descending: backwards, walk: totalResults > SMALL_LIST })
   const from = backwards || place.key === undefined ? '' : ` and ${key} >= :place`
   // Rows that are passed over are not read: their keys are in the index.
   const keys = `select ${key} from ${table} ${where}${from} order by ${order} limit :most offset :passed`
@@ -124,7 +124,7 @@ function remember({ places }: Outline, before: number, keys: readonly string[]):
     places.set(before + index, key)
   }
   for (const oldest of places.keys()) {
-    if (places.size <= MOST_PLACES) return
+    if (places.size <= MAX_REMEMBERED_PAGES) return
     places.delete(oldest)
   }
 }

@@ -24,12 +24,12 @@ const CONNECT_MILLISECONDS = 5000
 const QUERY_MILLISECONDS = 15_000
 const HEARTBEAT_MILLISECONDS = 400
 const OVERDUE_MILLISECONDS = 5000
-const LONGEST_RETRY_MILLISECONDS = 5000
+const MAX_RETRY_MS = 5000
 const ATTEMPTS = 4
 // Each connection of the server keeps every named statement; those past the limit are parsed at each use.
 const NAMES_LIMIT = 500
 // A notification carries at most 8000 bytes.
-const LONGEST_NEWS = 7900
+const MAX_PAYLOAD_BYTES = 7900
 
 const NOTIFY = statement<{ channel: string; news: string }>(`select pg_notify(:channel, :news)`)
 const LOCK = statement<{ name: string }>(`select pg_advisory_xact_lock(hashtextextended(:name, 0))`)
@@ -103,7 +103,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
           announced.push(change)
           const news = writeChange(change)
           // Whoever cannot read the news forgets everything.
-          await run(client, NOTIFY, { channel: CHANNEL, news: Buffer.byteLength(news) > LONGEST_NEWS ? '' : news })
+          await run(client, NOTIFY, { channel: CHANNEL, news: Buffer.byteLength(news) > MAX_PAYLOAD_BYTES ? '' : news })
         },
         async lock(name) {
           await run(client, LOCK, { name: `latchkey ${name}` })
@@ -228,7 +228,7 @@ function createFeed(connect: () => Client, listener: ChangeListener, onError: (e
     void lost.end().catch(() => {}) // it is gone already, or soon
     if (stopped) return
     onError(error)
-    retryMilliseconds = Math.min(retryMilliseconds * 2 + 100, LONGEST_RETRY_MILLISECONDS)
+    retryMilliseconds = Math.min(retryMilliseconds * 2 + 100, MAX_RETRY_MS)
     retry = setTimeout(() => void open(), retryMilliseconds).unref()
   }
 

@@ -165,7 +165,7 @@ export interface ClientStore {
   /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
   /** The longest lifetimes that clients of the zone have of their own; absent where none has any. Not cached. */
-  longestLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
+  maxLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
   /** Sets the salt of the client's revocation signature: no token issued before is good any more. */
   setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
   /**

@@ -65,7 +65,7 @@ interface Revoked {
 }
 
 /** More than a person reads, and little enough to be one answer. */
-const LONGEST_LIST = 5000
+const MAX_LIST_LENGTH = 5000
 /** One write must not keep the others waiting. */
 const ROWS_PER_DELETE = 500
 
@@ -101,11 +101,11 @@ const REPLACE_SUCCESSORS = statement<GrantKey>(
 )
 const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, TokenRow>(
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and user_id = :user_id
-   and expires_at > :now and used_at is null limit ${LONGEST_LIST}`,
+   and expires_at > :now and used_at is null limit ${MAX_LIST_LENGTH}`,
 )
 const LIST_OF_CLIENT = statement<{ zone_id: string; client_id: string; now: number }, TokenRow>(
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and client_id = :client_id
-   and expires_at > :now and used_at is null limit ${LONGEST_LIST}`,
+   and expires_at > :now and used_at is null limit ${MAX_LIST_LENGTH}`,
 )
 /** A condition on the tokens of a zone: some of them deleted, and whether there are any. */
 interface Some<Args extends object> {

@@ -38,7 +38,7 @@ interface Job {
 type Settle = () => void
 
 // A batch blocks the event loop while it runs; the rest of a flood waits for the next turn.
-const LARGEST_BATCH = 512
+const MAX_BATCH = 512
 
 /** Makes the queue of one connection, which nothing else may write to. */
 export function createWriteQueue(connection: BatchConnection): WriteQueue {
@@ -100,8 +100,8 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
   }
 
   function runNext(): void {
-    const jobs = waiting.slice(0, LARGEST_BATCH)
-    waiting = waiting.slice(LARGEST_BATCH)
+    const jobs = waiting.slice(0, MAX_BATCH)
+    waiting = waiting.slice(MAX_BATCH)
     open = runBatch(jobs).finally(() => {
       open = undefined
       if (waiting.length > 0) {

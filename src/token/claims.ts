@@ -123,14 +123,14 @@ export function idTokenClaims(
   const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
   const tells = (scope: string): boolean => (!behaviour.claimsByScope && !isMinimal) || has(scope)
   const hasProfile = behaviour.claimsByScope && has('profile')
-  const phoneNumber = has(behaviour.claimsByScope ? 'phone' : 'profile') ? told(user.phoneNumber) : undefined
+  const phoneNumber = has(behaviour.claimsByScope ? 'phone' : 'profile') ? nonEmpty(user.phoneNumber) : undefined
   return {
     sub: user.id,
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
     email: tells('email') ? user.email : undefined,
     email_verified: tells('email') ? user.verified : undefined,
-    given_name: has('profile') ? told(user.givenName) : undefined,
-    family_name: has('profile') ? told(user.familyName) : undefined,
+    given_name: has('profile') ? nonEmpty(user.givenName) : undefined,
+    family_name: has('profile') ? nonEmpty(user.familyName) : undefined,
     name: hasProfile ? fullName(user) : undefined,
     preferred_username: hasProfile ? user.userName : undefined,
     updated_at: hasProfile ? epochSeconds(user.updatedAt) : undefined,
@@ -171,6 +171,6 @@ export function clientIdOf(claims: Readonly<Claims>): string | undefined {
 }
 
 /** OpenID Connect Core §5.3.2: what is not known is left out, and a blank text says nothing. */
-export const told = (text: string | undefined): string | undefined => text || undefined
+export const nonEmpty = (text: string | undefined): string | undefined => text || undefined
 
 const identityClaims = (user: User): Claims => ({ user_id: user.id, user_name: user.userName, origin: user.origin })

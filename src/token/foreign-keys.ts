@@ -67,17 +67,17 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 /** The algorithms that others may sign with, RS256 first; metadata tells the same list. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
-const LEAST_RSA_BITS = 2048 // RFC 7518 §3.3
-const MOST_RSA_BITS = 8192 // verifying costs the square of it
+const MIN_RSA_BITS = 2048 // RFC 7518 §3.3
+const MAX_RSA_BITS = 8192 // verifying costs the square of it
 
 /** Between two fetches of one document, whatever came of the first. */
 const PAUSE_SECONDS = 30
-const LEAST_FRESH_SECONDS = 5 * 60
-const USUAL_FRESH_SECONDS = 10 * 60
-const MOST_FRESH_SECONDS = 24 * 60 * 60
+const MIN_FRESH_SECONDS = 5 * 60
+const DEFAULT_FRESH_SECONDS = 10 * 60
+const MAX_FRESH_SECONDS = 24 * 60 * 60
 /** How long a document that cannot be fetched again is still believed. */
 const STALE_SECONDS = 60 * 60
-const MOST_DOCUMENTS = 500
+const MAX_DOCUMENTS = 500
 
 type Jwk = Readonly<Record<string, unknown>>
 
@@ -104,8 +104,8 @@ interface Address {
 
 /** One instance serves every zone: what an address publishes is the same for all who name it. */
 export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clock: Clock }): ForeignKeys {
-  const texts = createCache<KeySet>(MOST_DOCUMENTS)
-  const published = createCache<Published>(MOST_DOCUMENTS)
+  const texts = createCache<KeySet>(MAX_DOCUMENTS)
+  const published = createCache<Published>(MAX_DOCUMENTS)
 
   async function fetchInto(entry: Published, { uri, share }: Address): Promise<void> {
     const now = clock.now()
@@ -223,13 +223,13 @@ function open(jwk: Jwk): KeyObject | undefined {
     return undefined
   }
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
-  const isSound = modulusLength === undefined || (modulusLength >= LEAST_RSA_BITS && modulusLength <= MOST_RSA_BITS)
+  const isSound = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
   return isSound ? key : undefined
 }
 
 /** What the publisher wishes (RFC 9111 §5.2.2.1), within bounds. */
 function freshSeconds(headers: Headers): number {
   const wish = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
-  const seconds = wish === undefined ? USUAL_FRESH_SECONDS : Number(wish)
-  return Math.min(Math.max(seconds, LEAST_FRESH_SECONDS), MOST_FRESH_SECONDS)
+  const seconds = wish === undefined ? DEFAULT_FRESH_SECONDS : Number(wish)
+  return Math.min(Math.max(seconds, MIN_FRESH_SECONDS), MAX_FRESH_SECONDS)
 }

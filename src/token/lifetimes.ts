@@ -19,7 +19,7 @@ export const refreshTokenSeconds = (zone: Zone, client: Client): number =>
  * even where they are no JWTs: the zone may have changed its mind, and ID tokens are hints for a logout (RP-Initiated
  * Logout §2) for as long as a refresh keeps the relying party signed in.
  */
-export function longestSeconds(
+export function maxTokenSeconds(
   zone: Zone,
   ofClients: { readonly accessTokenSeconds?: number; readonly refreshTokenSeconds?: number },
   behaviour: Behaviour,

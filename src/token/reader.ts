@@ -54,7 +54,7 @@ export interface TokenReader {
 }
 
 /** A JWT longer than this is refused before it is parsed. */
-const LONGEST_TOKEN = 32_768
+const MAX_TOKEN_LENGTH = 32_768
 
 const refuse = (description: string, detail?: string): OAuthError =>
   new OAuthError('invalid_token', description, detail === undefined ? {} : { detail })
@@ -157,7 +157,7 @@ export function createTokenReader(deps: {
 
   return {
     async read(zone, token, expected = 'access_token') {
-      if (token.length > LONGEST_TOKEN) throw refuse('The token is too long.')
+      if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
       const [claims, stored] = isJwt(token) ? await readJwt(zone, token, expected) : await readOpaque(zone, token)
       const isRefresh = String(claims['jti']).endsWith('-r')
       if (isRefresh !== (expected === 'refresh_token') || (stored && stored.kind !== expected)) {
@@ -189,7 +189,7 @@ export function createTokenReader(deps: {
     },
 
     async readIssued(zone, token) {
-      if (token.length > LONGEST_TOKEN) throw refuse('The token is too long.')
+      if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
       if (!isJwt(token)) {
         const [claims, stored] = await readOpaque(zone, token)
         return { kind: stored.kind, claims, expiresAt: stored.expiresAt, stored }
@@ -207,7 +207,7 @@ export function createTokenReader(deps: {
     },
 
     async readHint(zone, idToken) {
-      if (idToken.length > LONGEST_TOKEN || !isJwt(idToken)) throw refuse('The hint is no ID token.')
+      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken)) throw refuse('The hint is no ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
       checkIssuer(zone, claims)
       if (kindOf(claims, type) !== 'id_token' || type !== 'JWT' || claims['events'] !== undefined) {

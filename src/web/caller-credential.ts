@@ -9,9 +9,9 @@ import type { CredentialPart, TokenSection } from '../model/rate-limit.ts'
 export type CredentialReader = (authorization: string | undefined) => string | undefined
 
 /** Whoever sends more is counted by the address: a pattern costs something for each character. */
-const LONGEST_TOKEN = 8192
+const MAX_TOKEN_LENGTH = 8192
 /** What is longer is remembered by its digest. */
-const LONGEST_ID = 64
+const MAX_ID_LENGTH = 64
 
 const JWT = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*) *$/i
 
@@ -19,12 +19,12 @@ const JWT = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*) *$/i
 export function createCredentialReader(part: CredentialPart): CredentialReader {
   const read = readerOf(part)
   return authorization => {
-    if (authorization === undefined || authorization.length > LONGEST_TOKEN) return undefined
+    if (authorization === undefined || authorization.length > MAX_TOKEN_LENGTH) return undefined
     const [, header, payload, signature] = JWT.exec(authorization) ?? []
     if (header === undefined || payload === undefined || signature === undefined) return undefined
     const id = read([header, payload, signature])
     if (id === undefined || id === '') return undefined
-    return id.length > LONGEST_ID ? digest(id) : id
+    return id.length > MAX_ID_LENGTH ? digest(id) : id
   }
 }
 

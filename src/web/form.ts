@@ -24,14 +24,14 @@ export class MalformedInput extends Error {
 /** Thrown for text that is not what its encoding says. */
 export class BadEncoding extends MalformedInput {}
 
-const MOST_PARAMETERS = 1000
+const MAX_PARAMETERS = 1000
 
 /** Parses text that is already known to be UTF-8. Throws `MalformedInput`. */
 export function parseForm(text: string): Form {
   const values = new Map<string, string[]>()
   const repeated: string[] = []
   const pairs = text === '' ? [] : text.split('&')
-  if (pairs.length > MOST_PARAMETERS) throw new MalformedInput('Too many parameters')
+  if (pairs.length > MAX_PARAMETERS) throw new MalformedInput('Too many parameters')
   for (const pair of pairs) {
     if (pair === '') continue
     const equals = pair.indexOf('=')

@@ -24,7 +24,7 @@ export function parseJsonList(text: string): readonly JsonObject[] {
 }
 
 /** More levels than any record has; whoever walks a value later may do so by recursion. */
-const DEEPEST = 32
+const MAX_DEPTH = 32
 
 function parse(text: string): unknown {
   if (isDeep(text)) throw new MalformedInput('The request body is nested too deeply')
@@ -45,7 +45,7 @@ function isDeep(text: string): boolean {
     else if (character === '"') inString = !inString
     else if (!inString && (character === '[' || character === '{')) depth += 1
     else if (!inString && (character === ']' || character === '}')) depth -= 1
-    if (depth > DEEPEST) return true
+    if (depth > MAX_DEPTH) return true
   }
   return false
 }

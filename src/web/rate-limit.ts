@@ -41,7 +41,7 @@ export interface RateLimiter {
 }
 
 /** Each limit remembers so many callers; a flood of new ones makes it forget the oldest window, not grow. */
-const MOST_CALLERS = 20_000
+const MAX_CALLERS = 20_000
 
 interface Limit {
   readonly name: string
@@ -89,7 +89,7 @@ const TYPES: Readonly<Record<LimitKind, LimitType>> = {
 function openMapping({ name, limits }: LimiterMapping, clock: Clock): Mapping {
   const open = (kind: LimitKind): Limit | undefined => {
     const rate = limits[kind]
-    const allowance = rate && { most: rate.requests, seconds: rate.seconds, keys: MOST_CALLERS }
+    const allowance = rate && { most: rate.requests, seconds: rate.seconds, keys: MAX_CALLERS }
     return allowance && { name, type: TYPES[kind], limiter: createLimiter(clock, allowance) }
   }
   const kinds = Object.keys(limits) as LimitKind[] // its keys are those of the record
@@ -155,7 +155,7 @@ export interface VerifiedTokens {
 }
 
 /** Remembers so many tokens, by their digests; of more it forgets the one that was verified first. */
-export function createVerifiedTokens(most = MOST_CALLERS): VerifiedTokens {
+export function createVerifiedTokens(most = MAX_CALLERS): VerifiedTokens {
   const digests = new Set<string>()
   return {
     has: token => digests.has(digest(token)),
@@ -208,7 +208,7 @@ export function createRateLimitHook(deps: {
     if (!excess && !logsAll) return
     const outcome = excess ? `limited by ${excess.name} (${excess.type})` : 'let through'
     const details = settings.logging === 'AllCallsWithDetails' ? ` [${limiter.describe(path)}]` : ''
-    log.info(`rate limit: ${method} ${withoutToken(path).slice(0, LONGEST_LOGGED)} ${outcome}${details}`)
+    log.info(`rate limit: ${method} ${withoutToken(path).slice(0, MAX_LOGGED_LENGTH)} ${outcome}${details}`)
   }
 
   function judge(request: FastifyRequest): Excess | undefined {
@@ -267,16 +267,16 @@ function callerOf(request: FastifyRequest, readCredential: CredentialReader | un
     },
     address() {
       const ip: string | undefined = request.ip // absent once the connection is gone
-      return networkOf(ip ?? '').slice(0, LONGEST_ADDRESS) // a proxy may hand on anything
+      return networkOf(ip ?? '').slice(0, MAX_ADDRESS_LENGTH) // a proxy may hand on anything
     },
   }
 }
 
-const LONGEST_LOGGED = 200
+const MAX_LOGGED_LENGTH = 200
 
 /** A path that ends with a token, which the log must not have. */
 const withoutToken = (path: string): string => path.replace(/^(\/oauth\/token\/revoke\/)(?!user\/|client\/).+$/, '$1…')
-const LONGEST_ADDRESS = 64
+const MAX_ADDRESS_LENGTH = 64
 const FOR_PEOPLE = 'Too many attempts. Wait a minute, then try again.'
 
 /**

@@ -8,14 +8,14 @@ import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import {
-  MOST_CLIENTS,
+  MAX_CLIENTS,
   SESSION_ABSOLUTE_SECONDS,
   formatSavedRequest,
   isLive,
   parseSavedRequest,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
-import { USUAL_PAGE_SETTINGS } from '../model/settings.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import type { AddressedZone, Urls } from '../model/urls.ts'
 import { keptUserAgent } from '../model/user-agent.ts'
@@ -126,7 +126,7 @@ export function createSessions(deps: {
 }): Sessions {
   const { store, clock, random, urls, behaviour, csrf } = deps
   const { idleSeconds, cookieSeconds } = deps.pageSettings
-  const currentUserSeconds = cookieSeconds ?? USUAL_PAGE_SETTINGS.idleSeconds
+  const currentUserSeconds = cookieSeconds ?? DEFAULT_PAGE_SETTINGS.idleSeconds
   // A session in use must not end because its use was not written down.
   const touchMilliseconds = Math.min(TOUCH_SECONDS, idleSeconds / 4) * 1000
   const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
@@ -316,7 +316,7 @@ export function createSessions(deps: {
     async lacksClient(request, clientId) {
       const session = await of(request)
       const clients = session?.clients ?? []
-      if (!session?.signIn || clients.includes(clientId) || clients.length >= MOST_CLIENTS) return undefined
+      if (!session?.signIn || clients.includes(clientId) || clients.length >= MAX_CLIENTS) return undefined
       return session.idDigest
     },
     async endOther(request, handle) {

@@ -11,7 +11,7 @@ import { cookieOf, setCookie } from './cookies.ts'
 import { ownPath } from './own-path.ts'
 
 /** Characters that fit into the head of a request, beside its URL and the other headers. */
-const LONGEST = 2000
+const MAX_SAVED_LENGTH = 2000
 
 /** The cookie, in the text of `formatSavedRequest`. */
 export interface WaitingRequests {
@@ -36,7 +36,7 @@ export function createWaitingRequests(deps: {
   function read(request: FastifyRequest): string | undefined {
     const { zone } = request
     const value = cookieOf(request, nameIn(zone))
-    if (value === undefined || value.length > 2 * LONGEST) return undefined
+    if (value === undefined || value.length > 2 * MAX_SAVED_LENGTH) return undefined
     const parts = parseJson(Buffer.from(value, 'base64url').toString())
     const [zoneId, savedAt, text]: unknown[] = Array.isArray(parts) ? parts : []
     const age = clock.now().getTime() - Number(savedAt)
@@ -51,7 +51,7 @@ export function createWaitingRequests(deps: {
   return {
     read,
     write(reply, text) {
-      if (text.length > LONGEST) return false
+      if (text.length > MAX_SAVED_LENGTH) return false
       const { zone } = reply.request
       const value = Buffer.from(JSON.stringify([zone.id, clock.now().getTime(), text])).toString('base64url')
       setCookie(reply, nameIn(zone), value, { ...attributesIn(zone), maxAge: SESSION_IDLE_SECONDS })

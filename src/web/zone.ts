@@ -139,8 +139,8 @@ export function createZoneResolver(deps: {
     const known = answers.get(host)
     if (known) return known
     const answer = subdomainOf(host, rootHosts, { onlyLoopback: deps.isPlayground })
-    if (answers.size >= MOST_HOSTS) answers.clear()
-    if (host.length <= LONGEST_NAME) answers.set(host, answer)
+    if (answers.size >= MAX_HOSTS) answers.clear()
+    if (host.length <= MAX_NAME_LENGTH) answers.set(host, answer)
     return answer
   }
 
@@ -164,6 +164,6 @@ export function createZoneResolver(deps: {
   }
 }
 
-const MOST_HOSTS = 1000
-const LONGEST_NAME = 260 // a domain name and a port
+const MAX_HOSTS = 1000
+const MAX_NAME_LENGTH = 260 // a domain name and a port
 const UNKNOWN_ZONE = 'The subdomain does not map to a valid identity zone.'

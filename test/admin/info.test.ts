@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createServerInfo } from '../../src/admin/info.ts'
 import type { LoginProvider } from '../../src/identity/identity.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
-import { USUAL_PAGE_SETTINGS } from '../../src/model/settings.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../../src/model/settings.ts'
 import { createUrls } from '../../src/model/urls.ts'
 import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
 import { EMPTY_FORM } from '../../src/web/form.ts'
@@ -222,7 +222,7 @@ describe('server information', () => {
       build: { version: '1.2.3', ...build },
       serviceName: 'svc',
       samlEntityId: 'sp',
-      pageSettings: USUAL_PAGE_SETTINGS,
+      pageSettings: DEFAULT_PAGE_SETTINGS,
       loginProviders: () => Promise.resolve(providers),
     })(zone, EMPTY_FORM)
 

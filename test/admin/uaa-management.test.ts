@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const BOSS = {
   client_id: 'boss',
@@ -20,8 +20,8 @@ const ODD = {
   change_email_redirect_url: 'https://odd.example/moved',
 }
 const bootstrap = {
-  ...usualBootstrap,
-  clients: [...usualBootstrap.clients, BOSS],
+  ...defaultBootstrap,
+  clients: [...defaultBootstrap.clients, BOSS],
   identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: [BOSS] } }],
 }
 
@@ -83,7 +83,7 @@ for (const mode of MODES) {
   })
 
   it(`takes bootstrap clients as UAA does, in ${mode}`, async () => {
-    const starting = startServer({ mode, config: { bootstrap: { ...usualBootstrap, clients: [ODD] } } })
+    const starting = startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients: [ODD] } } })
     if (!isUaa) return assert.rejects(starting, /magic is not an allowed grant type/)
     const server = await starting
     try {

@@ -5,7 +5,7 @@ import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { inTime } from '../store/cases.ts'
@@ -38,8 +38,8 @@ const inBothModes =
       const clock = createTestClock()
       const upstream = await startUpstream(clock)
       const bootstrap = {
-        ...usualBootstrap,
-        users: [...usualBootstrap.users, ...users],
+        ...defaultBootstrap,
+        users: [...defaultBootstrap.users, ...users],
         identity_providers: [providerAt(upstream, config)],
       }
       const server = await startServer({ mode, clock, config: { bootstrap } })
@@ -363,9 +363,9 @@ export const identityAttacks: readonly Attack[] = [
 
 const BEARER_CLIENTS = ['plain', 'minimal', 'openid']
 const bearerBootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     ...BEARER_CLIENTS.map(id => ({
       client_id: id,
       client_secret: 'x',

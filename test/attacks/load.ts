@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
@@ -26,9 +26,9 @@ async function besiege(
   honest: (server: TestServer) => Promise<TestAnswer>,
 ): Promise<void> {
   const identity_zones = [
-    { id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { clients: usualBootstrap.clients, users: [] } },
+    { id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { clients: defaultBootstrap.clients, users: [] } },
   ]
-  const config = { ...BEHIND_PROXY, bootstrap: { ...usualBootstrap, identity_zones } }
+  const config = { ...BEHIND_PROXY, bootstrap: { ...defaultBootstrap, identity_zones } }
   const server = await startServer({ ...SLOW, config })
   try {
     // Whose secret was verified once costs no hash.
@@ -93,7 +93,7 @@ async function besideSilentProviders(
     provider(`slow-${index}`, { discoveryUrl: `http://slow-${index}.localhost:${port}/` }),
   )
   const bootstrap = {
-    ...usualBootstrap,
+    ...defaultBootstrap,
     identity_providers: [...good, ...(zone === 'svc' ? slow : [])],
     identity_zones: [
       { id: 'z1', subdomain: 'z1', name: 'z1', bootstrap: { identity_providers: zone === 'z1' ? slow : [] } },

@@ -11,7 +11,7 @@ import { createOutbound, OutboundError } from '../../src/base/outbound.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem } from '../support/config.ts'
 
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 
 /** The failure and the message of a request that must not succeed. */
 async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
@@ -150,11 +150,11 @@ describe('an outbound request that is allowed', () => {
   })
 
   it('takes an answer of the largest size', async () => {
-    answer = json(JSON.stringify('x'.repeat(MOST_BYTES - 2)))
-    assert.equal(String((await lenient().getJson(base)).value).length, MOST_BYTES - 2)
+    answer = json(JSON.stringify('x'.repeat(MAX_BYTES - 2)))
+    assert.equal(String((await lenient().getJson(base)).value).length, MAX_BYTES - 2)
   })
 
-  const tooMuch = 'x'.repeat(MOST_BYTES + 1)
+  const tooMuch = 'x'.repeat(MAX_BYTES + 1)
   const bad: readonly { name: string; failure: OutboundFailure; answer: typeof answer }[] = [
     { name: 'too large, as its length says', failure: 'too-large', answer: json(tooMuch) },
     {

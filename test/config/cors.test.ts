@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { USUAL_CORS } from '../../src/model/cors-policy.ts'
+import { DEFAULT_CORS } from '../../src/model/cors-policy.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -10,7 +10,7 @@ describe('the key cors', () => {
   it('is every origin without cookies where it says nothing', async () => {
     for (const text of ['{}', 'cors: {}', 'cors: { xhr: {}, default: { allowed: {} } }']) {
       const { cors, warnings } = await load(text)
-      assert.deepEqual(cors, { policy: USUAL_CORS, enforced: false })
+      assert.deepEqual(cors, { policy: DEFAULT_CORS, enforced: false })
       assert.deepEqual(warnings, [])
     }
   })
@@ -25,7 +25,7 @@ describe('the key cors', () => {
     assert.deepEqual(cors, {
       enforced: true,
       policy: {
-        xhrConfiguration: { ...USUAL_CORS.xhrConfiguration, allowedOrigins: ['a'], allowedCredentials: true },
+        xhrConfiguration: { ...DEFAULT_CORS.xhrConfiguration, allowedOrigins: ['a'], allowedCredentials: true },
         defaultConfiguration: {
           allowedUris: ['/x'],
           allowedOrigins: ['b'],

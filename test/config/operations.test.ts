@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { USUAL_ENDPOINTS } from '../../src/model/limited-mode.ts'
+import { DEFAULT_ENDPOINTS } from '../../src/model/limited-mode.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -35,7 +35,7 @@ metrics: { perRequestMetrics: true }`)
       (await load(`uaa: { limitedFunctionality: ${text} }`)).operations.limitedMode
     assert.deepEqual(await limited('{ statusFile: state/limited }'), {
       statusFile: join(folder, 'state/limited'),
-      endpoints: USUAL_ENDPOINTS,
+      endpoints: DEFAULT_ENDPOINTS,
       methods: ['GET', 'HEAD', 'OPTIONS'],
     })
     assert.deepEqual(

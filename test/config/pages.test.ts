@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { USUAL_PAGE_SETTINGS } from '../../src/model/settings.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../../src/model/settings.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -13,7 +13,7 @@ describe('settings of pages and sessions', () => {
       'links: { global: {} }\nservlet: { session-cookie: {} }',
       'servlet: { session-cookie: { max-age: -1 } }',
     ]) {
-      assert.deepEqual((await load(text)).pageSettings, USUAL_PAGE_SETTINGS)
+      assert.deepEqual((await load(text)).pageSettings, DEFAULT_PAGE_SETTINGS)
     }
   })
 

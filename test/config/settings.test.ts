@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { NEEDED_CLAIMS, USUAL_SETTINGS } from '../../src/model/settings.ts'
+import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../../src/model/settings.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
@@ -9,10 +9,10 @@ const load = (text: string) => loadText(folder, text)
 describe('settings of the reference system', () => {
   it('are all off where the file says nothing', async () => {
     for (const text of ['{}', 'jwt: { token: {} }\nauthentication: {}\noauth: { id_token: {} }']) {
-      assert.deepEqual((await load(text)).settings, USUAL_SETTINGS)
+      assert.deepEqual((await load(text)).settings, DEFAULT_SETTINGS)
     }
     assert.deepEqual(
-      Object.values(USUAL_SETTINGS).filter(value => value !== false),
+      Object.values(DEFAULT_SETTINGS).filter(value => value !== false),
       [0, [], []],
     )
   })

@@ -8,14 +8,14 @@ import { launchBrowser } from '../support/browser.ts'
 import { MODES } from '../support/oauth.ts'
 import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const zone = (id: string) => ({
   id,
   subdomain: id,
   name: `Zone ${id}`,
   config: { accountChooserEnabled: false },
-  bootstrap: { ...usualBootstrap, users: [{ ...usualBootstrap.users[0], password: `koala-${id}` }] },
+  bootstrap: { ...defaultBootstrap, users: [{ ...defaultBootstrap.users[0], password: `koala-${id}` }] },
 })
 
 for (const mode of MODES) {
@@ -33,11 +33,11 @@ for (const mode of MODES) {
         base = origin + path
         // Nobody has to listen there: the browser is stopped on its way.
         callback = 'http://127.0.0.1:9/cb'
-        const clients = usualBootstrap.clients.map(each =>
+        const clients = defaultBootstrap.clients.map(each =>
           each.redirect_uri ? { ...each, redirect_uri: [callback] } : each,
         )
         const records = (id: string) => ({ ...zone(id), bootstrap: { ...zone(id).bootstrap, clients } })
-        const bootstrap = { ...usualBootstrap, clients, identity_zones: [records('x'), records('y')] }
+        const bootstrap = { ...defaultBootstrap, clients, identity_zones: [records('x'), records('y')] }
         server = await startServer({ mode, config: { base_url: base, bootstrap } })
         await server.app.http.listen({ host: '127.0.0.1', port })
         // Library and browser tell the time by the machine's clock; the server's is brought there.

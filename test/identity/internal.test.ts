@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { APP, changeUser, isAlive, MODES, passwordTokens, refresh, tokensOf, userNamed } from '../support/oauth.ts'
 
 const policy = (lockoutPolicy: object) => ({
   bootstrap: {
-    ...usualBootstrap,
+    ...defaultBootstrap,
     identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { lockoutPolicy } }],
   },
 })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
 
 const ALL = ['all', 'secret'] as const
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
     {
       client_id: 'all',
@@ -15,8 +15,8 @@ const bootstrap = {
       scope: ['openid', 'email', 'phone', 'team.*', 'cloud.*', 'svc.user'],
     },
   ],
-  groups: [...usualBootstrap.groups, { displayName: 'team.inner' }, { displayName: 'team.outer' }],
-  users: [{ ...usualBootstrap.users[1], groups: ['team.inner'] }],
+  groups: [...defaultBootstrap.groups, { displayName: 'team.inner' }, { displayName: 'team.outer' }],
+  users: [{ ...defaultBootstrap.users[1], groups: ['team.inner'] }],
 }
 
 async function scopesOf(server: TestServer): Promise<readonly string[]> {

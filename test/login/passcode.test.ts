@@ -12,7 +12,7 @@ import { unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import { freePort } from '../support/free-port.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const VALUE = /^[A-Za-z0-9_-]{32}$/
 const JSON_ONLY = { accept: 'application/json' }
@@ -224,7 +224,7 @@ describe('the passcode page in a browser', () => {
   before(async () => {
     const port = await freePort()
     base = `http://localhost:${port}`
-    server = await startServer({ config: { base_url: base, bootstrap: usualBootstrap } })
+    server = await startServer({ config: { base_url: base, bootstrap: defaultBootstrap } })
     await server.app.http.listen({ host: '127.0.0.1', port })
     // Another site: 127.0.0.1 is not localhost.
     other = createServer((_, response) =>

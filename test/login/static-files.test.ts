@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { signedIn } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { png } from '../pages/states.ts'
 
 const OWN = png(4, 4, [1, 2, 3])
@@ -28,7 +28,7 @@ for (const mode of MODES) {
           mode,
           config: {
             base_url: base,
-            bootstrap: { ...usualBootstrap, identity_zones },
+            bootstrap: { ...defaultBootstrap, identity_zones },
             zone_config: { branding: { squareLogo: SHARED } },
           },
         })

@@ -6,7 +6,7 @@ import { hiddenFields, unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { startUpstream } from '../support/upstream.ts'
 import type { Jar } from '../support/zone-path.ts'
@@ -205,8 +205,8 @@ for (const mode of MODES) {
         },
       }
       const within = (records: object) => ({ ...records, identity_providers: [corp] })
-      const x = { id: 'x', subdomain: 'x', name: 'Zone x', bootstrap: within(usualBootstrap) }
-      const bootstrap = within({ ...usualBootstrap, identity_zones: [x] })
+      const x = { id: 'x', subdomain: 'x', name: 'Zone x', bootstrap: within(defaultBootstrap) }
+      const bootstrap = within({ ...defaultBootstrap, identity_zones: [x] })
       const config = { base_url: base, bootstrap, outbound: { allow_private: true } }
       server = await startServer({ mode, clock, config })
     })

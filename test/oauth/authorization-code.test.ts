@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { hexDigest } from '../../src/base/secrets.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   APP,
   changeClient,
@@ -27,9 +27,9 @@ const YEAR = 365 * 86_400
 const OTHER_VERIFIER = 'x'.repeat(43)
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: 'patient',
       client_secret: 'secret',

@@ -8,15 +8,15 @@ import { sealedKey } from '../../src/token/keys.ts'
 import { privatePem } from '../support/config.ts'
 import { MODES, RESOURCE, SERVICE, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const Z1 = 'z1.localhost:8080'
 const FORM = { grant_type: 'client_credentials' }
 const SECRET = 'a secret of more than thirty-two bytes'
 
-const zones = [{ id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { clients: usualBootstrap.clients } }]
+const zones = [{ id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { clients: defaultBootstrap.clients } }]
 const configWith = (signingKeys?: object) => ({
-  bootstrap: { ...usualBootstrap, identity_zones: zones },
+  bootstrap: { ...defaultBootstrap, identity_zones: zones },
   ...(signingKeys && { signing_keys: signingKeys }),
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   APP,
   approve,
@@ -24,7 +24,7 @@ const admin = {
   authorized_grant_types: ['client_credentials'],
   authorities: ['svc.admin'],
 }
-const config = { bootstrap: { ...usualBootstrap, clients: [...usualBootstrap.clients, admin] } }
+const config = { bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, admin] } }
 
 for (const mode of MODES) {
   describe(`POST /check_token, ${mode}`, () => {

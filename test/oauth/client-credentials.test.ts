@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { changeClient, isAlive, MODES, refused, SERVICE, tokensOf, verified } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 
@@ -14,7 +14,7 @@ const both = {
   authorities: ['jobs.run', 'openid', 'zones.*.read', 'deep.er.read', 'word'],
 }
 const idle = { client_id: 'idle', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
-const bootstrap = { ...usualBootstrap, clients: [...usualBootstrap.clients, both, idle] }
+const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, both, idle] }
 
 const granted = [
   { name: 'every authority when none is asked for', scope: '', want: 'jobs.run jobs.read' },

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import type { ServerOptions, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 async function withServer(options: ServerOptions, work: (server: TestServer) => Promise<void>): Promise<void> {
   const server = await startServer(options)
@@ -40,7 +40,7 @@ describe('a client whose secret is the empty text', () => {
     autoapprove: true,
   }
   it('must send a challenge, because anybody can authenticate as it', () =>
-    withServer({ config: { bootstrap: { ...usualBootstrap, clients: [cli] } } }, async server => {
+    withServer({ config: { bootstrap: { ...defaultBootstrap, clients: [cli] } } }, async server => {
       const answer = await server.send('/oauth/authorize', {
         query: { response_type: 'code', client_id: 'cli', redirect_uri: 'https://cli.example/cb', state: 's' },
       })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   APP,
   approve,
@@ -20,9 +20,9 @@ import {
 import type { Refusal } from '../support/oauth.ts'
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: 'admin',
       client_secret: 'secret',
@@ -38,7 +38,7 @@ const bootstrap = {
     },
   ],
   users: [
-    ...usualBootstrap.users,
+    ...defaultBootstrap.users,
     { userName: 'root', password: 'secret', emails: [{ value: 'root@example.org' }], groups: ['svc.resource'] },
   ],
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   APP,
   changeClient,
@@ -29,9 +29,9 @@ const client = (id: string, more: object = {}) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     client('porter'),
     client('foreign', { allowedproviders: ['corp'] }),
     client('minimal', { id_token_minimal: true }),
@@ -41,7 +41,7 @@ const bootstrap = {
       id: 'z1',
       subdomain: 'z1',
       name: 'Zone 1',
-      bootstrap: { clients: [client('porter')], users: usualBootstrap.users },
+      bootstrap: { clients: [client('porter')], users: defaultBootstrap.users },
     },
   ],
 }

@@ -15,7 +15,7 @@ import { createTestClock } from '../support/clock.ts'
 import { APP, isAlive, MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const PORTER = ['porter', 'secret'] as const
@@ -43,9 +43,9 @@ const curve = await createOidcProvider(clock, { alg: 'ES256', kid: 'curve-1' })
 const stranger = await createOidcProvider(clock)
 
 const bootstrapAt = (publisher: string) => ({
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     client('porter'),
     client('asking', { autoapprove: [] }),
     client('once', { authorized_grant_types: [JWT_BEARER] }),
@@ -54,7 +54,7 @@ const bootstrapAt = (publisher: string) => ({
     client('strict', { required_user_groups: ['cloud.write'] }),
   ],
   users: [
-    ...usualBootstrap.users,
+    ...defaultBootstrap.users,
     { userName: 'known', origin: 'closed', emails: [{ value: 'known@closed.example' }], groups: ['cloud.read'] },
     { userName: 'left', origin: 'corp', emails: [{ value: 'left@corp.example' }], active: false },
     { userName: 'twin-1', origin: 'corp', emails: [{ value: 'twin@corp.example' }] },

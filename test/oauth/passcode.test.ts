@@ -20,7 +20,7 @@ import {
 } from '../support/oauth.ts'
 import { serve } from '../support/process.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { send as sendTo, visit } from '../support/visitor.ts'
 
 const client = (id: string, more: object) => ({
@@ -32,9 +32,9 @@ const client = (id: string, more: object) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     client('foreign', { allowedproviders: ['ldap'] }),
     client('strict', { required_user_groups: ['cloud.write'] }),
     client('open', { client_secret: '' }),
@@ -410,7 +410,7 @@ for (const kind of DATABASE_KINDS) {
 
   it(`is redeemed once by requests to two processes, on ${kind}`, async () => {
     const database = await freshDatabase(kind)
-    const config = { database: database.url, master_key: '07'.repeat(32), bootstrap: usualBootstrap }
+    const config = { database: database.url, master_key: '07'.repeat(32), bootstrap: defaultBootstrap }
     const processes = [await serve({ config }), await serve({ config })]
     try {
       const [first] = processes

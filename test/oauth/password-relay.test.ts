@@ -6,7 +6,7 @@ import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { CORP, RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TokenAnswer, Upstream } from '../support/upstream.ts'
 import { startUpstream } from '../support/upstream.ts'
 
@@ -61,9 +61,9 @@ for (const mode of MODES) {
     before(async () => {
       upstream = await startUpstream(clock)
       const bootstrap = {
-        ...usualBootstrap,
+        ...defaultBootstrap,
         clients: [
-          ...usualBootstrap.clients,
+          ...defaultBootstrap.clients,
           {
             client_id: 'corp-only',
             client_secret: 'x',

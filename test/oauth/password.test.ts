@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { APP, changeUser, MODES, passwordTokens, refused, tokensOf, verified } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 
@@ -15,9 +15,9 @@ const client = (id: string, more: object) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     client('own', { allowedproviders: ['svc'] }),
     client('foreign', { allowedproviders: ['ldap'] }),
     client('nobody', { allowedproviders: [] }),
@@ -26,7 +26,7 @@ const bootstrap = {
     client('scopeless', { scope: [] }),
   ],
   users: [
-    ...usualBootstrap.users,
+    ...defaultBootstrap.users,
     { userName: 'stranger', password: 'secret', emails: [{ value: 'stranger@example.org' }], verified: false },
     { userName: 'gone', password: 'secret', emails: [{ value: 'gone@example.org' }], active: false },
     { userName: 'late', password: 'secret', emails: [{ value: 'late@example.org' }] },
@@ -296,10 +296,10 @@ describe('the providers of a zone', () => {
 
 describe('the allowed groups of a zone', () => {
   it('leave a user only them and the default ones', async () => {
-    const users = usualBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'cloud.write'] }))
+    const users = defaultBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'cloud.write'] }))
     const server = await startServer({
       config: {
-        bootstrap: { ...usualBootstrap, users },
+        bootstrap: { ...defaultBootstrap, users },
         zone_config: { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.write'] } },
       },
     })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Tokens } from '../support/oauth.ts'
 import { exchange, insertCode, isAlive, MODES, passwordTokens, refresh, refused, tokensOf } from '../support/oauth.ts'
 
@@ -152,10 +152,10 @@ for (const mode of MODES) {
     const YEAR = 365 * 86_400
     let server: TestServer
     before(async () => {
-      const clients = usualBootstrap.clients.map(client =>
+      const clients = defaultBootstrap.clients.map(client =>
         client.client_id === 'spa' ? { ...client, access_token_validity: YEAR, refresh_token_validity: 600 } : client,
       )
-      server = await startServer({ mode, config: { bootstrap: { ...usualBootstrap, clients } } })
+      server = await startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients } } })
     })
     after(() => server.stop())
     const start = async (): Promise<Tokens> => {

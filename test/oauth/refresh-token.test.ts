@@ -4,7 +4,7 @@ import { decodeJwt, SignJWT } from 'jose'
 import type { Client } from '../../src/model/client.ts'
 import type { User } from '../../src/model/user.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Refusal, Tokens } from '../support/oauth.ts'
 import {
   APP,
@@ -392,12 +392,12 @@ describe('the policies of refresh tokens', () => {
   })
 
   it('are of the zone unless the client has its own', async () => {
-    const clients = usualBootstrap.clients.map(client =>
+    const clients = defaultBootstrap.clients.map(client =>
       client.client_id === 'auto' ? { ...client, refresh_token_validity: 50 } : client,
     )
     const server = await startServer({
       config: {
-        bootstrap: { ...usualBootstrap, clients },
+        bootstrap: { ...defaultBootstrap, clients },
         zone_config: { tokenPolicy: { refreshTokenValidity: 100, refreshTokenFormat: 'jwt' } },
       },
     })

@@ -14,12 +14,12 @@ import {
 import type { TestDatabase } from '../support/databases.ts'
 import { freshDatabase } from '../support/databases.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const OFFLINE = 'svc.offline_token'
 const bootstrap = {
-  ...usualBootstrap,
-  clients: usualBootstrap.clients.map(client =>
+  ...defaultBootstrap,
+  clients: defaultBootstrap.clients.map(client =>
     'scope' in client && client.scope
       ? { ...client, scope: [...client.scope, OFFLINE] }
       : { ...client, authorities: [...(client.authorities ?? []), OFFLINE] },

@@ -5,7 +5,7 @@ import { createTestClock } from '../support/clock.ts'
 import { createOidcProvider } from '../support/oidc-provider.ts'
 import { issuedBy, MODES, refused, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const SAML_BEARER = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
 const ALIAS = '/oauth/token/alias/latchkey'
@@ -23,9 +23,9 @@ const carrier = {
 }
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     carrier,
     { client_id: 'signer', authorized_grant_types: ['client_credentials'], authorities: ['jobs.run'], jwks: keys.jwks },
   ],

@@ -17,7 +17,7 @@ import {
   tokensOf,
 } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 /** Also a well-formed code verifier, and long enough to pass for any other secret. */
 const MARKER = 'Marker-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDE'
@@ -133,9 +133,9 @@ for (const mode of MODES) {
     let admin: string
     before(async () => {
       const bootstrap = {
-        ...usualBootstrap,
+        ...defaultBootstrap,
         clients: [
-          ...usualBootstrap.clients,
+          ...defaultBootstrap.clients,
           {
             client_id: 'porter',
             client_secret: 'secret',

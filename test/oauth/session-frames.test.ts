@@ -12,7 +12,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { MODES, userNamed } from '../support/oauth.ts'
 import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const SCRIPT = readFileSync('assets/session-frame.js', 'utf8')
 const ORIGIN = 'https://app.example'
@@ -246,10 +246,10 @@ describe('the frames in a browser', () => {
     await new Promise<void>(resolve => client.listen(port, '127.0.0.1', resolve))
     base = `http://localhost:${ownPort}`
     const site = `http://localhost:${port}`
-    const clients = usualBootstrap.clients.map(each =>
+    const clients = defaultBootstrap.clients.map(each =>
       each.client_id === 'auto' ? { ...each, redirect_uri: [`${site}/cb`] } : each,
     )
-    server = await startServer({ config: { base_url: base, bootstrap: { ...usualBootstrap, clients } } })
+    server = await startServer({ config: { base_url: base, bootstrap: { ...defaultBootstrap, clients } } })
     await server.app.http.listen({ host: '127.0.0.1', port: Number(new URL(base).port) })
     browser = await launchBrowser()
     page = await browser.newPage()

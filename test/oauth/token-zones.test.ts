@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { privatePem } from '../support/config.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Tokens } from '../support/oauth.ts'
 import {
   APP,
@@ -31,12 +31,12 @@ const zoneRecord = (id: string, password: string, config: object) => ({
   subdomain: id,
   name: id,
   config,
-  bootstrap: { ...usualBootstrap, users: [{ ...usualBootstrap.users[0], password }] },
+  bootstrap: { ...defaultBootstrap, users: [{ ...defaultBootstrap.users[0], password }] },
 })
 
 const configWith = (keys: (zone: string) => object) => ({
   bootstrap: {
-    ...usualBootstrap,
+    ...defaultBootstrap,
     identity_zones: [
       ...ZONES.map(({ id, password }) => zoneRecord(id, password, keys(id))),
       { ...zoneRecord('off', 'koala', {}), active: false },

@@ -15,10 +15,10 @@ import {
 } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const clients = [
-  ...usualBootstrap.clients,
+  ...defaultBootstrap.clients,
   {
     client_id: 'portal',
     client_secret: 'portal-secret',
@@ -57,7 +57,7 @@ for (const mode of MODES) {
     let server: TestServer
     let bearer: string
     before(async () => {
-      server = await startServer({ mode, config: { bootstrap: { ...usualBootstrap, clients } } })
+      server = await startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients } } })
       bearer = (await passwordTokens(server, {}, PORTAL)).access_token
     })
     after(() => server.stop())

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { changeUser, MODES, passwordTokens, refused, tokensOf, userNamed } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 
 const ALL = ['all', 'secret'] as const
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: 'all',
       client_secret: 'secret',
@@ -20,7 +20,7 @@ const bootstrap = {
   ],
   users: [
     {
-      ...usualBootstrap.users[0],
+      ...defaultBootstrap.users[0],
       phoneNumbers: [{ value: '+49 30 1234' }],
     },
     {

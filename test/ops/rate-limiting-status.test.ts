@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES, refused } from '../support/oauth.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestRequest, TestServer } from '../support/server.ts'
 
 const administrator = {
@@ -11,8 +11,8 @@ const administrator = {
   authorities: ['svc.admin'],
 }
 const bootstrap = {
-  ...usualBootstrap,
-  clients: [...usualBootstrap.clients, administrator],
+  ...defaultBootstrap,
+  clients: [...defaultBootstrap.clients, administrator],
   identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: [administrator] } }],
 }
 const BOSS = ['boss', 'boss-secret'] as const

@@ -185,7 +185,7 @@ describe('a description that programs are told in English', () => {
       requireSpecialCharacter: 4,
       expirePasswordInMonths: 0,
     }
-    const behaviour = { shortestPassword: 8 }
+    const behaviour = { minPasswordLength: 8 }
     const sentences = policyDemands(policy, behaviour)
     assert.equal(sentences.length, 5)
     const tooLong = policyViolation(policy, `Aa1!${'a'.repeat(30)}`, behaviour)

@@ -159,7 +159,7 @@ for (const kind of DATABASE_KINDS) {
 
     it('learn the longest lifetimes that clients have of their own', async () => {
       const z = await newZone()
-      const lifetimes = (): Promise<object> => store.clients.longestLifetimes(z)
+      const lifetimes = (): Promise<object> => store.clients.maxLifetimes(z)
       assert.deepEqual(await lifetimes(), {})
       const { accessTokenSeconds: _, refreshTokenSeconds: __, ...plain } = client({ zoneId: z })
       await store.clients.insert(z, { ...plain, clientId: 'none' })

@@ -8,8 +8,8 @@ export interface SourceFile {
 }
 
 /** A file of more lines than this is reported; one of more than `LONG_FILE_LINES` is a question in review only. */
-export const LONGEST_FILE_LINES = 500
-/** See `LONGEST_FILE_LINES`. */
+export const MAX_FILE_LINES = 500
+/** See `MAX_FILE_LINES`. */
 export const LONG_FILE_LINES = 300
 
 const BELOW_AREAS = ['base', 'records', 'model', 'store', 'token', 'mail', 'clients', 'identity', 'pages', 'web', 'ops']
@@ -196,8 +196,8 @@ function placeFindings(path: string): Finding[] {
 
 function lengthFindings({ path, text }: SourceFile): Finding[] {
   const lines = lineCount(text)
-  if (!isSource(path) || lines <= LONGEST_FILE_LINES) return []
-  return [{ offset: 0, rule: `${lines} lines are more than ${LONGEST_FILE_LINES}: split the file` }]
+  if (!isSource(path) || lines <= MAX_FILE_LINES) return []
+  return [{ offset: 0, rule: `${lines} lines are more than ${MAX_FILE_LINES}: split the file` }]
 }
 
 function phraseFindings(code: string, rules: readonly { readonly phrase: RegExp; readonly rule: string }[]): Finding[] {

@@ -1,6 +1,6 @@
 // What tests of the authorization endpoint share: clients for each rule, and requests of them.
 import type { Browser, TestAnswer, TestRequest, TestServer } from './server.ts'
-import { usualBootstrap } from './server.ts'
+import { defaultBootstrap } from './server.ts'
 
 /** A plain request of the client `app`, which has to ask for approval. */
 export const APP_REQUEST = {
@@ -32,14 +32,14 @@ export const requestOf = (id: string) => ({
 
 /** The usual accounts, and clients and zones that each have one peculiarity, which their name says. */
 export const authorizeBootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   groups: [
-    ...usualBootstrap.groups,
+    ...defaultBootstrap.groups,
     { displayName: 'cloud.staff', description: 'Staff' },
     { displayName: 'password.read' },
   ],
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     codeClient('partly', { autoapprove: ['openid'] }),
     codeClient('wild', { autoapprove: ['openid', 'cloud.*'], scope: ['openid', 'cloud.*'] }),
     codeClient('asks', {
@@ -69,7 +69,7 @@ export const authorizeBootstrap = {
     codeClient('native', { client_secret: undefined, allowpublic: true }),
   ],
   users: [
-    ...usualBootstrap.users,
+    ...defaultBootstrap.users,
     {
       userName: 'sam',
       password: 'dingo',

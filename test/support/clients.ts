@@ -4,7 +4,7 @@ import type { Client } from '../../src/model/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
-import { startServer, usualBootstrap } from './server.ts'
+import { startServer, defaultBootstrap } from './server.ts'
 
 /** A client that acts for itself; its secret is its name and `-secret`. */
 const caller = (id: string, authorities: readonly string[], scope: readonly string[] = []) => ({
@@ -41,9 +41,9 @@ export const HOST_OF_Z1 = 'z1.localhost:8080'
 export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     ...Object.entries(CALLERS).map(([id, authorities]) =>
       caller(id, authorities, id === 'writer' ? ['shop.read'] : []),
     ),
@@ -52,8 +52,8 @@ const bootstrap = {
       authorized_grant_types: ['password'],
     },
   ],
-  groups: [...usualBootstrap.groups, { displayName: 'clients.write' }, { displayName: 'clients.secret' }],
-  users: usualBootstrap.users.map(user => ({ ...user, groups: ['clients.write', 'clients.secret'] })),
+  groups: [...defaultBootstrap.groups, { displayName: 'clients.write' }, { displayName: 'clients.secret' }],
+  users: defaultBootstrap.users.map(user => ({ ...user, groups: ['clients.write', 'clients.secret'] })),
   identity_zones: [
     {
       id: 'z1',

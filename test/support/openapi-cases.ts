@@ -30,7 +30,7 @@ const VALUES: readonly unknown[] = [
 ]
 
 /** Deeper members are parts of parts, of which there are too many to send each. */
-const DEEPEST = 4
+const MAX_DEPTH = 4
 
 /** A body with what was done to it. */
 export interface BodyCase {
@@ -49,7 +49,7 @@ const asSchema = (value: unknown): Schema => (isJsonRecord(value) ? value : {})
 export function* bodyCases(schema: Schema, valid: unknown, api: OpenApi, at = ''): Generator<BodyCase> {
   const { properties, items } = resolve(schema, api)
   for (const value of VALUES) yield { label: `${at || 'body'} = ${JSON.stringify(value).slice(0, 30)}`, body: value }
-  if (at.split('.').length > DEEPEST) return
+  if (at.split('.').length > MAX_DEPTH) return
   if (items !== undefined && Array.isArray(valid)) {
     const [first, ...others]: unknown[] = valid
     for (const { label, body } of bodyCases(asSchema(items), first, api, `${at}[0]`)) {

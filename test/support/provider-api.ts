@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { tokensOf } from './oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
-import { usualBootstrap } from './server.ts'
+import { defaultBootstrap } from './server.ts'
 
 /** A record as it is sent. */
 export type Members = Readonly<Record<string, unknown>>
@@ -52,8 +52,8 @@ export const CALLERS = {
 
 /** The usual accounts, administrators, a zone with administrators of its own, and one that is not active. */
 export const providerBootstrap = {
-  ...usualBootstrap,
-  clients: [...usualBootstrap.clients, ...Object.entries(CALLERS).map(([id, scopes]) => caller(id, ...scopes))],
+  ...defaultBootstrap,
+  clients: [...defaultBootstrap.clients, ...Object.entries(CALLERS).map(([id, scopes]) => caller(id, ...scopes))],
   identity_zones: [
     {
       id: 'z1',

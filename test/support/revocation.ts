@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { refresh, tokensOf, userNamed } from './oauth.ts'
 import type { Tokens } from './oauth.ts'
 import type { TestServer } from './server.ts'
-import { startServer, usualBootstrap } from './server.ts'
+import { startServer, defaultBootstrap } from './server.ts'
 import type { ServerOptions } from './server.ts'
 
 type Credentials = readonly [clientId: string, secret: string]
@@ -37,9 +37,9 @@ const forItself = (client_id: string, ...authorities: readonly string[]) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     forUsers('target'),
     forUsers('other'),
     forItself('admin', 'svc.admin'),
@@ -54,7 +54,7 @@ const bootstrap = {
     },
   ],
   users: [
-    ...usualBootstrap.users,
+    ...defaultBootstrap.users,
     { userName: 'warden', password: 'secret', emails: [{ value: 'w@example.org' }], groups: ['tokens.revoke'] },
     { userName: 'auditor', password: 'secret', emails: [{ value: 'a@example.org' }], groups: ['tokens.list'] },
     { userName: 'root', password: 'secret', emails: [{ value: 'r@example.org' }], groups: ['svc.admin'] },

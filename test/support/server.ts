@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly mode?: CompatibilityMode
   /** In memory unless the test names another. */
   readonly database?: string
-  /** Keys of the configuration file; `bootstrap` replaces the usual one of `usualBootstrap`. */
+  /** Keys of the configuration file; `bootstrap` replaces the usual one of `defaultBootstrap`. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly clock?: TestClock
   /** Of hashing; next to nothing unless given. */
@@ -96,7 +96,7 @@ export interface Browser {
 }
 
 /** The accounts that most tests use: a confidential, a public and a service client, a user with and one without groups. */
-export const usualBootstrap = {
+export const defaultBootstrap = {
   groups: [
     { displayName: 'cloud.read', description: 'Read the cloud' },
     { displayName: 'cloud.write', description: 'Change the cloud' },
@@ -158,7 +158,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const clock = options.clock ?? createTestClock()
   const random = createRandom()
   const file = join(folder, 'latchkey.json')
-  const settings = { base_url: 'http://localhost:8080', bootstrap: usualBootstrap, ...options.config }
+  const settings = { base_url: 'http://localhost:8080', bootstrap: defaultBootstrap, ...options.config }
   await writeFile(file, JSON.stringify({ ...settings, compatibility: options.mode ?? 'standard' }))
   const database = options.database ?? 'sqlite::memory:'
   const config = await loadConfig({ options: { config: file, database }, env: {}, cwd: folder })

@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair } from 'jose'
 import { privatePem } from './config.ts'
 import { hiddenFields, setCookies } from './forms.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
-import { usualBootstrap } from './server.ts'
+import { defaultBootstrap } from './server.ts'
 
 /** What a browser accepts. */
 export const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -19,7 +19,7 @@ export const signerKey = privateKey
 const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }] }
 
 const clients = [
-  ...usualBootstrap.clients,
+  ...defaultBootstrap.clients,
   { client_id: 'signer', jwks, authorized_grant_types: ['client_credentials'], authorities: ['jobs.run'] },
   {
     client_id: 'porter',
@@ -49,13 +49,13 @@ const zoneRecord = (id: string, more: object = {}, config: object = {}) => ({
   subdomain: id,
   name: `Zone ${id}`,
   config: { tokenPolicy, accountChooserEnabled: true, ...config },
-  bootstrap: { ...usualBootstrap, clients, users: [{ ...usualBootstrap.users[0], password: `koala-${id}` }] },
+  bootstrap: { ...defaultBootstrap, clients, users: [{ ...defaultBootstrap.users[0], password: `koala-${id}` }] },
   ...more,
 })
 
 /** The default zone and zones that each have one peculiarity, which their id says. */
 export const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients,
   identity_zones: [
     zoneRecord('x'),

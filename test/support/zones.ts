@@ -2,7 +2,7 @@
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
-import { startServer, usualBootstrap } from './server.ts'
+import { startServer, defaultBootstrap } from './server.ts'
 
 /** A client that acts for itself with these authorities; its secret is its id and `-secret`. */
 export const caller = (id: string, ...authorities: readonly string[]) => ({
@@ -35,8 +35,8 @@ export const startZoneServer = (options: ServerOptions = {}): Promise<TestServer
     ...options,
     config: {
       bootstrap: {
-        ...usualBootstrap,
-        clients: [...usualBootstrap.clients, ...callers],
+        ...defaultBootstrap,
+        clients: [...defaultBootstrap.clients, ...callers],
         identity_zones: [
           { id: 'z1', subdomain: 'one', name: 'Zone 1', bootstrap: { clients: callers } },
           { id: 'z2', subdomain: 'two', name: 'Zone 2' },

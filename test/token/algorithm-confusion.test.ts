@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { KEYS, textOf } from '../support/keys.ts'
 import { MODES, RESOURCE, passwordTokens, refresh, refused } from '../support/oauth.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -31,7 +31,7 @@ const config = {
     'rsa',
   ),
   bootstrap: {
-    ...usualBootstrap,
+    ...defaultBootstrap,
     identity_zones: [
       { id: 'z1', subdomain: 'z1', name: 'z1', config: policy({ other: { signingKey: pemOf(ofOtherZone) } }, 'other') },
     ],

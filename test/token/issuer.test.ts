@@ -6,7 +6,7 @@ import { digest } from '../../src/base/secrets.ts'
 import { revocationSignature } from '../../src/token/revocation-signature.ts'
 import { freshDatabase } from '../support/databases.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   AUTO,
   clientNamed,
@@ -27,9 +27,9 @@ const WHOLE = ['whole', 'secret'] as const
 /** When the user of the configuration was written. */
 const UPDATED_AT = 1_768_478_400
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: 'minimal',
       client_secret: 'secret',
@@ -53,7 +53,7 @@ const bootstrap = {
   ],
   users: [
     {
-      ...usualBootstrap.users[0],
+      ...defaultBootstrap.users[0],
       phoneNumbers: [{ value: '+49 30 1234' }],
       externalId: 'x',
       salt: 'salt',
@@ -242,8 +242,8 @@ for (const mode of MODES) {
       ...bootstrap,
       clients: [
         ...bootstrap.clients,
-        { ...usualBootstrap.clients[3], client_id: 'plain', accessTokenType: 'JWT' },
-        { ...usualBootstrap.clients[3], client_id: 'typed', accessTokenType: 'at+jwt' },
+        { ...defaultBootstrap.clients[3], client_id: 'plain', accessTokenType: 'JWT' },
+        { ...defaultBootstrap.clients[3], client_id: 'typed', accessTokenType: 'at+jwt' },
       ],
     }
     const cases = [

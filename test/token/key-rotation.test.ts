@@ -9,7 +9,7 @@ import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
 import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
 import { generateKey } from '../../src/token/key-generation.ts'
 import { sealedKey } from '../../src/token/keys.ts'
-import { longestSeconds } from '../../src/token/lifetimes.ts'
+import { maxTokenSeconds } from '../../src/token/lifetimes.ts'
 import type { TestClock } from '../support/clock.ts'
 import { createTestClock } from '../support/clock.ts'
 import type { TestDatabase } from '../support/databases.ts'
@@ -173,7 +173,7 @@ describe('how long a retired key is kept', () => {
   ]
   for (const { name, policy, clients = {}, want } of cases) {
     it(name, () => {
-      for (const mode of MODES) assert.equal(longestSeconds(zone(policy), clients, behaviourOf(mode)), want)
+      for (const mode of MODES) assert.equal(maxTokenSeconds(zone(policy), clients, behaviourOf(mode)), want)
     })
   }
   it('at least as long as an access token of the mode', () => {
@@ -181,7 +181,7 @@ describe('how long a retired key is kept', () => {
       ['standard', 3600],
       ['uaa', 43_200],
     ] as const) {
-      assert.equal(longestSeconds(zone({ refreshTokenValidity: 1 }), {}, behaviourOf(mode)), want)
+      assert.equal(maxTokenSeconds(zone({ refreshTokenValidity: 1 }), {}, behaviourOf(mode)), want)
     }
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { APP, MODES, SERVICE, issuedBy, passwordTokens } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const ORIGIN = 'https://spa.example'
 const FROM_SPA = { origin: ORIGIN }
@@ -352,7 +352,7 @@ describe('the policy of a zone', () => {
     subdomain: id,
     name: id,
     config: corsPolicy ? { corsPolicy } : {},
-    bootstrap: { clients: usualBootstrap.clients.filter(client => client.client_id === 'service') },
+    bootstrap: { clients: defaultBootstrap.clients.filter(client => client.client_id === 'service') },
   })
   const identityZones = [
     zone('z1', { defaultConfiguration: { allowedOrigins: ['https://one\\.example'], maxAge: 5 } }),
@@ -368,7 +368,7 @@ describe('the policy of a zone', () => {
     }),
     zone('z3'),
   ]
-  const bootstrap = { ...usualBootstrap, identity_zones: identityZones }
+  const bootstrap = { ...defaultBootstrap, identity_zones: identityZones }
   const host = (id: string): string => `${id}.localhost:8080`
   const token = (server: TestServer, id: string, origin: string): Promise<TestAnswer> =>
     server.token({ grant_type: 'client_credentials' }, { host: host(id), basic: SERVICE, headers: { origin } })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const SECRETS: Readonly<Record<string, string>> = {
   'a+b': 'one+two',
@@ -14,7 +14,7 @@ const SECRETS: Readonly<Record<string, string>> = {
   plain: 'secret',
 }
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: Object.entries(SECRETS).map(([id, secret]) => ({
     client_id: id,
     client_secret: secret,

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import type { TestRequest, TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 
 const BOSS = ['boss', 'boss-secret'] as const
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: 'boss',
       client_secret: 'boss-secret',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer, usualBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap } from '../support/server.ts'
 import { setCookies } from '../support/forms.ts'
 
 const NAME = 'svc-request'
@@ -16,7 +16,7 @@ for (const mode of MODES) {
     before(async () => {
       server = await startServer({
         mode,
-        config: { bootstrap: { ...usualBootstrap, identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'One' }] } },
+        config: { bootstrap: { ...defaultBootstrap, identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'One' }] } },
       })
     })
     after(() => server.stop())

@@ -1,7 +1,7 @@
 // The list of a zone's clients, a page at a time, in the dialect of SCIM that UAA speaks.
 import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { InvalidFilter, LONGEST_FILTER, parseFilter } from '../../model/filter.ts'
+import { InvalidFilter, MAX_FILTER_LENGTH, parseFilter } from '../../model/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { Page, Store } from '../../store/store.ts'
@@ -19,8 +19,8 @@ export interface ClientListDeps {
 
 const SCHEMAS = ['http://cloudfoundry.org/schema/scim/oauth-clients-1.0']
 /** UAA: `clientMaxCount`. */
-const MOST_PER_PAGE = 500
-const LARGEST_NUMBER = 2 ** 31 - 1
+const MAX_PER_PAGE = 500
+const MAX_INT32 = 2 ** 31 - 1
 
 /** The query of a list, with its defaults; an empty parameter is an absent one. */
 interface ListParameters {
@@ -60,7 +60,7 @@ async function findPage(store: Store, zoneId: string, parameters: ListParameters
     return await store.clients.list(zoneId, { ...parameters, filter: parseFilter(filter) })
   } catch (cause) {
     if (!(cause instanceof InvalidFilter)) throw cause
-    const shown = [filter, sortBy].map(text => `[${text.slice(0, LONGEST_FILTER)}]`)
+    const shown = [filter, sortBy].map(text => `[${text.slice(0, MAX_FILTER_LENGTH)}]`)
     throw new OAuthError('unknown_error', `Invalid filter expression: ${shown.join(' ')}`, {
       detail: cause.message,
       cause,
@@ -80,25 +80,25 @@ function readParameters(query: Form, behaviour: Behaviour): ListParameters {
     descending: text('sortOrder', 'ascending') !== 'ascending', // UAA: whatever else it says
     startIndex,
     // RFC 7644 §3.4.2.4: a negative number counts as 0, which asks only how many there are.
-    count: Math.min(Math.max(wholeNumber('count', text('count', '100')), 0), MOST_PER_PAGE),
+    count: Math.min(Math.max(wholeNumber('count', text('count', '100')), 0), MAX_PER_PAGE),
     attributes: attributesOf(text('attributes', '')),
   }
 }
 
 /** More than a client has; each is answered for each of five hundred clients. */
-const MOST_ATTRIBUTES = 100
+const MAX_ATTRIBUTES = 100
 
 function attributesOf(text: string): readonly string[] {
   const names = text
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
-  if (names.length <= MOST_ATTRIBUTES) return names
-  throw new OAuthError('invalid_request', `The parameter attributes must name at most ${MOST_ATTRIBUTES}`)
+  if (names.length <= MAX_ATTRIBUTES) return names
+  throw new OAuthError('invalid_request', `The parameter attributes must name at most ${MAX_ATTRIBUTES}`)
 }
 
 function wholeNumber(name: string, text: string): number {
-  if (/^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) <= LARGEST_NUMBER) return Number(text)
+  if (/^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) <= MAX_INT32) return Number(text)
   throw new OAuthError('invalid_request', `The parameter ${name} must be a whole number`)
 }
 

@@ -19,7 +19,7 @@ export const ERROR: Schema = {
   required: ['error'],
 }
 
-const USUAL = {
+const DESCRIPTIONS = {
   NotSignedIn: 'The user is not signed in, or must change the password.',
   Malformed: 'The request is malformed.',
   NoToken: 'The token is missing or invalid.',
@@ -36,12 +36,12 @@ const USUAL = {
 } as const
 
 /** The statuses of every route like this one. */
-function usualAnswers(
+function sharedAnswers(
   { access, method, url, zone }: RegisteredRoute,
   { isRateLimited }: { readonly isRateLimited: boolean },
-): readonly (readonly [status: number, name: keyof typeof USUAL])[] {
+): readonly (readonly [status: number, name: keyof typeof DESCRIPTIONS])[] {
   const isBearer = access.by === 'bearer'
-  const all: readonly (readonly [isSo: boolean, status: number, name: keyof typeof USUAL])[] = [
+  const all: readonly (readonly [isSo: boolean, status: number, name: keyof typeof DESCRIPTIONS])[] = [
     [access.by === 'session', 302, 'NotSignedIn'],
     [true, 400, 'Malformed'],
     [isBearer, 401, 'NoToken'],
@@ -72,12 +72,12 @@ export function answersOf(
     const mayBeEmpty = statusAlone && !facts.behaviour.bodyInEveryRefusal
     all[status] = { ...own, ...(mayBeEmpty && { mayBeEmpty }) }
   }
-  for (const [status, name] of usualAnswers(route, facts)) {
+  for (const [status, name] of sharedAnswers(route, facts)) {
     const own = all[status]
-    if (own) all[status] = both(own, USUAL[name], status)
-    else if (status < 400) all[status] = { about: USUAL[name], content: {} }
+    if (own) all[status] = both(own, DESCRIPTIONS[name], status)
+    else if (status < 400) all[status] = { about: DESCRIPTIONS[name], content: {} }
     // The rate limiter knows no route: it looks at what is asked for.
-    else all[status] = { about: USUAL[name], shared: name, ...(name === 'TooMany' && { content: ANY_REFUSAL }) }
+    else all[status] = { about: DESCRIPTIONS[name], shared: name, ...(name === 'TooMany' && { content: ANY_REFUSAL }) }
   }
   return all
 }

@@ -71,7 +71,7 @@ const actionIs = (words: readonly string[], demand: Schema): Schema => ({
 
 const said = json('The result.', closed({ status: { const: 'ok' }, message: text }))
 
-const LARGEST = 2 ** 31 - 1
+const MAX_INT32 = 2 ** 31 - 1
 
 /** Which secret or keys to change; the word is needed where nothing else is named. */
 const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
@@ -88,11 +88,11 @@ export function clientsArea({ behaviour }: Facts): Area {
           filter: mayBe('A SCIM filter.'),
           sortBy: mayBe('Attribute to sort by.'),
           sortOrder: mayBe('`ascending`; any other value means descending.'),
-          startIndex: mayBe('Index of the first result, from 1.', { type: 'integer', minimum: 1, maximum: LARGEST }),
+          startIndex: mayBe('Index of the first result, from 1.', { type: 'integer', minimum: 1, maximum: MAX_INT32 }),
           count: mayBe('Results per page, at most 500; a negative number counts as 0.', {
             type: 'integer',
-            minimum: -LARGEST,
-            maximum: LARGEST,
+            minimum: -MAX_INT32,
+            maximum: MAX_INT32,
           }),
           attributes: mayBe('Comma-separated names of the members to return.'),
         },

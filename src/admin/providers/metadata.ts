@@ -24,7 +24,7 @@ export function createEntityIdReader(deps: {
       const accept = 'application/samlmetadata+xml, application/xml, text/xml'
       const response = await outbound.fetch(address, {
         headers: { accept },
-        mostBytes: MAX_METADATA_BYTES,
+        maxBytes: MAX_METADATA_BYTES,
         share: { zoneId, purpose: 'background' },
       })
       if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)

@@ -20,11 +20,11 @@ export interface SentKeys {
 }
 
 const PATH = 'config.tokenPolicy.keys'
-const MOST_KEYS = 20
+const MAX_KEYS = 20
 /** An RSA key that takes more would keep a thread busy for seconds with each token. */
-const LONGEST_KEY = 8192
-const LONGEST_CERTIFICATE = 65_536
-const LONGEST_ID = 255
+const MAX_KEY_LENGTH = 8192
+const MAX_CERTIFICATE_LENGTH = 65_536
+const MAX_ID_LENGTH = 255
 
 /**
  * Reads `tokenPolicy`: keys replace those that the zone has, none leave them, and without `activeKeyId` the first of new
@@ -35,17 +35,17 @@ export async function readSigningKeys(
   zoneId: string,
   { store, vault, clock, before }: { store: Store; vault: Vault; clock: Clock; before?: ZoneState },
 ): Promise<SentKeys> {
-  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', LONGEST_ID)
+  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', MAX_ID_LENGTH)
   const sent = (Object.hasOwn(policy, 'keys') ? policy['keys'] : undefined) ?? {}
   if (!isJsonRecord(sent)) throw new WrongShape(PATH, 'an object')
   const ids = Object.keys(sent)
   if (ids.length === 0) {
     return keepKeys(wanted, before, async () => (before ? store.keys.list(zoneId) : []), clock)
   }
-  if (ids.length > MOST_KEYS || ids.some(id => id.trim() === '' || id.length > LONGEST_ID)) {
+  if (ids.length > MAX_KEYS || ids.some(id => id.trim() === '' || id.length > MAX_ID_LENGTH)) {
     throw new WrongShape(
       PATH,
-      `an object of at most ${MOST_KEYS} keys, each with a name of at most ${LONGEST_ID} characters`,
+      `an object of at most ${MAX_KEYS} keys, each with a name of at most ${MAX_ID_LENGTH} characters`,
     )
   }
   const activeKeyId = wanted ?? ids[0]
@@ -88,12 +88,12 @@ const PARTS: Readonly<Record<KeyProblem['part'], string>> = {
 function materialOf(keyId: string, entry: unknown) {
   const path = `${PATH}.${keyId}`
   if (!isJsonRecord(entry)) throw new WrongShape(path, 'an object')
-  const text = textOf(entry, 'signingKey', path, LONGEST_KEY)
+  const text = textOf(entry, 'signingKey', path, MAX_KEY_LENGTH)
   if (text === undefined) throw new WrongShape(`${path}.signingKey`, 'a string that is not empty')
   const read = readKeyMaterial({
     text,
-    algorithm: textOf(entry, 'signingAlg', path, LONGEST_ID),
-    certificate: textOf(entry, 'signingCert', path, LONGEST_CERTIFICATE),
+    algorithm: textOf(entry, 'signingAlg', path, MAX_ID_LENGTH),
+    certificate: textOf(entry, 'signingCert', path, MAX_CERTIFICATE_LENGTH),
   })
   if (!('problem' in read)) return read
   throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)

@@ -19,7 +19,7 @@ import { readSettings } from '../../records/settings.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'
 import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig } from '../../model/zone-rules.ts'
 import { readSamlKeys } from '../../model/zone-saml.ts'
-import { defaultGroups, usualDefaultGroups } from '../../model/zone.ts'
+import { defaultGroups, standardDefaultGroups } from '../../model/zone.ts'
 import type { Zone, ZoneConfig } from '../../model/zone.ts'
 import type { Store, ZoneState } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
@@ -65,7 +65,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
-  const usual = { usualDefaultGroups: usualDefaultGroups(service.name) }
+  const usual = { standardDefaultGroups: standardDefaultGroups(service.name) }
 
   const admin = service.scope('admin')
   const toRead = { scopes: [admin, 'zones.write'], ofDefaultZone: ['zones.read', 'zones.{zone}.admin'] }
@@ -184,7 +184,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     const { config, keys } = await readConfig(request, { body, zoneId: id })
     const now = clock.now()
     const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
-    const allowed = allowedGroupNames(config.userConfig, usual.usualDefaultGroups)
+    const allowed = allowedGroupNames(config.userConfig, usual.standardDefaultGroups)
     const rights = restrictedScopes(service).filter(
       scope => !scope.startsWith('zones.') && (allowed === undefined || allowed.has(scope)),
     )
@@ -234,7 +234,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   }
 
   async function refuseForbiddenGroups(zoneId: string, { userConfig }: ZoneConfig): Promise<void> {
-    const allowed = allowedGroupNames(userConfig, usual.usualDefaultGroups)
+    const allowed = allowedGroupNames(userConfig, usual.standardDefaultGroups)
     if (allowed === undefined) return
     const names = await store.zones.groupNames(zoneId)
     if (names.every(name => allowed.has(name))) return

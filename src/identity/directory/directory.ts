@@ -48,11 +48,11 @@ export interface DirectoryDeps {
 }
 
 /** From the first address to the last answer of the last. */
-const LONGEST_MS = 5000
+const TIMEOUT_MS = 5000
 /** A longer one is no value of any directory, and might be told apart by its refusal of the DN. */
-const LONGEST_NAME = 1000
+const MAX_NAME_LENGTH = 1000
 /** No person has more. */
-const MOST_STORED_PASSWORDS = 16
+const MAX_STORED_PASSWORDS = 16
 
 const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
 
@@ -63,8 +63,9 @@ export function createDirectories({ outbound, passwords }: DirectoryDeps): Direc
     // RFC 4513 §5.1.2: a bind without a password is a success that proves nothing. The others are in no directory.
     if (password === '' || userName.trim() === '') return BAD_CREDENTIALS
     if (hasControlCharacter(userName) || hasControlCharacter(password)) return BAD_CREDENTIALS
-    if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > LONGEST_NAME) return BAD_CREDENTIALS
-    const withinMs = Math.floor(LONGEST_MS / settings.urls.length)
+    if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > MAX_NAME_LENGTH)
+      return BAD_CREDENTIALS
+    const withinMs = Math.floor(TIMEOUT_MS / settings.urls.length)
     let result: DirectoryResult = BAD_CREDENTIALS // there is always an address
     for (const url of settings.urls) {
       result = await outbound
@@ -188,7 +189,7 @@ async function searchAndCheck(
     return isSame ? { entry: whole, session } : undefined
   }
   const name = compared.attribute.toLowerCase()
-  const stored = (whole.attributes.get(name) ?? []).slice(0, MOST_STORED_PASSWORDS)
+  const stored = (whole.attributes.get(name) ?? []).slice(0, MAX_STORED_PASSWORDS)
   for (const value of stored) {
     if (
       !(await isStoredPassword(value, attempt.password, {

@@ -13,7 +13,7 @@ export interface DirectoryGroup {
 }
 
 /** More than anybody is in; beyond it the answer would be a wrong one, so there is none. */
-const MOST_GROUPS = 1000
+const MAX_GROUPS = 1000
 /** Groups that one search asks for. */
 const AT_ONCE = 50
 
@@ -32,7 +32,7 @@ export async function findGroups(
   if (rule.kind === 'none') return []
   if (rule.kind === 'member-of') {
     const groups = entry.attributes.get('memberof') ?? []
-    if (groups.length > MOST_GROUPS) throw tooMany()
+    if (groups.length > MAX_GROUPS) throw tooMany()
     return groups.map(dn => ({ dn, cn: commonNameOf(dn), roles: [] }))
   }
   const { OrFilter } = await import('ldapts')
@@ -52,7 +52,7 @@ export async function findGroups(
         scope: rule.scope,
         filter: new OrFilter({ filters }),
         attributes: ['cn', rule.roleAttribute],
-        most: MOST_GROUPS + 1,
+        most: MAX_GROUPS + 1,
       })
       if (isPartial && !rule.takesPartialResults) {
         throw new DirectoryError('misconfigured', 'some groups are in another directory')
@@ -65,11 +65,11 @@ export async function findGroups(
         found.set(key, { dn, cn: attributes.get('cn')?.[0], roles })
         next.push(dn)
       }
-      if (found.size > MOST_GROUPS) throw tooMany()
+      if (found.size > MAX_GROUPS) throw tooMany()
     }
     level = next
   }
   return [...found.values()]
 }
 
-const tooMany = (): DirectoryError => new DirectoryError('misconfigured', `the groups are more than ${MOST_GROUPS}`)
+const tooMany = (): DirectoryError => new DirectoryError('misconfigured', `the groups are more than ${MAX_GROUPS}`)

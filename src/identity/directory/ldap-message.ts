@@ -3,7 +3,7 @@
 // an answer says is none of this file's business.
 
 /** The largest message that is taken. */
-export const MOST_MESSAGE_BYTES = 256 * 1024
+export const MAX_MESSAGE_BYTES = 256 * 1024
 
 const INTEGER = 0x02
 const OCTETS = 0x04
@@ -37,7 +37,7 @@ export function messageLength(bytes: Buffer): number | undefined {
   const length = readLength(bytes, 1)
   if (!length) return undefined
   const whole = length.next + length.value
-  if (whole > MOST_MESSAGE_BYTES) throw new NotLdap()
+  if (whole > MAX_MESSAGE_BYTES) throw new NotLdap()
   return whole
 }
 

@@ -5,9 +5,9 @@ import { Duplex } from 'node:stream'
 import { checkedMessage, messageLength, NotLdap } from './ldap-message.ts'
 
 /** What a directory may send over one connection. */
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 /** Small ones cost more than their bytes. */
-const MOST_MESSAGES = 10_000
+const MAX_MESSAGES = 10_000
 
 /** Messages of one connection; ends with the socket, and destroys it when something else than LDAP comes. */
 export class MessageStream extends Duplex {
@@ -63,7 +63,7 @@ export class MessageStream extends Duplex {
   readonly #take = (chunk: Buffer): void => {
     try {
       this.#received += chunk.length
-      if (this.#received > MOST_BYTES) throw tooMuch()
+      if (this.#received > MAX_BYTES) throw tooMuch()
       this.#chunks.push(chunk)
       this.#waiting += chunk.length
       this.#cut()
@@ -85,7 +85,7 @@ export class MessageStream extends Duplex {
       length = messageLength(bytes)
     ) {
       this.#messages += 1
-      if (this.#messages > MOST_MESSAGES) throw tooMuch()
+      if (this.#messages > MAX_MESSAGES) throw tooMuch()
       this.push(checkedMessage(bytes.subarray(0, length)))
       bytes = bytes.subarray(length)
     }

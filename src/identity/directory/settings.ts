@@ -72,20 +72,20 @@ export class UnusableDirectory extends Error {
 }
 
 /** Each has a share of the time. */
-const MOST_URLS = 5
+const MAX_URLS = 5
 /** Each is a try with the password. */
-const MOST_PATTERNS = 10
-const MOST_ATTRIBUTES = 100
+const MAX_PATTERNS = 10
+const MAX_ATTRIBUTES = 100
 /** Filters and patterns are parsed by recursion. */
-const LONGEST_TEXT = 2000
-const DEEPEST_GROUPS = 50
+const MAX_STRING_LENGTH = 2000
+const MAX_GROUP_DEPTH = 50
 
 /** Reads the `config` of a provider of type `ldap`, whose members have their types; throws `UnusableDirectory`. */
 export function readDirectorySettings(config: JsonRecord): DirectorySettings {
   const text = (name: string): string | undefined => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
     if (typeof value !== 'string') return undefined
-    if (value.length > LONGEST_TEXT) throw new UnusableDirectory(`${name} is too long`)
+    if (value.length > MAX_STRING_LENGTH) throw new UnusableDirectory(`${name} is too long`)
     return value
   }
   const filled = (name: string): string | undefined => text(name)?.trim() || undefined
@@ -108,7 +108,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
     .split(/\s+/)
     .map(url => readUrl(url, usesStartTls))
   const [first, ...others] = urls
-  if (!first || urls.length > MOST_URLS) throw new UnusableDirectory(`baseUrl has more than ${MOST_URLS} addresses`)
+  if (!first || urls.length > MAX_URLS) throw new UnusableDirectory(`baseUrl has more than ${MAX_URLS} addresses`)
 
   const search = (): UserSearch => ({
     base: needed('userSearchBase', text('userSearchBase')),
@@ -119,7 +119,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
       .split(filled('userDNPatternDelimiter') ?? ';')
       .map(pattern => pattern.trim())
       .filter(pattern => pattern !== '')
-    if (all.length > MOST_PATTERNS) throw new UnusableDirectory(`userDNPattern has more than ${MOST_PATTERNS} patterns`)
+    if (all.length > MAX_PATTERNS) throw new UnusableDirectory(`userDNPattern has more than ${MAX_PATTERNS} patterns`)
     if (all.length === 0) throw new UnusableDirectory('userDNPattern must be given')
     for (const pattern of all) {
       withPlace('userDNPattern', pattern, '{0}')
@@ -142,7 +142,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
       base,
       filter: withPlace('groupSearchFilter', filled('groupSearchFilter') ?? 'member={0}', '{0}', '{1}'),
       scope: flag('groupSearchSubTree', true) ? 'sub' : 'one',
-      depth: Math.min(Math.max(typeof depth === 'number' ? depth : 10, 1), DEEPEST_GROUPS),
+      depth: Math.min(Math.max(typeof depth === 'number' ? depth : 10, 1), MAX_GROUP_DEPTH),
       roleAttribute: filled('groupRoleAttribute') ?? 'description',
       takesPartialResults: flag('groupsIgnorePartialResults', true),
     }
@@ -216,6 +216,6 @@ function readAttributes(config: JsonRecord, more: readonly string[]): readonly s
   // RFC 4512 §2.5: a letter or an OID, with options. Anything else would be asked for in vain, `*` for too much.
   const known = names.filter(name => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9.;-]*$/.test(name)) as string[]
   const unique = new Map(known.map(name => [name.toLowerCase(), name]))
-  if (unique.size > MOST_ATTRIBUTES) throw new UnusableDirectory('attributeMappings name too many attributes')
+  if (unique.size > MAX_ATTRIBUTES) throw new UnusableDirectory('attributeMappings name too many attributes')
   return [...unique.values()]
 }

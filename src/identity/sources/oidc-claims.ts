@@ -13,7 +13,7 @@ export class UnmappableClaims extends Error {
   }
 }
 
-const LONGEST_TEXT = 255
+const MAX_STRING_LENGTH = 255
 
 /** The person of the claims; `mappings` is the provider's `attributeMappings`. Throws `UnmappableClaims`. */
 export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): ExternalPerson {
@@ -65,7 +65,7 @@ function singleText(claims: ForeignClaims, attribute: string, claim: string): st
 const isStorable = (value: unknown): value is string =>
   typeof value === 'string' &&
   value !== '' &&
-  value.length <= LONGEST_TEXT &&
+  value.length <= MAX_STRING_LENGTH &&
   value.isWellFormed() &&
   !value.includes('\0')
 

@@ -42,7 +42,7 @@ const BUSY: Document = {}
 const GOOD_SECONDS = 600
 /** A provider that does not answer is left alone for a while: every assertion asks for it. */
 const BAD_SECONDS = 30
-const MOST_DOCUMENTS = 1000
+const MAX_DOCUMENTS = 1000
 
 /** Reads settings; a discovery document is remembered for ten minutes, and one that cannot be had counts as empty. */
 export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): OidcSettingsReader {
@@ -53,7 +53,7 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   async function load(url: string, share: OutboundShare): Promise<Document> {
     const document = await getDocument(url, share)
     if (document === BUSY) return NOTHING // nobody was asked: nothing is known of it
-    if (known.size >= MOST_DOCUMENTS) known.clear()
+    if (known.size >= MAX_DOCUMENTS) known.clear()
     known.set(url, { document, until: addSeconds(clock.now(), document === NOTHING ? BAD_SECONDS : GOOD_SECONDS) })
     return document
   }

@@ -121,7 +121,7 @@ async function firstStep(checks: readonly Check[], context: AuthorizeContext, de
 /** Makes the checks and the step that they lead to; a refusal goes to the client once its redirect URI is verified. */
 async function answer(context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply, silent } = context
-  const { standardAuthorizeChecks, usualSilentErrors } = deps.behaviour
+  const { standardAuthorizeChecks, standardSilentErrors } = deps.behaviour
   try {
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
     return await take(step, context, deps)
@@ -129,7 +129,7 @@ async function answer(context: AuthorizeContext, deps: AuthorizeDeps): Promise<F
     if (error instanceof RedirectRefusal) return refuse(context, error, deps)
     if (!silent) throw error
     const { target } = context.asked
-    if (error instanceof PageError && !target && !usualSilentErrors) return reply.status(400).send('')
+    if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')
     const { status, error: code = 'server_error', description } = answerFor(error)
     if (!target || status < 500) throw error
     // Nobody sees a page in a hidden frame: the client is told (row R7).

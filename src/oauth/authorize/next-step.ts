@@ -94,7 +94,7 @@ export function nextStep(
 
   if (person.scopes instanceof OAuthError) {
     // UAA: a client without any scopes is a fault where nobody sees a page (row R7).
-    const isFault = silent && !behaviour.usualSilentErrors && client.scope.length === 0
+    const isFault = silent && !behaviour.standardSilentErrors && client.scope.length === 0
     const error = isFault ? 'server_error' : person.scopes.error
     return { kind: 'refuse', error, description: person.scopes.message }
   }

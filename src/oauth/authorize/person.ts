@@ -62,7 +62,7 @@ export async function requireNewPassword(
   if (!silent) return { kind: 'change-password' }
   const target = found(asked.target)
   // UAA: travels as a missing sign-in does. See docs/compatibility.md, R7.
-  const mode = behaviour.usualSilentErrors ? undefined : signInErrorMode(target)
+  const mode = behaviour.standardSilentErrors ? undefined : signInErrorMode(target)
   throw new RedirectRefusal(target, new OAuthError('interaction_required', 'password change required'), mode)
 }
 

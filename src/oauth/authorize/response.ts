@@ -67,7 +67,7 @@ export async function refuse(
   if (isPasswordDue) {
     return reply.redirect(locationFor(target.redirectUri, mode, { error: refusal.error, ...shared }), 302)
   }
-  const bare = silent && !behaviour.usualSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
+  const bare = silent && !behaviour.standardSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
   if (bare !== undefined) return reply.redirect(bare, 302)
   const parameters = {
     error: refusal.error,

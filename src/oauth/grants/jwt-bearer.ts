@@ -12,7 +12,7 @@ import { checkProvider } from './resource-owner.ts'
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /** A longer assertion is refused before it is parsed. */
-const LONGEST_ASSERTION = 32_768
+const MAX_ASSERTION_LENGTH = 32_768
 
 /**
  * A JWT speaks for a person (RFC 7523): an ID token or access token of a provider that the zone trusts, or of the zone
@@ -52,7 +52,7 @@ const untrusted = (description: string, { behaviour, service }: GrantDeps, cause
 /** What the token says before anything is proven. */
 function claimsOf(assertion: string, deps: GrantDeps): Readonly<Record<string, unknown>> {
   try {
-    if (assertion.length <= LONGEST_ASSERTION) return decodeJwt(assertion)
+    if (assertion.length <= MAX_ASSERTION_LENGTH) return decodeJwt(assertion)
   } catch {
     // told below, like what is too long to be looked at
   }

@@ -5,7 +5,7 @@ import { assertNotFound } from '../../support/clients.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { changeClient, clientNamed, MODES, tokensOf } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -19,9 +19,9 @@ const key = (kid: string, n = 'n'): Members => ({ kty: 'RSA', kid, n, e: 'AQAB' 
 const text = (...keys: readonly Members[]): string => JSON.stringify({ keys })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     caller('admin', 'svc.admin'),
     caller('clients-admin', 'clients.admin'),
     caller('zone-admin', 'zones.svc.admin'),
@@ -35,8 +35,8 @@ const bootstrap = {
       scope: ['clients.trust'],
     },
   ],
-  groups: [...usualBootstrap.groups, { displayName: 'clients.trust' }],
-  users: usualBootstrap.users.map(user => ({ ...user, groups: ['clients.trust'] })),
+  groups: [...defaultBootstrap.groups, { displayName: 'clients.trust' }],
+  users: defaultBootstrap.users.map(user => ({ ...user, groups: ['clients.trust'] })),
   identity_zones: [
     {
       id: 'z1',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { clientNamed, MODES, refused, tokensOf } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 
 interface List {
   readonly resources: readonly Readonly<Record<string, unknown>>[]
@@ -20,9 +20,9 @@ const caller = (id: string, ...authorities: readonly string[]) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     caller('admin', 'svc.admin'),
     caller('clients-admin', 'clients.admin'),
     caller('reader', 'clients.read'),

@@ -8,7 +8,7 @@ import type { OpenApi, Place } from '../../support/openapi.ts'
 import { parametersIn, placesOf } from '../../support/openapi.ts'
 import { bodyCases, parameterCases, validatorOf } from '../../support/openapi-cases.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -116,8 +116,8 @@ for (const mode of MODES) {
     let send: Send
     before(async () => {
       const bootstrap = {
-        ...usualBootstrap,
-        clients: [...usualBootstrap.clients, root],
+        ...defaultBootstrap,
+        clients: [...defaultBootstrap.clients, root],
         identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { passwordPolicy } }],
         identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: {} }],
       }

@@ -7,7 +7,7 @@ import { describeRoutes } from '../../../src/admin/openapi/document.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
-import { USUAL_SETTINGS } from '../../../src/model/settings.ts'
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts'
 import { createUrls } from '../../../src/model/urls.ts'
 import { SUPPORTED } from '../../../src/oauth/metadata.ts'
 import type { RegisteredRoute } from '../../../src/web/route.ts'
@@ -29,7 +29,7 @@ const laid = (routes: readonly RegisteredRoute[], mode: CompatibilityMode, query
     behaviour,
     service: serviceNamed('svc'),
     urls: createUrls('http://localhost:8080', behaviour),
-    settings: { ...USUAL_SETTINGS, queryString },
+    settings: { ...DEFAULT_SETTINGS, queryString },
     lists: SUPPORTED,
     version: '1',
     isRateLimited: false,

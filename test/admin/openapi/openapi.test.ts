@@ -17,7 +17,7 @@ import {
   withoutEach,
 } from '../../support/openapi.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 
 const caller = (id: string, authorities: readonly string[]) => ({
   client_id: id,
@@ -27,9 +27,9 @@ const caller = (id: string, authorities: readonly string[]) => ({
 })
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     caller('root', ['svc.admin', 'svc.resource']),
     caller('stranger', ['jobs.run']),
     caller('z1-admin', ['zones.z1.admin']),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { restrictedScopes } from '../../../src/model/restricted-scopes.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
-import { usualDefaultGroups } from '../../../src/model/zone.ts'
+import { standardDefaultGroups } from '../../../src/model/zone.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
@@ -268,7 +268,7 @@ for (const mode of MODES) {
         const provider = await wire.server.store.providers.findByOrigin(id, 'svc')
         assert.deepEqual([provider?.type, provider?.name, provider?.active, provider?.config], ['svc', 'svc', true, {}])
         const names = await wire.server.store.zones.groupNames(id)
-        assert.deepEqual(names.toSorted(), [...new Set([...usualDefaultGroups('svc'), ...rights])].toSorted())
+        assert.deepEqual(names.toSorted(), [...new Set([...standardDefaultGroups('svc'), ...rights])].toSorted())
       })
 
       it('makes only the groups that it allows', async () => {

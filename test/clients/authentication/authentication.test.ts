@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 import { changeClient, clientNamed, insertCode, MODES, refresh, refused, tokensOf } from '../../support/oauth.ts'
 import type { Refusal } from '../../support/oauth.ts'
 
@@ -15,9 +15,9 @@ const STRANGE_ID = 'cl:ient +%ü'
 const STRANGE_SECRET = 'se:cret +%&=ü'
 
 const bootstrap = {
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     {
       client_id: STRANGE_ID,
       client_secret: STRANGE_SECRET,

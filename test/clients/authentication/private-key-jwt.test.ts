@@ -24,7 +24,7 @@ import {
 } from '../../support/oauth.ts'
 import type { Refusal } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
-import { startServer, usualBootstrap } from '../../support/server.ts'
+import { startServer, defaultBootstrap } from '../../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 type Form = Readonly<Record<string, string>>
@@ -46,9 +46,9 @@ const jwks = { keys: [jwk('rsa'), jwk('ec'), jwk('ed'), jwk('stranger', { kid: '
 
 const service = { authorized_grant_types: ['client_credentials'], authorities: ['jobs.run', 'svc.resource'] }
 const bootstrapWith = (keysUri: string) => ({
-  ...usualBootstrap,
+  ...defaultBootstrap,
   clients: [
-    ...usualBootstrap.clients,
+    ...defaultBootstrap.clients,
     { client_id: 'signer', jwks, ...service },
     { client_id: 'sibling', jwks, ...service },
     { client_id: 'lone', jwks: { ...jwk('rsa'), kid: undefined }, ...service },
