@@ -39,8 +39,9 @@ export function createNoRouteHook(deps: {
     await deps.resolveZone(request)
     const others = routesAt(request)
     if (others.length > 0) return refuseMethod(request, reply, others)
-    // UAA: everything unknown belongs to the pages, which want a session. See docs/compatibility.md, M7.
-    if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+    // UAA: everything unknown but files belongs to the pages, which want a session. See docs/compatibility.md, M7.
+    const isPage = !pathOf(request.url).startsWith('/resources/')
+    if (isPage && !behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
       await denial.askToSignIn(request, reply)
       return
     }

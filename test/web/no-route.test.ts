@@ -78,6 +78,9 @@ for (const mode of MODES) {
         assert.equal(answer.status, mode === 'standard' ? 404 : 302, method)
         assert.equal(answer.headers['allow'], undefined)
       }
+      // A file is no page: nobody signs in for it.
+      const file = await server.send('/resources/none.css', { headers: { accept: 'text/css,*/*' } })
+      assert.deepEqual([file.status, file.headers['set-cookie'] ?? ''], [404, ''])
       const unknownZone = await server.send('/oauth/token', { method: 'PUT', host: 'none.localhost' })
       assert.equal(unknownZone.status, 404)
     })
