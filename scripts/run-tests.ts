@@ -1,16 +1,22 @@
 // Everything that must hold before a change is taken, in the order in which a failure is cheapest to find. Started by
 // test.cjs. Arguments: paths or parts of paths run those test files only and skip the checks; `--checks` runs the checks
-// only; `--update` rewrites recorded answers; any other option is for `node --test`.
+// only; `--fast` runs the checks and what needs no program but Node.js; `--update` rewrites recorded answers; any other
+// option is for `node --test`. The environment: LATCHKEY_TEST_FULL runs every generated case (test/support/thinning.ts).
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
+import { needsNothing, shardsOf } from './fast-tests.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
 const TEST_TIMEOUT_MS = 120_000
+const FAST_PROCESSES = 2
+
+/** Compiling takes half a second of each test file; what one has compiled is there for the next. */
+const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
 
 interface Step {
   readonly title: string
@@ -19,7 +25,7 @@ interface Step {
   readonly run: () => Promise<void>
 }
 
-let current: ChildProcess | undefined
+const running = new Set<ChildProcess>()
 let interruption: NodeJS.Signals | undefined
 let postgres: string | undefined
 
@@ -44,9 +50,32 @@ const checks: readonly Step[] = [
   },
 ]
 
+/** Several files to a process, which saves starting and warming up one for each; they share nothing but that. */
+const fastTests: Step = {
+  title: 'Tests that need no program but Node.js',
+  hint: 'tests failed: see above',
+  run: async () => {
+    const files = testFiles().filter(file => needsNothing(ROOT, file))
+    // Many short-lived objects: with room for them, collecting garbage takes a third of the time.
+    const args = [
+      '--max-semi-space-size=64',
+      '--test',
+      '--test-isolation=none',
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      '--test-reporter=dot',
+    ]
+    const env = { ...testEnvironment([]), LATCHKEY_TEST_FAST: '1' }
+    const shards = shardsOf(ROOT, files, FAST_PROCESSES)
+    console.log(`      ${files.length} files in ${shards.length} processes`)
+    await Promise.all(shards.map(shard => run(process.execPath, [...args, ...shard], { env, isQuiet: true })))
+  },
+}
+
+const testFiles = (): readonly string[] =>
+  globSync('test/**/*.test.ts', { cwd: ROOT }).map(file => file.replaceAll('\\', '/'))
+
 function tests(filters: readonly string[], options: readonly string[]): readonly Step[] {
-  const files = globSync('test/**/*.test.ts', { cwd: ROOT })
-    .map(file => file.replaceAll('\\', '/'))
+  const files = testFiles()
     .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
     .toSorted()
   if (files.length === 0) {
@@ -77,7 +106,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       title: `Tests (${files.length} files)`,
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
-        await run(process.execPath, [...args, ...options, ...files], testEnvironment(options))
+        await run(process.execPath, [...args, ...options, ...files], { env: testEnvironment(options) })
       },
     },
   ]
@@ -85,22 +114,40 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
 
 /** Settings of the person's own servers must not reach the servers that the tests start. */
 function testEnvironment(options: readonly string[]): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$)/.test(name))
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => name === 'LATCHKEY_TEST_FULL' || !/^(?:LATCHKEY_|PG[A-Z]+$)/.test(name),
+  )
   return {
     ...Object.fromEntries(inherited),
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     LATCHKEY_TEST_POSTGRES: postgres,
     ...(options.includes('--test-update-snapshots') && { LATCHKEY_TEST_UPDATE: '1' }),
   }
 }
 
-function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<void> {
+interface RunOptions {
+  readonly env?: NodeJS.ProcessEnv
+  /** Shows what it wrote only when it fails. */
+  readonly isQuiet?: boolean
+}
+
+function run(
+  program: string,
+  args: readonly string[],
+  { env = process.env, isQuiet = false }: RunOptions = {},
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    current = spawn(program, args, { cwd: ROOT, env, stdio: 'inherit' })
-    current.once('error', reject)
-    current.once('exit', (code, signal) => {
-      current = undefined
-      if (code === 0) resolve()
-      else reject(new Error(signal === null ? `exit status ${code}` : `ended by ${signal}`))
+    const child = spawn(program, args, { cwd: ROOT, env, stdio: isQuiet ? ['ignore', 'pipe', 'pipe'] : 'inherit' })
+    const output: Buffer[] = []
+    child.stdout?.on('data', (part: Buffer) => output.push(part))
+    child.stderr?.on('data', (part: Buffer) => output.push(part))
+    running.add(child)
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      running.delete(child)
+      if (code === 0) return resolve()
+      process.stderr.write(Buffer.concat(output))
+      return reject(new Error(signal === null ? `exit status ${code}` : `ended by ${signal}`))
     })
   })
 }
@@ -108,8 +155,8 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = 
 function onInterruption(signal: NodeJS.Signals): void {
   interruption ??= signal
   // Ctrl-C in a terminal reaches the child as well; a second copy from here would look like impatience.
-  if (signal !== 'SIGINT' || !isatty(0)) current?.kill(signal)
-  setTimeout(() => current?.kill('SIGKILL'), 10_000).unref()
+  if (signal !== 'SIGINT' || !isatty(0)) for (const child of running) child.kill(signal)
+  setTimeout(() => running.forEach(child => child.kill('SIGKILL')), 10_000).unref()
 }
 
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`
@@ -141,12 +188,13 @@ async function runAll(steps: readonly Step[]): Promise<number> {
 const given = process.argv.slice(2)
 const filters = given.filter(argument => !argument.startsWith('-'))
 const options = given
-  .filter(argument => argument.startsWith('-') && argument !== '--checks')
+  .filter(argument => argument.startsWith('-') && !['--checks', '--fast'].includes(argument))
   .map(argument => (argument === '--update' ? '--test-update-snapshots' : argument))
 const checksOnly = given.includes('--checks')
+const isFast = given.includes('--fast')
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onInterruption)
 process.exitCode = await runAll([
   ...(filters.length === 0 ? checks : []),
-  ...(checksOnly ? [] : tests(filters, options)),
+  ...(checksOnly ? [] : isFast ? [fastTests] : tests(filters, options)),
 ])

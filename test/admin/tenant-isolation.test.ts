@@ -12,6 +12,7 @@ import { startServer } from '../support/server.ts'
 import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import type { Belongings, Tenant } from '../support/tenants.ts'
+import { leavesOut } from '../support/thinning.ts'
 import { belongingsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RIGHTS } from '../support/tenants.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -140,6 +141,9 @@ for (const mode of MODES) {
       return { method, form: Object.fromEntries(texts) as Record<string, string> } // texts only
     }
 
+    /** Where a route leads does not depend on the mode: all of the requests in one, some in the other. */
+    const leftOut = leavesOut(mode === 'standard' ? 1 : 5)
+
     const isRefusal = ({ status }: TestAnswer): boolean => [401, 403, 404].includes(status)
 
     it('is asked for what it tells its own, so that the rest of this proves something', async () => {
@@ -179,11 +183,13 @@ for (const mode of MODES) {
               const sent = { method: route.method, ...bodyOf(route), bearer }
               const ways = bearer === a.adminToken ? TO_B : TO_B.slice(0, 1)
               for (const way of waysTo('zone-b')) {
+                if (leftOut()) continue
                 const answer = await asked(way.prefix + path, { ...sent, ...way.request }, { label: way.name })
                 if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
               }
               for (const headers of ways) {
                 for (const host of ['zone-a', 'svc'] as const) {
+                  if (leftOut()) continue
                   const request = { ...sent, host: hostOf(host), headers: { ...sent.headers, ...headers } }
                   const answer = await asked(path, request, { label: `by header from ${host}` })
                   if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
@@ -201,6 +207,7 @@ for (const mode of MODES) {
           for (const path of pathsOf(route)) {
             if (path.includes('app')) continue // a namesake, which is the caller's own
             for (const bearer of [a.adminToken, a.zoneToken, a.userToken]) {
+              if (leftOut()) continue
               const request = { method: route.method, ...bodyOf(route), bearer, host: hostOf('zone-a') }
               const query = { originKey: 'corp', origin: 'corp', zone: 'zone-b', client_id: onlyClientOf('zone-b') }
               await asked(path, { ...request, ...(route.method === 'GET' && { query }) })
@@ -220,6 +227,7 @@ for (const mode of MODES) {
           const form = sent.form === undefined ? {} : { form: { ...Object(sent.form), ...forged, token: a.userToken } }
           for (const path of pathsOf(route)) {
             for (const way of waysTo('zone-b')) {
+              if (leftOut()) continue
               const request = { method: route.method, ...sent, ...form, ...way.request, cookies }
               const answer = await asked(way.prefix + path, request, { label: way.name })
               if (route.access.by === 'session')
@@ -370,6 +378,7 @@ for (const mode of MODES) {
                 // Some routes are for every token of the zone, which this one is at home.
                 const atHome = 'scopes' in route.access ? [{}] : []
                 for (const more of target === 'svc' ? [{ 'x-identity-zone-id': 'svc' }, ...atHome] : TO_B) {
+                  if (leftOut()) continue
                   const request = { ...sent, headers: { ...sent.headers, ...more } }
                   const answer = await asked(path, request, { of: target, label: JSON.stringify(more) })
                   assert.ok(isRefusal(answer), `${label} ${path} ${JSON.stringify(more)}: ${answer.status}`)
@@ -387,6 +396,7 @@ for (const mode of MODES) {
             for (const bearer of tokens) {
               for (const id of LOOK_ALIKES) {
                 for (const name of ['x-identity-zone-id', 'x-identity-zone-subdomain']) {
+                  if (leftOut()) continue
                   for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones/zone-b']) {
                     const answer = await asked(path, { bearer, headers: { [name]: id } })
                     assert.ok([403, 404].includes(answer.status), `${name}: ${id}: ${answer.status}`)

@@ -13,11 +13,12 @@ import { Client } from 'pg'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { launch, serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
+import { thinned } from '../support/thinning.ts'
 import { send, visit } from '../support/visitor.ts'
 import type { Incoming, Visitor } from '../support/visitor.ts'
 
 /** So many answers are waited for before each kill. */
-const ANSWERS = [100, 200, 130, 250]
+const ANSWERS = [...thinned([100, 200, 130, 250], 2)]
 const REDIRECT_URI = 'http://127.0.0.1:9/cb'
 const askers = Array.from({ length: 200 }, (_, index) => `asker-${index}`)
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, mock } from 'node:test'
 import type { Log } from '../../src/ops/log.ts'
 import { createLog } from '../../src/ops/log.ts'
 
@@ -11,6 +11,7 @@ function linesOf(use: (log: Log) => void): readonly Record<string, unknown>[] {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-log-'))
   const file = join(folder, 'log')
   const fd = openSync(file, 'w')
+  mock.timers.enable({ apis: ['setInterval'] }) // else it would write to the closed file later
   try {
     const log = createLog({ fd })
     use(log)
@@ -20,6 +21,7 @@ function linesOf(use: (log: Log) => void): readonly Record<string, unknown>[] {
       .filter(line => line !== '')
       .map(line => JSON.parse(line))
   } finally {
+    mock.timers.reset()
     closeSync(fd)
     rmSync(folder, { recursive: true })
   }

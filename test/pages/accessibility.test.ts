@@ -9,6 +9,7 @@ import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
+import { thinned } from '../support/thinning.ts'
 import { states, statesIn } from './states.ts'
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'"
@@ -80,11 +81,17 @@ interface Look {
   readonly options: BrowserContextOptions
   readonly language?: Language
 }
+// Colours do not depend on the width: of the first four, an ordinary run takes two that have each of both.
 const looks: readonly Look[] = [
-  { name: 'on a phone, light', options: { viewport: phone, colorScheme: 'light' } },
-  { name: 'on a phone, dark', options: { viewport: phone, colorScheme: 'dark' } },
-  { name: 'on a desktop, light', options: { viewport: desktop, colorScheme: 'light' } },
-  { name: 'on a desktop, dark', options: { viewport: desktop, colorScheme: 'dark' } },
+  ...thinned<Look>(
+    [
+      { name: 'on a phone, light', options: { viewport: phone, colorScheme: 'light' } },
+      { name: 'on a phone, dark', options: { viewport: phone, colorScheme: 'dark' } },
+      { name: 'on a desktop, light', options: { viewport: desktop, colorScheme: 'light' } },
+      { name: 'on a desktop, dark', options: { viewport: desktop, colorScheme: 'dark' } },
+    ],
+    3,
+  ),
   // The one with the longest words, and one without blanks between them.
   { name: 'on a phone, in German', options: { viewport: phone, locale: 'de' }, language: 'de' },
   { name: 'on a phone, in Japanese', options: { viewport: phone, locale: 'ja' }, language: 'ja' },

@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { administer, postgresUrl } from './postgres.ts'
 
-/** The databases that every test of the store, and the HTTP tests that care, run on. */
-export const DATABASE_KINDS = ['sqlite', 'postgres'] as const
+const ALL_KINDS = ['sqlite', 'postgres'] as const
 
-/** One of `DATABASE_KINDS`. */
-export type DatabaseKind = (typeof DATABASE_KINDS)[number]
+/** The databases that every test of the store, and the HTTP tests that care, run on; SQLite alone in a fast run. */
+export const DATABASE_KINDS = ALL_KINDS.filter(
+  kind => kind === 'sqlite' || process.env['LATCHKEY_TEST_FAST'] === undefined,
+)
+
+/** One of the kinds. */
+export type DatabaseKind = (typeof ALL_KINDS)[number]
 
 /** An empty database for one test. */
 export interface TestDatabase {

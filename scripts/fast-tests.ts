@@ -1,0 +1,34 @@
+// Which test files `npm run test:fast` takes, read from what they import, and how they are dealt to processes.
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** Starts PostgreSQL, slapd, a browser or the server's own process. PostgreSQL behind `databases.ts` can be left out. */
+const HEAVY = /^test\/support\/(?:browser|process|slapd|postgres)\.ts$/
+const LEFT_OUT_BY_SETTING = 'test/support/databases.ts'
+/** About PostgreSQL alone. */
+const OWN = new Set(['test/store/postgres.test.ts'])
+
+/** Whether the test file needs no program beside Node.js. */
+export function needsNothing(root: string, file: string, seen = new Set<string>()): boolean {
+  if (HEAVY.test(file) || OWN.has(file)) return false
+  if (seen.has(file) || file === LEFT_OUT_BY_SETTING || !existsSync(join(root, file))) return true
+  seen.add(file)
+  const text = readFileSync(join(root, file), 'utf8')
+  if (/ from 'node:child_process'/.test(text)) return false
+  return [...text.matchAll(/^(?:import|export|\} from) ?(?:.*? from )?'(\.[^']+)'$/gm)]
+    .map(([, path = '']) => join(dirname(file), path))
+    .filter(path => path.startsWith('test/'))
+    .every(path => needsNothing(root, path, seen))
+}
+
+/** The files in so many parts of about the same size, and the same ones each time. */
+export function shardsOf(root: string, files: readonly string[], count: number): readonly (readonly string[])[] {
+  const shards = Array.from({ length: count }, () => ({ size: 0, files: [] as string[] })) // filled below
+  const sized = files.map(file => ({ file, size: statSync(join(root, file)).size }))
+  for (const { file, size } of sized.toSorted((a, b) => b.size - a.size)) {
+    const smallest = shards.reduce((least, shard) => (shard.size < least.size ? shard : least))
+    smallest.size += size
+    smallest.files.push(file)
+  }
+  return shards.map(shard => shard.files)
+}

@@ -1,0 +1,22 @@
+// Generated cases are many, and most of them tell the same. An ordinary run takes every n-th of them, the same ones each
+// time; a fast run a fifth of those; with LATCHKEY_TEST_FULL set it takes all.
+/** Whether everything is to run. */
+export const IS_FULL = process.env['LATCHKEY_TEST_FULL'] !== undefined
+const FAST_FACTOR = process.env['LATCHKEY_TEST_FAST'] === undefined ? 1 : 5
+
+/** Every n-th of the cases, or all in a full run; `from` is the first one that is taken. */
+export function* thinned<T>(cases: Iterable<T>, every: number, from = 0): Generator<T> {
+  const step = every * FAST_FACTOR
+  let index = 0
+  for (const each of cases) {
+    if (IS_FULL || index % step === from % step) yield each
+    index += 1
+  }
+}
+
+/** Asked before each case: whether it is left out. Choose a number without a common divisor with the lengths of inner loops. */
+export function leavesOut(every: number): () => boolean {
+  const step = every * FAST_FACTOR
+  let index = -1
+  return () => !IS_FULL && (index += 1) % step !== 0
+}
