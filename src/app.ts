@@ -77,7 +77,7 @@ import { createNoRouteHook } from './web/no-route.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
 import { createPasswordDemand } from './web/password-change.ts'
-import { takePlainBasic } from './web/plain-basic.ts'
+import { encodePlainBasic } from './web/plain-basic.ts'
 import { parseQuery } from './web/query.ts'
 import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
@@ -183,6 +183,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http
     .decorateRequest('zone')
     .decorateRequest('audience')
+    .decorateRequest('encodedBasic')
     .decorateRequest('bearer')
     .decorateRequest('visit')
     .decorateRequest('person')
@@ -212,7 +213,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   const { limitedMode } = config.operations
   if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
-  if (settings.plainBasicCredentials) http.addHook('onRequest', takePlainBasic)
+  if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls, behaviour })
   const passwordDemand = createPasswordDemand({ ...shared, sessions })

@@ -17,12 +17,11 @@ import { BadEncoding } from '../web/form.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Params } from './params.ts'
-import { parseParams } from './params.ts'
-import { approvalProblem } from './authorize/standing-approvals.ts'
-import { formOf } from './transport.ts'
+import { formOf, parseParams } from './params.ts'
+import { approvalProblem } from './token-approvals.ts'
+import { authorizationOf } from '../web/plain-basic.ts'
 
-/** What these endpoints need. */
-export interface InspectDeps {
+interface InspectDeps {
   readonly store: Store
   readonly reader: TokenReader
   readonly authenticator: ClientAuthenticator
@@ -141,7 +140,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     }
     const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
     const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
-    const credentials = { authorization: request.headers.authorization, params, endpoint }
+    const credentials = { authorization: authorizationOf(request), params, endpoint }
     const { client } = await deps.authenticator.authenticate(request.zone, credentials, request.ip)
     if (client.authorities.includes(authority)) return
     if (behaviour.tellInspectorScope) throw insufficientScope([authority])

@@ -27,8 +27,7 @@ import { fitsLogoutEntry } from './authorize/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
 import { sessionIdFor } from './session-state.ts'
 
-/** What the logout endpoint needs. */
-export interface LogoutDeps {
+interface LogoutDeps {
   readonly store: Store
   readonly reader: TokenReader
   readonly sessions: Sessions

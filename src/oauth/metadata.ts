@@ -15,8 +15,7 @@ import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
 
-/** What these endpoints need. */
-export interface MetadataDeps {
+interface MetadataDeps {
   readonly keys: KeyRing
   readonly urls: Urls
   readonly behaviour: Behaviour

@@ -1,9 +1,14 @@
+// The parameters of OAuth requests: where they may stand, and those that several endpoints read.
+import type { FastifyRequest } from 'fastify'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { TokenFormat } from '../model/token.ts'
 import type { Form } from '../web/form.ts'
-import { EMPTY_FORM } from '../web/form.ts'
+import { EMPTY_FORM, joinForms } from '../web/form.ts'
+import { queryForm } from '../web/query.ts'
+import { bodyForm } from '../web/route.ts'
 
 /** The parameters of an OAuth request, parsed once (RFC 6749 §3.1, §3.2). */
 export interface Params {
@@ -34,12 +39,13 @@ export function parseParams(form: Form | undefined, behaviour: Behaviour): Param
   return params
 }
 
-const MAX_ATTRIBUTE_CHARACTERS = 2000 // characters; they travel in every token
+/** They travel in every token. */
+const MAX_ATTRIBUTES_LENGTH = 2000
 
 /** UAA: the attributes of `authorities={"az_attr":{…}}`, texts only; anything else counts as absent. */
 export function azAttrOf(params: Params): Readonly<Record<string, string>> | undefined {
   const text = params.get('authorities')
-  if (text === undefined || text.length > MAX_ATTRIBUTE_CHARACTERS) return undefined
+  if (text === undefined || text.length > MAX_ATTRIBUTES_LENGTH) return undefined
   const attributes = memberOf(parseJson(text), 'az_attr')
   if (!isJsonRecord(attributes)) return undefined
   const entries = Object.entries(attributes)
@@ -48,9 +54,30 @@ export function azAttrOf(params: Params): Readonly<Record<string, string>> | und
     : undefined
 }
 
-/** The wanted form of the access token; throws `invalid_request` for a word that names none. */
+/** The requested form of the access token; throws `invalid_request` for an unknown one. */
 export function tokenFormatOf(params: Params): TokenFormat | undefined {
   const format = params.get('token_format')
   if (format === undefined || format === 'jwt' || format === 'opaque') return format
   throw new OAuthError('invalid_request', 'The token_format must be jwt or opaque')
+}
+
+/** May appear in a log or a browser's history. */
+const NOT_SECRET: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'response_type', 'token_format'])
+
+/**
+ * The form of a request to the token endpoint or /check_token: its body, with the whole query where the setting allows it,
+ * and with a query that has no secret where `mayHaveQuery` does. Refuses any other query (row C5).
+ */
+export function formOf(
+  request: FastifyRequest,
+  { queryString }: TokenSettings,
+  { mayHaveQuery = false }: { readonly mayHaveQuery?: boolean } = {},
+): Form | undefined {
+  const body = bodyForm(request)
+  if (!request.url.includes('?')) return body
+  if (queryString) return joinForms(queryForm(request), body ?? EMPTY_FORM)
+  if (mayHaveQuery && queryForm(request).names.every(name => NOT_SECRET.has(name))) {
+    return joinForms(queryForm(request), body ?? EMPTY_FORM)
+  }
+  throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')
 }

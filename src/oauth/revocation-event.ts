@@ -19,13 +19,13 @@ export function revocationEvent(zoneId: string, facts: RevocationFacts): AuditEv
     ...(clientId === undefined ? [] : [`${client}${clientId}`]),
     ...(userId === undefined ? [] : [`${user}${userId}`]),
   ]
-  const told = [...pairs('ClientID=', 'UserID='), `ZoneID=${zoneId}`].join(', ')
+  const subject = [...pairs('ClientID=', 'UserID='), `ZoneID=${zoneId}`].join(', ')
   return {
     type: 'TokenRevocationEvent',
     zoneId,
     principal: pairs('clientId:', 'userId:').join(','),
     clientId: caller,
     ...(remoteAddress !== undefined && { remoteAddress }),
-    data: reason === undefined ? told : `${told}; ${reason}`,
+    data: reason === undefined ? subject : `${subject}; ${reason}`,
   }
 }

@@ -22,9 +22,9 @@ import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts
 import { parseParams } from './params.ts'
 import type { RevocationFacts } from './revocation-event.ts'
 import { revocationEvent } from './revocation-event.ts'
+import { authorizationOf } from '../web/plain-basic.ts'
 
-/** What these endpoints need. */
-export interface RevokeDeps {
+interface RevokeDeps {
   readonly store: Store
   readonly reader: TokenReader
   readonly authenticator: ClientAuthenticator
@@ -52,7 +52,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   app.post('/oauth/revoke', { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
     const { zone, ip: remoteAddress } = request
     const params = parseParams(bodyForm(request), behaviour)
-    const credentials = { authorization: request.headers.authorization, params, endpoint }
+    const credentials = { authorization: authorizationOf(request), params, endpoint }
     const { client } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
     // The hint is not read: a token says by itself what it is (RFC 7009 §2.1 lets the server ignore it).
     const value = params.get('token')

@@ -13,10 +13,10 @@ import { namesTag } from '../web/entity-tag.ts'
 import { NEVER_CACHED } from '../web/headers.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
+import { authorizationOf } from '../web/plain-basic.ts'
 import { readParams } from './params.ts'
 
-/** What these endpoints need. */
-export interface TokenKeysDeps {
+interface TokenKeysDeps {
   readonly keys: KeyRing
   readonly authenticator: ClientAuthenticator
   readonly clock: Clock
@@ -54,8 +54,9 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     (caller === 'resource-server' && (isPublic(key) || key.zoneId === zone.id))
 
   /** Of credentials only Basic counts; wrong ones are refused whatever the keys are. */
-  async function callerOf({ zone, headers, ip }: FastifyRequest, reply: FastifyReply): Promise<Caller> {
-    const { authorization } = headers
+  async function callerOf(request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+    const { zone, ip } = request
+    const authorization = authorizationOf(request)
     if (authorization === undefined || !/^basic /i.test(authorization)) return 'nobody'
     reply.headers(NOT_KEPT) // what comes next is a refusal, or may hold a secret
     const endpoint = { path: '/token_key', allowsNone: false, allowsAssertion: false }

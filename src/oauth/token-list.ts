@@ -12,8 +12,7 @@ import { scopesOf } from '../token/reader.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
 import { inRealm } from '../web/authorization-header.ts'
 
-/** What the lists need. */
-export interface TokenListDeps {
+interface TokenListDeps {
   readonly store: Store
   readonly clock: Clock
   readonly service: Service

@@ -6,20 +6,20 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
+import type { VerifiedToken } from '../token/reader.ts'
 import { PageError } from '../web/answers.ts'
+import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
+import { authorizationOf } from '../web/plain-basic.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
-import { azAttrOf, parseParams } from './params.ts'
+import { azAttrOf, formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
-import { createCallerFinder } from './token-caller.ts'
-import { formOf } from './transport.ts'
 
-/** What the token endpoint needs. */
-export interface TokenEndpointDeps extends GrantDeps {
+interface TokenEndpointDeps extends GrantDeps {
   readonly authenticator: ClientAuthenticator
   readonly issuer: TokenIssuer
   /** The SAML entity id of the default zone. */
@@ -35,19 +35,14 @@ const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audi
 /** `POST /oauth/token` (RFC 6749 §3.2), and the same at the address that SAML assertions are made out to (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
   const { behaviour, service } = deps
-  const findCaller = createCallerFinder(deps)
   const mayHaveQuery = !behaviour.refuseEveryQuery
   const none = service.scope('none')
 
-  async function grantOf(
-    { zone, headers, ip }: FastifyRequest,
-    params: Params,
-    endpoint: AuthenticatingEndpoint,
-  ): Promise<Grant> {
+  async function grantOf(request: FastifyRequest, params: Params, endpoint: AuthenticatingEndpoint): Promise<Grant> {
     const type = params.get('grant_type')
-    // UAA: who comes is asked before what they want. See docs/compatibility.md, C11.
+    // UAA: the client authenticates before the grant is read. See docs/compatibility.md, C11.
     if (!behaviour.grantBeforeClient && !GRANTS.some(grant => grant.type === type)) {
-      await deps.authenticator.authenticate(zone, { authorization: headers.authorization, params, endpoint }, ip)
+      await authenticate(request, { params, endpoint }, deps)
     }
     return findGrant(type, deps)
   }
@@ -69,7 +64,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const { zone, ip: remoteAddress } = request
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
-    const { client, claim, bearer } = await findCaller(request, params, { grant, endpoint })
+    const { client, claim, bearer } = await callerOf(request, { grant, params, endpoint }, deps)
     if (grant === password && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
@@ -123,3 +118,55 @@ function findGrant(type: string | undefined, { behaviour }: GrantDeps): Grant {
   if (!grant) throw new OAuthError('unsupported_grant_type', 'Unsupported grant type')
   return grant
 }
+
+interface Caller {
+  /** The client that authenticated, or the one that the user's token was issued to. */
+  readonly client: Client
+  /** The claim `client_auth_method`; absent when the client proved a real secret. */
+  readonly claim?: string
+  /** The token of the user who calls. */
+  readonly bearer?: VerifiedToken
+}
+
+/** The client that authenticates, or for some grants the user whose access token has the scope `<service>.user`. */
+async function callerOf(
+  request: FastifyRequest,
+  { grant, params, endpoint }: { grant: Grant; params: Params; endpoint: AuthenticatingEndpoint },
+  deps: TokenEndpointDeps,
+): Promise<Caller> {
+  const bearer = grant.caller === 'user-token' ? bearerHeader(request) : undefined
+  // Here `client_id` names the client that receives the token: who leaves it out calls as a client.
+  if (bearer !== undefined && params.get('client_id') !== undefined) {
+    const token = await readUser(request, bearer, deps)
+    return { client: token.client, bearer: token }
+  }
+  const caller = await authenticate(request, { params, endpoint }, deps)
+  if (grant.caller === 'user-token') throw withoutUser()
+  return caller
+}
+
+const authenticate = (
+  request: FastifyRequest,
+  { params, endpoint }: { params: Params; endpoint: AuthenticatingEndpoint },
+  { authenticator }: TokenEndpointDeps,
+): Promise<Caller> =>
+  authenticator.authenticate(request.zone, { authorization: authorizationOf(request), params, endpoint }, request.ip)
+
+/** The token of a user, with the scope `<service>.user`; refuses any other. */
+async function readUser(
+  request: FastifyRequest,
+  bearer: string,
+  { reader, service }: TokenEndpointDeps,
+): Promise<VerifiedToken> {
+  const scope = service.scope('user')
+  try {
+    const token = await reader.read(request.zone, bearer)
+    if (!token.user) throw withoutUser()
+    if (!token.scopes.includes(scope)) throw insufficientScope([scope])
+    return token
+  } catch (error) {
+    throw inRealm(error, service)
+  }
+}
+
+const withoutUser = (): OAuthError => new OAuthError('unauthorized', 'Authentication containing a user is required')

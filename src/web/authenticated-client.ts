@@ -6,6 +6,7 @@ import type { TokenSettings } from '../model/settings.ts'
 import { EMPTY_FORM, joinForms } from './form.ts'
 import { queryForm, refuseRepeated } from './query.ts'
 import { bodyForm } from './route.ts'
+import { authorizationOf } from './plain-basic.ts'
 
 /** What authenticating clients outside of the OAuth endpoints depends on. */
 export interface AuthenticatedClientDeps {
@@ -29,7 +30,7 @@ export async function authenticatedClient(
   const { client } = await authenticator.authenticate(
     request.zone,
     {
-      authorization: request.headers.authorization,
+      authorization: authorizationOf(request),
       params: { get: name => form.get(name) || undefined, raw: name => form.get(name) },
       endpoint: { path, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
     },

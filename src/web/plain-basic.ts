@@ -1,20 +1,21 @@
+// For deployments whose clients put id and secret into the Basic header without the form encoding of RFC 6749 §2.3.1.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * A hook for deployments whose clients put id and secret into the Basic header as they are: it brings them into the form of
- * RFC 6749 §2.3.1, which is the only one that anything behind it reads. `X-CF-ENCODED-CREDENTIALS: true` says that a
- * request is in that form already.
- */
-export function takePlainBasic({ headers }: FastifyRequest, _: FastifyReply, done: () => void): void {
-  const { authorization, 'x-cf-encoded-credentials': encoded } = headers
+/** The hook of such deployments. `X-CF-ENCODED-CREDENTIALS: true` says that a request is form-encoded nevertheless. */
+export function encodePlainBasic(request: FastifyRequest, _: FastifyReply, done: () => void): void {
+  const { authorization, 'x-cf-encoded-credentials': encoded } = request.headers
   const isEncoded = typeof encoded === 'string' && encoded.toLowerCase() === 'true'
-  if (authorization !== undefined && !isEncoded) headers.authorization = formEncodedBasic(authorization)
+  if (authorization !== undefined && !isEncoded) request.encodedBasic = formEncodedBasic(authorization)
   done()
 }
 
+/** The Authorization header for client authentication, form-encoded by the hook where it is on. */
+export const authorizationOf = (request: FastifyRequest): string | undefined =>
+  request.encodedBasic ?? request.headers.authorization
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The same credentials, form-encoded; what is no proper Basic header stays as it is, for whoever refuses it. */
+/** The same credentials, form-encoded; anything but a proper Basic header stays as it is, and is refused later. */
 function formEncodedBasic(authorization: string): string {
   const [, base64] = /^basic +([A-Za-z0-9+/]+={0,2})\s*$/i.exec(authorization) ?? []
   if (base64 === undefined) return authorization

@@ -63,6 +63,8 @@ declare module 'fastify' {
     zone: Zone
     /** Whom this request is answered as, where that is not the route's audience. */
     audience: Audience | undefined
+    /** The Basic credentials in form encoding, where clients send them plainly; see plain-basic.ts. */
+    encodedBasic: string | undefined
     /** The verified token of a route whose access is by bearer. */
     bearer: VerifiedToken | undefined
     /** The browser's session, once it was looked up. */

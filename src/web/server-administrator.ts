@@ -4,6 +4,7 @@ import type { ClientAuthRequest } from '../clients/authentication/method.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from './authorization-header.ts'
+import { authorizationOf } from './plain-basic.ts'
 
 /** What the check of `requireServerAdministrator` depends on. */
 export interface ServerAdministratorDeps {
@@ -41,7 +42,7 @@ async function rightsOf(
     return token.client.zoneId === service.name ? token.scopes : []
   }
   const credentials: ClientAuthRequest = {
-    authorization: request.headers.authorization,
+    authorization: authorizationOf(request),
     params: { get: () => undefined, raw: () => undefined },
     endpoint: { path, allowsNone: false, allowsAssertion: false },
   }

@@ -8,8 +8,8 @@ import type { ApprovalQuestion, ScopeDecision } from './next-step.ts'
 
 const MESSAGE = 'To confirm or deny access POST to the following locations with the parameters requested.'
 
-/** Parameters that are told again in `uaa`; others may be secrets that were sent to the wrong place. */
-const TOLD = [
+/** Parameters that the model repeats in `uaa`; others may be secrets that were sent to the wrong place. */
+const REPEATED = [
   'response_type',
   'redirect_uri',
   'state',
@@ -80,7 +80,7 @@ function requestInUaa(
     clientId,
     scope: question.asked,
     requestParameters: Object.fromEntries(
-      TOLD.flatMap(name => {
+      REPEATED.flatMap(name => {
         const value = form.get(name)
         return value === undefined ? [] : [[name, value] as const]
       }),

@@ -1,14 +1,14 @@
-import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
-import { APPROVAL_SECONDS, isCurrent } from '../../model/approval.ts'
-import { isAutoApproved } from '../../model/scopes.ts'
-import type { Zone } from '../../model/zone.ts'
-import type { Store } from '../../store/store.ts'
-import type { VerifiedToken } from '../../token/reader.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { APPROVAL_SECONDS, isCurrent } from '../model/approval.ts'
+import { isAutoApproved } from '../model/scopes.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { VerifiedToken } from '../token/reader.ts'
 
 /**
- * What is wrong with the person's approval of these scopes of a token: expired, missing or denied; undefined when nothing
- * is. A client's own token needs none, nor does one for which the person told the client the password.
+ * Why the person's approvals no longer cover these scopes of a token: expired, missing or denied; undefined when they do.
+ * A client's own token needs no approval, nor does one from the password grant.
  */
 export async function approvalProblem(
   zone: Zone,
