@@ -1,23 +1,23 @@
-/** A bounded memory of what a slow look-up answered, with exact invalidation by key. */
+/** A bounded cache of slow look-ups, invalidated by key. */
 export interface Cache<V extends object> {
-  /** The remembered value, or what `load` gives; concurrent callers of one key share a single load. */
+  /** The cached value, or the result of `load`; concurrent callers of one key share a single load. */
   get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>
-  /** The remembered value, without loading. */
+  /** The cached value, without loading. */
   peek(key: string): V | undefined
-  /** Forgets one key; a load under way for it is answered to its callers but not remembered. */
+  /** Removes one key. The result of a load in progress goes to its callers but is not cached. */
   drop(key: string): void
-  /** Forgets every key that begins with `prefix`. */
+  /** Removes every key that begins with `prefix`. */
   dropPrefix(prefix: string): void
-  /** Forgets everything. */
+  /** Removes all keys. */
   clear(): void
-  /** How many values are remembered. */
+  /** The number of cached values. */
   readonly size: number
 }
 
-/** Keeps at most `capacity` values; the one unused for longest makes room. Absence and failures are not remembered. */
+/** Keeps at most `capacity` values and evicts the least recently used. Absence and failures are not cached. */
 export function createCache<V extends object>(capacity: number): Cache<V> {
   const values = new Map<string, V>()
-  // While there is plenty of room nobody has to make any, and the order of use is not worth keeping.
+  // Below half of the capacity no eviction is near, so the order of use is not maintained.
   const crowded = capacity / 2
   const loading = new Map<string, Promise<V | undefined>>()
 

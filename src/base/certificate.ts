@@ -1,6 +1,6 @@
 import { X509Certificate, hash } from 'node:crypto'
 
-/** An X.509 certificate with what a key document tells of it. */
+/** An X.509 certificate with the values that a JWK publishes about it (RFC 7517 §4.7 to §4.9). */
 export interface Certificate {
   /** DER. */
   readonly raw: Buffer
@@ -12,15 +12,15 @@ export interface Certificate {
   readonly validTo: Date
 }
 
-/** Reads every certificate of a PEM text, in order; undefined when one of them is none, or there is not even one. */
+/** Reads every certificate of a PEM string, in order; undefined when one is malformed or there is none. */
 export function readCertificates(pem: string): readonly Certificate[] | undefined {
   const texts = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  // A block of another kind must not pass unseen: it may be a private key.
+  // Refuse blocks of other kinds: one may be a private key.
   if (texts.length === 0 || texts.length !== pem.match(/-----BEGIN /g)?.length) return undefined
   try {
     return texts.map(readCertificate)
   } catch {
-    return undefined // OpenSSL's reasons differ by version and help nobody
+    return undefined // OpenSSL's reasons differ by version
   }
 }
 

@@ -1,13 +1,13 @@
 import { readCertificates } from './certificate.ts'
 import { openPrivateKey } from './private-key.ts'
 
-/** RSA keys beyond this would keep a thread busy for seconds with each signature. */
+/** A signature with a longer RSA key would occupy a thread for seconds. */
 const MAX_RSA_BITS = 8192
 const MIN_RSA_BITS = 1024
 
 /**
- * The unencrypted PKCS#8 PEM of a private key, RSA or EC, that the certificate was made for. Undefined for anything else:
- * no key, the wrong passphrase, the certificate of another key.
+ * The unencrypted PKCS#8 PEM of the RSA or EC private key that belongs to the certificate. Undefined for anything else:
+ * no key, a wrong passphrase, the certificate of another key.
  */
 export async function readCertifiedKey(given: {
   readonly key: string
@@ -20,7 +20,7 @@ export async function readCertifiedKey(given: {
   return readCertificates(given.certificate)?.[0]?.publicPem === key.publicPem ? key.privatePem : undefined
 }
 
-/** Whether two texts hold the same certificates, whatever their line ends; false where either holds none. */
+/** Whether two PEM strings hold the same certificates, ignoring line endings; false if either holds none. */
 export function isSameCertificate(one: string, other: string): boolean {
   const rawOf = (pem: string): string | undefined =>
     readCertificates(pem)

@@ -1,32 +1,32 @@
-/** Time as an argument: the only source of "now", so that a test can hold it still. */
+/** The only source of the current time, passed as an argument so that tests can control it. */
 export interface Clock {
-  /** The present moment. */
+  /** The current time. */
   now(): Date
 }
 
-/** The machine's own clock. */
+/** The system clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
-/** Milliseconds of the machine's clock, for measuring how long something took; never for deciding anything. */
+/** Starts measuring; the returned function gives the elapsed milliseconds. For metrics, never for decisions. */
 export const stopwatch = (): (() => number) => {
   const start = performance.now()
   return () => performance.now() - start
 }
 
-/** Adds seconds to a moment. */
+/** Adds seconds to a date. */
 export const addSeconds = (moment: Date, seconds: number): Date => new Date(moment.getTime() + seconds * 1000)
 
 /** Seconds since 1970, rounded down: the NumericDate of RFC 7519 §2. */
 export const epochSeconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
 
-/** The present as ISO 8601 text, made anew once per millisecond: a log asks for it thousands of times a second. */
+/** The current time as an ISO 8601 string, formatted once per millisecond: the log asks thousands of times a second. */
 export function createIsoNow(clock: Clock): () => string {
-  let made = Number.NaN
+  let formattedAt = Number.NaN
   let text = ''
   return () => {
     const now = clock.now()
-    if (now.getTime() !== made) {
-      made = now.getTime()
+    if (now.getTime() !== formattedAt) {
+      formattedAt = now.getTime()
       text = now.toISOString()
     }
     return text

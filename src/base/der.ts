@@ -1,6 +1,6 @@
-// DER (X.690 §10) as far as keys need it. Strict: a text that another reader could understand otherwise is none.
+// The subset of DER (X.690 §10) that keys use. Strict: input that another parser could read differently is refused.
 
-/** One element; its content is not looked into. */
+/** One element; its content is not parsed. */
 export interface DerElement {
   readonly tag: number
   readonly content: Buffer
@@ -8,10 +8,10 @@ export interface DerElement {
   readonly whole: Buffer
 }
 
-/** Tags of the elements that keys are made of. */
+/** Tags of the elements used in keys. */
 export const DER = { integer: 0x02, octets: 0x04, oid: 0x06, sequence: 0x30, parameters: 0xa0 } as const
 
-/** The elements that the bytes are made of; none for bytes that are not DER to the last one. */
+/** Parses consecutive elements; empty unless all the bytes are valid DER. */
 export function derElements(bytes: Buffer): readonly DerElement[] {
   const found: DerElement[] = []
   let place = 0
@@ -30,17 +30,17 @@ export function derElements(bytes: Buffer): readonly DerElement[] {
   return found
 }
 
-/** The elements of a sequence that is all there is; none for anything else. */
+/** The elements of a single sequence; empty for anything else. */
 export function derSequence(bytes: Buffer | undefined): readonly DerElement[] {
   const [outer, ...others] = bytes ? derElements(bytes) : []
   return outer?.tag === DER.sequence && others.length === 0 ? derElements(outer.content) : []
 }
 
-/** The content of an element in hexadecimal digits, if it is an object identifier. */
+/** The content of an object identifier in hexadecimal; undefined for other elements. */
 export const oidOf = (element: DerElement | undefined): string | undefined =>
   element?.tag === DER.oid ? element.content.toString('hex') : undefined
 
-/** A whole number from 0 to 2^32 - 1; undefined for an element that is none. */
+/** An integer from 0 to 2^32 - 1; undefined for anything else. */
 export function smallNumber(element: DerElement | undefined): number | undefined {
   const { tag, content } = element ?? {}
   if (tag !== DER.integer || content === undefined || content.length === 0 || content.length > 5) return undefined

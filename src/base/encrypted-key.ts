@@ -1,13 +1,13 @@
-// Opens private keys that a passphrase protects. OpenSSL would do so as well, but it also does what the key's own text asks
-// for: rounds by the thousand million, a derivation that fills the memory, a kind of key whose other half takes minutes to
-// compute, and nothing can end it on the way. So what is inside comes out here, to be looked at before OpenSSL sees it. The
-// rounds run in the thread pool; whoever opens several keys counts them first.
+// Decrypts private keys protected by a passphrase. OpenSSL could, but it obeys the key file's parameters without limit:
+// billions of PBKDF2 rounds, a KDF that exhausts memory, a key type whose public half takes minutes to compute, none of
+// which can be cancelled. Decrypting here lets us check the parameters and the key before OpenSSL sees it. The rounds run
+// in the thread pool; a caller that opens several keys adds up their rounds first.
 import { createDecipheriv, hash, pbkdf2 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { DER, derSequence, oidOf, smallNumber } from './der.ts'
 import type { DerElement } from './der.ts'
 
-/** Who wants more rounds opens the key elsewhere. */
+/** Keys with more PBKDF2 rounds are refused. */
 const MAX_ROUNDS = 100_000
 
 /** RFC 8018 appendix B.2. */
@@ -17,7 +17,7 @@ const CIPHERS: ReadonlyMap<string, readonly [name: string, keyBytes: number]> = 
   ['60864801650304012a', ['aes-256-cbc', 32]],
   ['2a864886f70d0307', ['des-ede3-cbc', 24]],
 ])
-/** RFC 8018 appendix B.1; where none is named it is the first. */
+/** RFC 8018 appendix B.1; the first is the default. */
 const DIGESTS: ReadonlyMap<string | undefined, string> = new Map([
   [undefined, 'sha1'],
   ['2a864886f70d0207', 'sha1'],
@@ -42,10 +42,10 @@ interface Protection {
 
 const derive = promisify(pbkdf2)
 
-/** The rounds that opening an EncryptedPrivateKeyInfo takes; none for one that is refused. */
+/** The PBKDF2 rounds needed to open an EncryptedPrivateKeyInfo; 0 for one that is refused. */
 export const roundsOf = (der: Buffer): number => protectionOf(der)?.rounds ?? 0
 
-/** The key inside an EncryptedPrivateKeyInfo (RFC 5958 §3); undefined for every scheme but PBES2 with PBKDF2. */
+/** Decrypts an EncryptedPrivateKeyInfo (RFC 5958 §3); undefined for every scheme but PBES2 with PBKDF2. */
 export async function openEncryptedKey(der: Buffer, passphrase: string): Promise<Buffer | undefined> {
   const protection = protectionOf(der)
   if (!protection) return undefined
@@ -81,7 +81,7 @@ function derivationOf(
   return digest === undefined ? undefined : { rounds, digest, salt: salt.content }
 }
 
-/** A key in the form before PKCS #8 (RFC 1421 §4.6.1.1 as OpenSSL reads it): one round of MD5. */
+/** Decrypts a key in OpenSSL's traditional format (RFC 1421 §4.6.1.1), whose key derivation is one round of MD5. */
 export function openTraditionalKey(der: Buffer, information: string, passphrase: string): Buffer | undefined {
   const [, algorithm = '', hex = ''] = /^([A-Z0-9-]+),([0-9A-F]{16,32})$/i.exec(information) ?? []
   const [name, keyBytes] = [...CIPHERS.values()].find(([each]) => each === algorithm.toLowerCase()) ?? []
@@ -105,6 +105,6 @@ function decipher(
     const opened = createDecipheriv(name, key, iv)
     return Buffer.concat([opened.update(data), opened.final()])
   } catch {
-    return undefined // another passphrase, or no such text
+    return undefined // wrong passphrase or corrupt data
   }
 }

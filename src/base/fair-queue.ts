@@ -1,15 +1,15 @@
-// Shares out a few places for work that is slow. Waiting zones take turns, and within a zone its waiting networks do, so
-// that whoever fills the queue waits behind their own requests and not everybody behind theirs.
+// Limits concurrent slow work and shares the slots fairly: round-robin between zones, and between networks within a zone.
+// A caller that floods the queue delays only its own requests.
 import { subnetOf } from './network-address.ts'
 
-/** For whom the work is done. */
+/** The zone and network that the work is charged to. */
 export interface Requester {
   readonly zoneId: string
   /** IP address of the caller. */
   readonly address: string | undefined
 }
 
-/** Thrown when the share of a requester is used up: the caller answers 503 and asks to come back. */
+/** Thrown when a requester's share of the queue is full: the caller answers 503 with `Retry-After`. */
 export class QueueFull extends Error {
   constructor(message = 'too much of this kind is under way') {
     super(message)
@@ -17,16 +17,16 @@ export class QueueFull extends Error {
   }
 }
 
-/** How much may wait: in all, of one zone, and of one network, whichever zones it asks. */
+/** Maximum waiting jobs: in total, per zone, and per network across all zones. */
 export interface QueueBounds {
   readonly all: number
   readonly zone: number
   readonly network: number
 }
 
-/** A number of places, and those who wait for one. */
+/** A fixed number of slots with a queue for them. */
 export interface FairQueue {
-  /** Runs the work as soon as it has a place. Throws `QueueFull`, or what `full` makes instead. */
+  /** Runs the work when a slot is free. Throws `QueueFull`, or the error that `full` makes. */
   run<T>(requester: Requester, work: () => Promise<T>): Promise<T>
 }
 
@@ -37,13 +37,13 @@ interface Waiter {
   readonly refuse: (reason: Error) => void
 }
 
-/** Those of a zone that wait, by network; both maps keep the order of the turns. */
+/** A zone's waiting jobs by network. The insertion order of the maps is the round-robin order. */
 interface WaitingZone {
   count: number
   readonly networks: Map<string, Waiter[]>
 }
 
-/** Costs nothing but two additions while a place is free. */
+/** Makes a queue with `places` concurrent slots. Nothing is queued while a slot is free. */
 export function createFairQueue({
   places,
   bounds,
@@ -71,7 +71,7 @@ export function createFairQueue({
     perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1)
   }
 
-  /** Where the zone or everything is full, the newest of the longest queue makes way for somebody with a shorter one. */
+  /** When the zone or the whole queue is full, evicts the newest job of the longest queue in favour of a shorter queue. */
   function makeRoom({ zoneId, network }: Waiter): boolean {
     const own = zones.get(zoneId)
     if ((own?.count ?? 0) >= bounds.zone) return own !== undefined && drop(zoneId, own, network)
@@ -100,7 +100,7 @@ export function createFairQueue({
     else perNetwork.set(network, left)
   }
 
-  /** Whoever has had a turn goes to the end: the zone among the zones, the network among those of the zone. */
+  /** Takes the next job and moves its zone, and its network within the zone, to the end of the round. */
   function next(): Waiter | undefined {
     for (const [zoneId, zone] of zones) {
       for (const [network, queue] of zone.networks) {
@@ -120,7 +120,7 @@ export function createFairQueue({
     async run({ zoneId, address }, work) {
       if (running < places) running += 1
       else {
-        // The place is handed over, so that `running` stays.
+        // The finishing job hands over its slot, so `running` does not change.
         await new Promise<void>((begin, refuse) => enter({ zoneId, network: subnetOf(address ?? ''), begin, refuse }))
       }
       try {
@@ -134,10 +134,10 @@ export function createFairQueue({
   }
 }
 
-/** The entry with the highest number, of a map that is not empty. */
+/** The entry with the highest number; throws for an empty map. */
 function largestEntry<V>(map: ReadonlyMap<string, V>, lengthOf: (value: V) => number): readonly [string, V] {
   let longest: readonly [string, V] | undefined
   for (const entry of map) if (!longest || lengthOf(entry[1]) > lengthOf(longest[1])) longest = entry
-  if (!longest) throw new Error('nobody waits')
+  if (!longest) throw new Error('the queue is empty')
   return longest
 }

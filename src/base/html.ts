@@ -1,5 +1,5 @@
-// Markup that is escaped by construction: only `html` makes it, and whatever is put into the template is escaped
-// unless `html` made that too. There is no way to say "trust this string".
+// Markup that is escaped by construction: only `html` makes it, and every interpolated value is escaped unless `html`
+// made it. There is no way to mark a string as trusted.
 
 /** Markup made by `html`. */
 export class Html {
@@ -7,7 +7,7 @@ export class Html {
   private constructor(markup: string) {
     this.#markup = markup
   }
-  /** Used by `html` only; the constructor is private so that nothing else can vouch for a string. */
+  /** Used by `html` only; the constructor is private so that no other code can skip the escaping. */
   static fromTemplate(strings: TemplateStringsArray, values: readonly HtmlValue[]): Html {
     let markup = strings[0] ?? ''
     values.forEach((value, index) => {
@@ -20,7 +20,7 @@ export class Html {
   }
 }
 
-/** What a template takes: markup stays, text and numbers are escaped, lists are joined, absence is nothing. */
+/** A template value: markup is kept, strings and numbers are escaped, lists are joined, null and false render nothing. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 const ESCAPES: Readonly<Record<string, string>> = {

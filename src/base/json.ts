@@ -1,21 +1,21 @@
-// JSON that somebody else wrote: nothing in here throws, and no member is reached that stands in a prototype.
+// Reads untrusted JSON: nothing here throws, and members of prototypes are not reachable.
 
-/** What an object of JSON is: not null and no list. */
+/** A JSON object: neither null nor an array. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object of JSON. */
+/** Whether a value is a JSON object: neither null nor an array. */
 export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The value of a text, or undefined when it is no JSON. */
+/** The parsed value, or undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // what that means is the caller's to say
+    return undefined // the caller decides what invalid JSON means
   }
 }
 
-/** An own member of an object; undefined when there is none, or no object. */
+/** An own member of an object; undefined if it is missing or the value is not an object. */
 export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined

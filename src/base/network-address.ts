@@ -1,10 +1,10 @@
-// What kind of machine an IP address leads to, by the registries of special-purpose addresses (RFC 6890 and IANA's lists).
-// Everything that is not known to be somewhere on the public internet is something else.
+// Classifies IP addresses by the registries of special-purpose addresses (RFC 6890 and IANA's lists). An address counts
+// as public only if it is known to be.
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 /**
- * `private` is a network that an operator may own; `never` is what no configuration of anybody leads to on purpose:
- * link-local and multicast, reserved blocks, addresses wrapped into others, and the clouds' metadata services.
+ * `private` is a network that an operator may own; `never` has no legitimate use as a target: link-local, multicast and
+ * reserved blocks, IPv4 addresses embedded in IPv6, and the metadata services of clouds.
  */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'never'
 
@@ -14,7 +14,7 @@ type Block = readonly [network: string, prefix: number]
 const LOOPBACK_V4: readonly Block[] = [['127.0.0.0', 8]]
 const PRIVATE_V4: readonly Block[] = [
   ['10.0.0.0', 8],
-  ['100.64.0.0', 10], // RFC 6598: behind a provider's address translation
+  ['100.64.0.0', 10], // RFC 6598: carrier-grade NAT
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
 ]
@@ -39,9 +39,9 @@ const NEVER_V4: readonly Block[] = [
 const LOOPBACK_V6: readonly Block[] = [['::1', 128]]
 const PRIVATE_V6: readonly Block[] = [['fc00::', 7]]
 const PUBLIC_V6: readonly Block[] = [['2000::', 3]]
-/** Exceptions of the two lists above: other addresses are inside of these, or nobody is. */
+/** Exceptions to the two lists above: blocks that embed other addresses or are not in use. */
 const NEVER_V6: readonly Block[] = [
-  ['2001::', 23], // Teredo and other protocols' own
+  ['2001::', 23], // Teredo and other protocol assignments
   ['2001:db8::', 32],
   ['2002::', 16], // 6to4
   ['2620:4f:8000::', 48],
@@ -56,7 +56,7 @@ function listOf(blocks: readonly Block[], family: 'ipv4' | 'ipv6'): BlockList {
   return list
 }
 
-/** The first list that has the address decides. */
+/** The first list that contains the address decides. */
 const V4: readonly (readonly [BlockList, AddressKind])[] = [
   [listOf(NEVER_V4, 'ipv4'), 'never'],
   [listOf(LOOPBACK_V4, 'ipv4'), 'loopback'],
@@ -69,22 +69,22 @@ const V6: readonly (readonly [BlockList, AddressKind])[] = [
   [listOf(PUBLIC_V6, 'ipv6'), 'public'],
 ]
 
-/** The kind of a literal address without brackets; a text that is none is `never`, and so is one with a zone id. */
+/** The kind of a literal address without brackets; `never` for other strings and for an address with a zone id. */
 export function addressKind(address: string): AddressKind {
   if (isIPv4(address)) return V4.find(([list]) => list.check(address, 'ipv4'))?.[1] ?? 'public'
   if (!isIPv6(address) || address.includes('%')) return 'never'
   return V6.find(([list]) => list.check(address, 'ipv6'))?.[1] ?? 'never'
 }
 
-/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one address of those has them all. */
+/** An IPv4 address, or the /64 of an IPv6 one: a customer usually controls a whole /64. */
 export function networkOf(address: string): string {
   const v4 = dottedOf(address)
   return v4 ?? `${groupsOf(address).slice(0, 4).join(':')}::/64`
 }
 
 /**
- * The network with which an address shares what is shared out: 24 bits of IPv4, 48 of IPv6. Wider than `networkOf`, since
- * whoever rents addresses gets many neighbours, and here nobody is refused for theirs but waits a turn longer.
+ * The network used for fair queueing: /24 of IPv4, /48 of IPv6. Wider than `networkOf`, because an attacker can rent
+ * neighbouring addresses, and sharing a subnet costs its members a longer wait, not a refusal.
  */
 export function subnetOf(address: string): string {
   const v4 = dottedOf(address)
@@ -92,7 +92,7 @@ export function subnetOf(address: string): string {
   return isIPv4(v4) ? `${v4.slice(0, v4.lastIndexOf('.'))}.0/24` : v4
 }
 
-/** What is no IPv6 address, or wraps an IPv4 one, as it is without the wrap. */
+/** An IPv4 address, unwrapped if it is IPv4-mapped; other strings without a colon as they are; undefined for IPv6. */
 function dottedOf(address: string): string | undefined {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

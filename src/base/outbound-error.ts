@@ -1,8 +1,8 @@
-// What can go wrong on the way out, and with what comes back.
+// Failures of outbound requests and their responses.
 
-/** Why a request was not made, or its answer not taken. */
+/** Why a request was not made, or its response not accepted. */
 export type OutboundFailure =
-  | 'forbidden' // the address, or where it leads
+  | 'forbidden' // the URL, or an address that its host resolves to
   | 'busy'
   | 'timeout'
   | 'unreachable'
@@ -10,7 +10,7 @@ export type OutboundFailure =
   | 'too-large'
   | 'bad-answer'
 
-/** The one error of outbound.ts. Its message names scheme, host and port only, so that it can be logged. */
+/** The only error that outbound.ts throws. Its message names scheme, host and port only, so it is safe to log. */
 export class OutboundError extends Error {
   readonly failure: OutboundFailure
   constructor(failure: OutboundFailure, message: string) {

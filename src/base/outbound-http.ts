@@ -1,30 +1,30 @@
-// One HTTP request to addresses that outbound.ts has judged, and its answer within its bounds.
+// Sends one HTTP request to addresses that outbound.ts has checked, and reads the response within its limits.
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { OutboundError } from './outbound-error.ts'
 
-/** What is sent beside the address. */
+/** Method, headers and body of a request, and a limit on its response. */
 export interface OutboundRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The largest answer that is taken, where the usual 64 KiB are too few. */
+  /** The largest response accepted; default 64 KiB. */
   readonly maxBytes?: number
 }
 
-/** A request to a host whose addresses were judged. */
+/** A request to a host whose addresses were checked. */
 export interface Exchange {
   readonly request: OutboundRequest
   readonly addresses: readonly string[]
   readonly signal: AbortSignal
 }
 
-/** Imported when first needed: Node opens its whole `fetch` with it, which costs 15 MB and a tenth of the start. */
+/** Imported on first use: it loads all of Node's `fetch`, which costs 15 MB and a tenth of the start-up time. */
 const requestOver = async (protocol: string) =>
   protocol === 'https:' ? (await import('node:https')).request : (await import('node:http')).request
 
-/** Gives the addresses that were judged: asking again could give another answer. */
+/** Resolves to the addresses that were checked: a second DNS query could answer differently (DNS rebinding). */
 export function lookupOf(addresses: readonly string[]): LookupFunction {
   const checked = addresses.map(address => ({ address, family: isIP(address) }))
   return (_, { all }, done) => {
@@ -34,7 +34,7 @@ export function lookupOf(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** Sends it on a connection of its own; the answer's body is still to be read. */
+/** Sends the request on a connection of its own; the response body is not read yet. */
 export async function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
   const open = await requestOver(url.protocol)
   const { method = 'GET', headers = {}, body } = request
@@ -43,27 +43,27 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
       method,
       headers: {
         ...headers,
-        // A small text may unfold to a huge one: what comes compressed all the same is refused.
+        // Against decompression bombs; a response that is compressed anyway is refused.
         'accept-encoding': 'identity',
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
-      agent: false, // a connection of its own: none that was opened to another address is used again
+      agent: false, // never reuses a connection that was opened to another address
       lookup: lookupOf(addresses),
       signal,
     })
     outgoing.on('error', reject)
     outgoing.on('response', resolve)
-    // A connection can end with neither, after a change of protocol for one.
+    // A connection can close without either event, for example after a protocol upgrade.
     outgoing.on('close', () => reject(new Error('closed without an answer')))
     outgoing.end(body)
   })
 }
 
-/** Reads an answer to its end; an `OutboundError` for a redirect, and for one that is compressed or too large. */
+/** Reads a response to its end; throws `OutboundError` for a redirect and for one that is compressed or too large. */
 export async function readAnswer({ origin }: URL, incoming: IncomingMessage, maxBytes: number): Promise<Response> {
   try {
     const { statusCode: status = 0, headers } = incoming
-    // Each target would have to be judged like the first, and nothing that is fetched here needs to move.
+    // Each target would have to be checked like the first, and nothing that we fetch needs redirects.
     if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
     const encoding = headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)

@@ -1,6 +1,6 @@
-// The only way out to addresses that somebody else names: key documents, metadata, other people's token endpoints. Owns
-// where a request may go and how much an answer may cost; refuses to know what is asked. A name is resolved once, every
-// address it has is judged, and the connection is made to exactly those. See docs/decisions/0013-outbound-requests.md.
+// All requests to URLs that others configure: key documents, metadata, token endpoints of providers. Owns which addresses
+// may be reached and how much a response may cost; does not know what is requested. A name is resolved once, every
+// address is checked, and the connection goes to exactly those. See docs/decisions/0013-outbound-requests.md.
 import { lookup } from 'node:dns/promises'
 import type { Socket } from 'node:net'
 import { connect, isIP } from 'node:net'
@@ -14,87 +14,87 @@ export { OutboundError } from './outbound-error.ts'
 export type { OutboundFailure } from './outbound-error.ts'
 export type { OutboundRequest } from './outbound-http.ts'
 
-/** A request in somebody's share; without one it is the server's own. */
+/** A request counted against a share; by default the server's own. */
 export interface SharedRequest extends OutboundRequest {
   readonly share?: OutboundShare
 }
 
-/** JSON that somebody else answered, with the headers that say how long it is good. */
+/** A JSON response with its headers, which say how long it may be cached. */
 export interface OutboundJson {
   readonly value: unknown
   readonly headers: Headers
 }
 
-/** Whose share of the requests under way one is. */
+/** The share of concurrent requests that a request counts against. */
 export interface OutboundShare {
-  /** The zone whose records name the address. */
+  /** The zone whose configuration names the address. */
   readonly zoneId: string
-  /** `sign-in`: a person has come back from a provider and waits. These have places of their own. */
+  /** `sign-in`: a user waits for the result. These requests have slots of their own. */
   readonly purpose: 'sign-in' | 'background'
 }
 
-/** A server that speaks another protocol than HTTP. */
+/** A server of a protocol other than HTTP. */
 export interface OutboundServer {
   /** A name or a literal address, as `URL` gives it. */
   readonly hostname: string
   readonly port: number
-  /** How long everything may take, where that is less than the usual five seconds. */
+  /** Timeout for everything, if less than the default of five seconds. */
   readonly withinMs?: number
   readonly share?: OutboundShare
 }
 
-/** Opens a connection to one of the addresses that were judged. */
+/** Opens a connection to one of the checked addresses. */
 export type OpenConnection = () => Promise<Socket>
 
-/** Makes requests to addresses that are not ours; every failure is an `OutboundError`. */
+/** Sends requests to other servers; every failure is an `OutboundError`. */
 export interface Outbound {
-  /** The answer, read to its end, whatever its status; a redirect is a failure. */
+  /** The complete response, whatever its status; a redirect is a failure. */
   fetch(address: string, request?: SharedRequest): Promise<Response>
-  /** The JSON of an answer with status 200. */
+  /** The JSON of a response with status 200; any other status is a failure. */
   getJson(address: string, share?: OutboundShare): Promise<OutboundJson>
 }
 
-/** Makes connections for other protocols, under the same rule and within the same bounds. */
+/** Opens connections for other protocols, with the same address checks and limits. */
 export interface OutboundConnections {
   /**
-   * Lets `talk` open connections to one server; they end with it, or when the time is up. Nothing is encrypted here, and
-   * what comes back is not limited. What `talk` throws is passed on; every other failure is an `OutboundError`.
+   * Lets `talk` open connections to one server; they are closed when it ends or the timeout expires. Adds no encryption
+   * and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`.
    */
   connect<T>(server: OutboundServer, talk: (open: OpenConnection) => Promise<T>): Promise<T>
 }
 
-/** Gives every address of a host name. */
+/** Resolves a host name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>
 
-/** How outbound requests are limited; tests replace the resolver and the deadline. */
+/** Limits of outbound requests; tests replace the resolver and the deadline. */
 export interface OutboundOptions {
-  /** Whether private networks and this machine may be reached. */
+  /** Whether private networks and loopback may be reached. */
   readonly allowPrivate: boolean
-  /** Whether this machine may be reached, and without https under a loopback name. */
+  /** Whether loopback may be reached, also without https under a loopback name. */
   readonly allowLoopback: boolean
   readonly resolve?: Resolver
-  /** A signal that aborts after so many milliseconds. */
+  /** A signal that aborts after this many milliseconds. */
   readonly deadline?: (milliseconds: number) => AbortSignal
 }
 
-/** From the look-up of the name to the last byte. */
+/** From the DNS query to the last byte. */
 const TIMEOUT_MS = 5000
 const MAX_BYTES = 64 * 1024
-/** Requests under way for each purpose: in all, of one zone, and of one zone to one host, which may be slow. */
-const MAX_UNDER_WAY = {
+/** Concurrent requests for each purpose: in total, per zone, and per zone and host, since one host may be slow. */
+const MAX_CONCURRENT = {
   background: { all: 128, zone: 8, host: 4 },
   'sign-in': { all: 128, zone: 32, host: 16 },
 } as const
-/** Of the server itself. */
+/** For requests of the server itself. */
 const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
 
-/** RFC 6761 §6.3: names of this machine are not asked for, since not every system knows those below `localhost`. */
+/** RFC 6761 §6.3: loopback names are not looked up, since not every resolver knows names below `localhost`. */
 const systemResolver: Resolver = async hostname =>
   isLoopbackHost(hostname)
     ? ['127.0.0.1', '::1']
     : (await lookup(hostname, { all: true })).map(({ address }) => address)
 
-/** Requests through it share one bound on how many are under way. */
+/** Makes the client; all its requests share one set of concurrency limits. */
 export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections {
   const {
     allowPrivate,
@@ -117,7 +117,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     return url
   }
 
-  /** Every address of the host, all of them allowed: one that is not says that the name leads astray. */
+  /** Resolves the host; throws if any of its addresses is not allowed. */
   async function allowedAddresses({ hostname, label, onlyLoopback }: Target): Promise<readonly string[]> {
     const literal = hostname.replace(/^\[|\]$/g, '')
     const addresses = isIP(literal) === 0 ? await resolve(hostname) : [literal]
@@ -133,13 +133,13 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     return addresses
   }
 
-  /** Takes a place, or refuses; the result gives it back. */
+  /** Takes a slot or throws `busy`; the returned function releases it. */
   function enter(host: string, label: string, { zoneId, purpose }: OutboundShare): () => void {
-    const most = MAX_UNDER_WAY[purpose]
+    const max = MAX_CONCURRENT[purpose]
     const places = [
-      [purpose, most.all],
-      [JSON.stringify([purpose, zoneId]), most.zone],
-      [JSON.stringify([purpose, zoneId, host]), most.host],
+      [purpose, max.all],
+      [JSON.stringify([purpose, zoneId]), max.zone],
+      [JSON.stringify([purpose, zoneId, host]), max.host],
     ] as const
     if (places.some(([key, limit]) => underWay.of(key) >= limit)) {
       throw new OutboundError('busy', `${label}: too many requests are under way`)
@@ -195,7 +195,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
           socket.once('connect', connected).once('error', failed)
           socket.once('close', () => failed(new Error('closed'))) // ended by the deadline
         }).catch(unreachable)
-        socket.on('error', () => {}) // whoever reads it notices its end
+        socket.on('error', () => {}) // the reader notices the close
         return socket
       }
       return await untilAborted(talk(open), signal)
@@ -221,13 +221,13 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
         const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
         return { value: JSON.parse(text), headers: response.headers }
       } catch {
-        throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // its text is not ours to repeat
+        throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // do not repeat foreign content
       }
     },
   }
 }
 
-/** Counts by key; what is back at nothing is forgotten. */
+/** Counts by key; a key is removed when its count is 0. */
 function createCounts() {
   const counts = new Map<string, number>()
   const of = (key: string): number => counts.get(key) ?? 0
@@ -243,12 +243,12 @@ function createCounts() {
 
 interface Target {
   readonly hostname: string
-  /** What errors call it. */
+  /** Its name in error messages. */
   readonly label: string
   readonly onlyLoopback: boolean
 }
 
-/** Stops waiting when the signal aborts; a look-up of a name cannot be ended any earlier. */
+/** Rejects when the signal aborts; a DNS query itself cannot be cancelled. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = (): void => reject(new Error('aborted'))
@@ -258,7 +258,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** Node's name of what went wrong; the message might repeat what was sent. */
+/** Node's error code; its message might repeat what was sent. */
 function codeOf(cause: unknown): string {
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
   return typeof code === 'string' ? code : 'no code'

@@ -1,19 +1,19 @@
-// Regular expressions that others write, matched in time linear in the text: RE2 has no backtracking, and therefore no
-// look-around and no back-references. JavaScript's own engine takes years for `(a+)+$` and a text of fifty letters.
+// Untrusted regular expressions, matched in linear time: RE2 does not backtrack, and so has no look-around and no
+// back-references. JavaScript's engine takes years to match `(a+)+$` against fifty letters.
 import { RE2JS, RE2JSException } from 're2js'
 
-/** Whether a whole string fits. */
+/** Whether a whole string matches. */
 export type Matcher = (text: string) => boolean
 
-/** A compiled pattern that is looked for anywhere in a string. */
+/** A compiled pattern that may match anywhere in a string. */
 export interface Search {
-  /** How many groups it has. */
+  /** The number of capturing groups. */
   readonly groups: number
-  /** What each group captured in the first match, empty where it took no part; undefined without a match. */
+  /** The groups captured by the first match, empty strings for unused groups; undefined without a match. */
   find(text: string): readonly string[] | undefined
 }
 
-/** Thrown for a pattern that is malformed, too large, or more than a regular language. */
+/** Thrown for a pattern that is malformed, too large, or uses syntax that RE2 does not support. */
 export class PatternError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -22,7 +22,7 @@ export class PatternError extends Error {
 }
 
 const MAX_LENGTH = 500
-/** The time of a match is the length of the text times this, at most. */
+/** Matching takes at most the length of the string times this. */
 const MAX_PROGRAM_SIZE = 1000
 
 function compile(pattern: string): RE2JS {
@@ -57,7 +57,7 @@ export function weightOf(pattern: string): number {
   return pattern.includes('{') ? compile(pattern).programSize() : 1 + (pattern.match(COSTLY)?.length ?? 0)
 }
 
-/** Compiles a pattern of RE2's syntax that a whole string must fit. Throws `PatternError`. */
+/** Compiles a pattern in RE2 syntax that must match a whole string. Throws `PatternError`. */
 export function compilePattern(pattern: string): Matcher {
   if (PLAIN.test(pattern) && pattern.length <= MAX_LENGTH) {
     const plain = pattern.replaceAll('\\', '')
@@ -67,7 +67,7 @@ export function compilePattern(pattern: string): Matcher {
   return text => compiled.matches(text)
 }
 
-/** Compiles a pattern of RE2's syntax that may stand anywhere in a string. Throws `PatternError`. */
+/** Compiles a pattern in RE2 syntax that may match anywhere in a string. Throws `PatternError`. */
 export function compileSearch(pattern: string): Search {
   const compiled = compile(pattern)
   const groups = compiled.groupCount()

@@ -4,7 +4,7 @@ import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
 import { openEncryptedKey, openTraditionalKey, roundsOf } from './encrypted-key.ts'
 
-/** A private key as it was read from a file, with what decides how it may be used. */
+/** A private key with the properties that decide which algorithms it fits. */
 export interface PrivateKey {
   /** Node's name of the kind of key: `rsa`, `ec`, `ed25519`, … */
   readonly type: string
@@ -19,37 +19,36 @@ export interface PrivateKey {
 }
 
 /**
- * Reads the first private key of a PEM text (PKCS#8, PKCS#1 or SEC1) that no passphrase protects; undefined when the text
- * has none, or one that must not be touched: others than RSA, EC on a named curve and Edwards curves take OpenSSL minutes
- * if somebody wants them to.
+ * Reads the first private key of a PEM string (PKCS#8, PKCS#1 or SEC1), which must not be encrypted. Undefined without one,
+ * and for other keys than RSA, EC on a named curve and Edwards curves: hostile ones can occupy OpenSSL for minutes.
  */
 export function readPrivateKey(pem: string): PrivateKey | undefined {
   const block = firstKey(pem)
   return block && !isEncrypted(block) ? keyOf(block, block.der) : undefined
 }
 
-/** The same of a text whose key may be encrypted: the slow part does not hold up the thread. */
+/** As `readPrivateKey`, for a key that may be encrypted; the key derivation runs in the thread pool. */
 export async function openPrivateKey(pem: string, passphrase: string): Promise<PrivateKey | undefined> {
   const block = firstKey(pem)
   const der = block && (await openBlock(block, passphrase))
   return block && der && keyOf(block, der)
 }
 
-/** How many rounds of a key derivation `openPrivateKey` would compute; what is not encrypted or refused takes none. */
+/** The PBKDF2 rounds that `openPrivateKey` would compute; 0 for a key that is refused or not encrypted. */
 export function openingRounds(pem: string): number {
   const block = firstKey(pem)
   return block?.label === ENCRYPTED ? roundsOf(block.der) : 0
 }
 
 function keyOf({ label }: Block, der: Buffer): PrivateKey | undefined {
-  // OpenSSL gets bytes that have the form which their label says, and never looks for it elsewhere in the text.
+  // OpenSSL gets only bytes whose structure matches their PEM label, and does not search the string itself.
   const type = FORMS.get(label)
   if (!type || !hasForm(der, type)) return undefined
   let key: KeyObject
   try {
     key = createPrivateKey({ key: der, format: 'der', type })
   } catch {
-    return undefined // OpenSSL's reasons differ by version and help nobody
+    return undefined // OpenSSL's reasons differ by version
   }
   const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {}
   return {
@@ -87,7 +86,7 @@ async function openBlock(block: Block, passphrase: string): Promise<Buffer | und
   return information === undefined ? undefined : openTraditionalKey(der, information, passphrase)
 }
 
-/** RFC 7468 §2; blocks of another kind, such as parameters of a curve, may stand before. */
+/** RFC 7468 §2; blocks of other kinds, such as curve parameters, may come first. */
 function firstKey(pem: string): Block | undefined {
   for (let place = 0; ; ) {
     const begin = pem.indexOf('-----BEGIN ', place)
@@ -117,7 +116,7 @@ const EC = '2a8648ce3d0201'
 /** RFC 8017 appendix A.2.3 and A.1; RFC 8410 §3. */
 const SAFE_KINDS = new Set(['2a864886f70d010101', '2a864886f70d01010a', EC, '2b656e', '2b656f', '2b6570', '2b6571'])
 
-/** Whether it is a key of the form, and of a kind that is opened at once. */
+/** Whether the DER has the structure of the form and a key type that OpenSSL loads quickly. */
 function hasForm(der: Buffer, form: Form): boolean {
   const [version, second, third, ...rest] = derSequence(der)
   if (version?.tag !== DER.integer) return false
@@ -135,5 +134,5 @@ function hasForm(der: Buffer, form: Form): boolean {
   }
 }
 
-/** A curve that is written out would be computed with, whatever it is. */
+/** Refuses explicit curve parameters, which OpenSSL would compute with unchecked. */
 const isNamedCurve = (parameters: DerElement['whole'] | undefined): boolean => parameters?.[0] === DER.oid

@@ -3,9 +3,9 @@ import { randomFillSync, randomUUID } from 'node:crypto'
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Randomness as an argument: the only source of values that nobody may guess. */
+/** The only source of unguessable values, passed as an argument so that tests can control it. */
 export interface Random {
-  /** `count` bytes fit for keys. */
+  /** `count` cryptographically secure bytes. */
   bytes(count: number): Buffer
   /** A version 4 UUID (RFC 9562 §5.4), for ids that need not be secret. */
   uuid(): string
@@ -13,11 +13,11 @@ export interface Random {
   hex(count: number): string
   /** `length` characters of `[A-Za-z0-9_-]`, six bits each. */
   urlSafe(length: number): string
-  /** `length` characters of `[A-Za-z0-9]`, without the bias of a plain remainder. */
+  /** `length` characters of `[A-Za-z0-9]`, without modulo bias. */
   alphanumeric(length: number): string
 }
 
-/** The operating system's randomness, drawn through a small pool because each draw costs a system call. */
+/** The operating system's randomness, buffered in a small pool because each read costs a system call. */
 export function createRandom(): Random {
   const pool = Buffer.alloc(4096)
   let used = pool.length
@@ -29,7 +29,7 @@ export function createRandom(): Random {
       used = 0
     }
     const taken = Buffer.from(pool.subarray(used, used + count))
-    pool.fill(0, used, used + count) // what was handed out must not linger here
+    pool.fill(0, used, used + count) // do not keep values that were handed out
     used += count
     return taken
   }

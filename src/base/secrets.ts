@@ -1,5 +1,5 @@
-// Keeping and comparing secrets. Owns digests, keyed digests, comparison in constant time and the encryption of what
-// must be readable again. Refuses to know what a secret is for. Slow password hashes are in passwords.ts.
+// Digests, keyed digests, constant-time comparison, and encryption of secrets that must be readable again. Does not know
+// what a secret is for. Slow password hashes are in passwords.ts.
 import {
   createCipheriv,
   createDecipheriv,
@@ -19,20 +19,20 @@ export const digest = (value: string): string => hash('sha256', value, 'base64ur
 export const keyedBy = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url')
 
-/** Whether two texts are equal, in a time that does not depend on where they differ. */
+/** Compares two strings in constant time. */
 export function sameSecret(left: string, right: string): boolean {
   const a = hash('sha256', left, 'buffer')
   const b = hash('sha256', right, 'buffer')
   return timingSafeEqual(a, b)
 }
 
-/** Encrypts under the master key, and makes keyed digests; everything derived is bound to a purpose by name. */
+/** Encrypts and makes keyed digests with keys derived from the master key, one per purpose. */
 export interface Vault {
-  /** AES-256-GCM; `context` (for instance the zone and key id) must be given again to open. */
+  /** AES-256-GCM; `context` (such as zone and key id) is the associated data and must be the same to open. */
   seal(plain: string, context: string): string
-  /** Throws when the text was altered, or sealed with another master key or context. */
+  /** Throws when the value was altered, or sealed with another master key or context. */
   open(sealed: string, context: string): string
-  /** HMAC-SHA-256, base64url: equal texts give equal digests, but only to the holder of the master key. */
+  /** HMAC-SHA-256, base64url: equal strings give equal digests, computable only with the master key. */
   keyedDigest(text: string): string
 }
 
@@ -55,7 +55,7 @@ export function createVault(masterKey: Buffer, random: Random): Vault {
       if (!sealed.startsWith('v1.')) throw new Error('not a sealed value')
       const text = sealed.slice(3)
       const bytes = Buffer.from(text, 'base64url')
-      // Decoding skips foreign characters and spare bits, which the tag does not cover.
+      // Decoding ignores invalid characters and spare bits, which the tag does not cover.
       if (bytes.length < 28 || bytes.toString('base64url') !== text) throw new Error('not a sealed value')
       const decipher = createDecipheriv('aes-256-gcm', encryption, bytes.subarray(0, 12), { authTagLength: 16 })
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))
@@ -65,15 +65,15 @@ export function createVault(masterKey: Buffer, random: Random): Vault {
   }
 }
 
-/** Remembers which secret of a record passed its slow check, for as long as the record is the same object. */
+/** Caches which secrets passed the slow check, for as long as the record is the same object. */
 export interface SecretMemory {
-  /** Whether this very secret passed before. */
+  /** Whether this secret passed before. */
   knows(record: object, secret: string): boolean
-  /** Remembers it; two at most for each record, since a client has no more. */
+  /** Remembers the secret; at most two for each record, since a client has no more. */
   remember(record: object, secret: string): void
 }
 
-/** Keeps digests under a key of this process only, so that memory holds nothing that could be tried elsewhere. */
+/** Keeps digests salted for this process, so that memory holds nothing usable elsewhere. */
 export function createSecretMemory(random: Random): SecretMemory {
   const salt = random.hex(32)
   const passed = new WeakMap<object, readonly string[]>()
@@ -87,5 +87,5 @@ export function createSecretMemory(random: Random): SecretMemory {
   }
 }
 
-/** SHA-256 in hexadecimal, where the wire wants that form. */
+/** SHA-256 in hexadecimal, for wire formats that require it. */
 export const hexDigest = (value: string): string => hash('sha256', value, 'hex')
