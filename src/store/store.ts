@@ -436,6 +436,8 @@ export interface SessionStore {
 /** Failed sign-ins, which lock accounts. */
 export interface EventStore {
   recordFailure(zoneId: string, userId: string, at: Date): Promise<void>
+  /** Costs as much as `recordFailure` and counts for nobody: the time of an answer must not tell whom a failure was counted for. */
+  recordNothing(at: Date): Promise<void>
   /** Moments of the user's failures after `since`, oldest first. */
   failures(zoneId: string, userId: string, since: Date): Promise<readonly Date[]>
   clearFailures(zoneId: string, userId: string): Promise<void>

@@ -198,6 +198,32 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'tells by the time of a refusal whether a name is known, or its account locked',
+    outcome: 'each costs one write, which a database on a disk takes milliseconds for',
+    attempt: async () => {
+      const server = await startServer()
+      const { events } = server.store
+      let writes = 0
+      for (const name of ['recordFailure', 'recordNothing'] as const) {
+        const write = events[name].bind(events) as (...args: readonly unknown[]) => Promise<void>
+        Object.assign(events, {
+          [name]: (...args: readonly unknown[]) => {
+            writes += 1
+            return write(...args)
+          },
+        })
+      }
+      const names = ['nobody', 'marissa', 'marissa', 'marissa', 'marissa', 'marissa', 'marissa', 'marissa']
+      for (const [index, username] of names.entries()) {
+        await server.token({ ...PASSWORD_GRANT, username, password: 'wrong' })
+        assert.equal(writes, index + 1, username)
+      }
+      assert.ok(server.events.some(({ data }) => data === 'the account is locked'))
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    },
+  },
+  {
     attack: 'guesses 250 passwords of a name at the same moment',
     outcome: 'no more are judged than of those made one after another',
     attempt: async () => {

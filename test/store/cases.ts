@@ -664,6 +664,7 @@ export function storeCases(kind: DatabaseKind): void {
       await store.users.insert(z, user({ zoneId: z }))
       await store.events.recordFailure(z, 'u1', at(1))
       await store.events.recordFailure(z, 'u2', at(1))
+      for (let second = 0; second < 70; second += 1) await store.events.recordNothing(at(second))
       await store.users.recordLogon(z, 'u1', at(2))
       assert.deepEqual(await store.users.find(z, 'u1'), user({ zoneId: z, lastLogonAt: at(2) }))
       await store.users.recordLogon(z, 'u1', at(3))

@@ -45,12 +45,17 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
   if (!found?.user.active) {
-    await passwords.verifyNothing(attempt.password, requester) // an unknown user costs as much time as a known one
+    // An unknown user costs as much time as a known one: a hash, and a write.
+    await passwords.verifyNothing(attempt.password, requester)
+    await store.events.recordNothing(now)
     return refused('bad-credentials')
   }
   const { user, failures } = found
   if (lockedUntil(policy, failures, now)) {
-    if (behaviour.hideLockout) await passwords.verifyNothing(attempt.password, requester)
+    if (behaviour.hideLockout) {
+      await passwords.verifyNothing(attempt.password, requester)
+      await store.events.recordNothing(now)
+    }
     return refused('account-locked', user)
   }
 
