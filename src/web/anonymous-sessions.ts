@@ -1,19 +1,18 @@
-// The rows of visitors who are not signed in: whoever makes many of them loses their own oldest ones. Each process counts
-// those that it made.
+// Limits anonymous sessions per network: beyond the limit the network's oldest session is deleted. Counted per process.
 import { subnetOf } from '../base/network-address.ts'
 
-/** A row. */
+/** The key of an anonymous session's row. */
 export interface AnonymousSession {
   readonly zoneId: string
   readonly idDigest: string
 }
 
 const MAX_PER_NETWORK = 500
-/** Of networks whose rows are counted; the one that made none for the longest time is forgotten first. */
+/** Networks that are counted at once; the least recently used one is dropped first. */
 const MAX_NETWORKS = 1000
 
-/** Counts the rows of each network; `add` answers the row that must go for the new one, if any. */
-export function createAnonymousSessions(most = MAX_PER_NETWORK) {
+/** Counts rows per network (see `subnetOf`); `add` returns the row to delete in exchange for the new one, if any. */
+export function createAnonymousSessions(max = MAX_PER_NETWORK) {
   const networks = new Map<string, AnonymousSession[]>()
   return {
     add(address: string, session: AnonymousSession): AnonymousSession | undefined {
@@ -26,7 +25,7 @@ export function createAnonymousSessions(most = MAX_PER_NETWORK) {
         if (!oldest.done) networks.delete(oldest.value)
       }
       rows.push(session)
-      return rows.length > most ? rows.shift() : undefined
+      return rows.length > max ? rows.shift() : undefined
     },
   }
 }

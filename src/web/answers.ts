@@ -1,5 +1,5 @@
-// How refusals and faults are answered: JSON for programs, a page for people, one table for everything that can be
-// thrown. Nothing of a fault is told to the caller; the log gets all of it.
+// Maps everything that can be thrown to an answer: JSON for programs, a page for people. Details of a fault go to the log
+// only, never to the caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QueueFull } from '../base/fair-queue.ts'
 import { TooManyHashes } from '../base/passwords.ts'
@@ -13,7 +13,7 @@ import { securityHeaders } from './headers.ts'
 import { TooManyRequests } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 
-/** A refusal that is shown to a person: status and a sentence, with the protocol's code where there is one. */
+/** A refusal shown to a person: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {
   readonly status: number
   readonly code: string | undefined
@@ -25,19 +25,19 @@ export class PageError extends Error {
   }
 }
 
-/** What a person is told whose form carries no genuine anti-forgery value. */
+/** Message for a form without a valid anti-forgery value. */
 export const FORGED =
   'This form was not sent from one of our pages, or it was open for too long. Go back and try again.'
 
-/** What is told about an error. */
+/** The answer to an error, before it is rendered as JSON or as a page. */
 export interface Answer {
   readonly status: number
   readonly error: OAuthErrorCode | undefined
   readonly description: string
   readonly extra: Readonly<Record<string, string>>
-  /** Whether it is our fault and belongs in the log with its stack. */
+  /** A server fault: logged with its stack. */
   readonly fault: boolean
-  /** When to come back. */
+  /** Value of `Retry-After`. */
   readonly retryAfterSeconds?: number
 }
 
@@ -51,11 +51,11 @@ const answer = (status: number, error: OAuthErrorCode | undefined, description: 
 
 const FAULT: Answer = { ...answer(500, 'server_error', 'Internal Server Error'), fault: true }
 
-/** The one table from what was thrown to what is told. */
+/** Maps an error to its answer; anything unknown is a 500 without details. */
 export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof OAuthError) {
     const { status, error, message, extra } = thrown
-    const description = error === 'server_error' ? FAULT.description : message // what failed is ours to know
+    const description = error === 'server_error' ? FAULT.description : message // the cause goes to the log only
     return { status, error, description, extra, fault: status >= 500 }
   }
   if (thrown instanceof PageError) {
@@ -84,7 +84,7 @@ export function answerFor(thrown: unknown): Answer {
   return FRAMEWORK_ERRORS[codeOf(thrown)] ?? FAULT
 }
 
-/** What Fastify refuses before a handler runs. */
+/** Errors that Fastify throws before a handler runs. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, Answer>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: answer(413, 'invalid_request', 'The request body is too large'),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: answer(
@@ -102,11 +102,11 @@ function codeOf(thrown: unknown): string {
   return typeof code === 'string' && Object.hasOwn(FRAMEWORK_ERRORS, code) ? code : ''
 }
 
-/** RFC 6749 appendix A.8: what an error description may hold, in `standard` (row R8). */
+/** In `standard`, replaces characters that RFC 6749 appendix A.8 forbids in an error description (row R8). */
 export const plainDescription = (description: string, behaviour: Behaviour): string =>
   behaviour.plainDescriptions ? description.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') : description
 
-/** The media types that the caller names, in lower case and without parameters (RFC 9110 §8.3.1). */
+/** The media types in `Accept`, in lower case and without parameters (RFC 9110 §8.3.1). */
 const acceptedTypes = ({ headers: { accept = '' } }: FastifyRequest): readonly string[] =>
   accept
     .toLowerCase()
@@ -114,29 +114,29 @@ const acceptedTypes = ({ headers: { accept = '' } }: FastifyRequest): readonly s
     .filter(range => !/;\s*q=0(?:\.0*)?\s*$/.test(range)) // RFC 9110 §12.4.2: not acceptable
     .map(range => range.split(';', 1).join('').trim())
 
-/** Whether the caller asked for JSON and nothing that a person would read. */
+/** Whether `Accept` names JSON. */
 export const wantsJson = (request: FastifyRequest): boolean => acceptedTypes(request).includes('application/json')
 
-// The last one is what the specified requests of browsers name, and follow their redirect to the sign-in page with.
+// Documented browser requests send the last one, and then follow the redirect to the sign-in page.
 const PAGE_TYPES = new Set(['text/html', 'text/*', '*/*', 'application/x-www-form-urlencoded'])
 
-/** Whether the caller takes a page; who does not say takes anything (RFC 9110 §12.5.1). */
+/** Whether the caller accepts a page; without `Accept` anything is accepted (RFC 9110 §12.5.1). */
 export const acceptsPage = (request: FastifyRequest): boolean =>
   (request.headers.accept ?? '').trim() === '' || acceptedTypes(request).some(type => PAGE_TYPES.has(type))
 
-/** Whether a refusal is shown as a page: on routes for people, and elsewhere to what asks for HTML. */
+/** Whether to refuse with a page: on routes for people, and elsewhere if `Accept` names HTML. */
 export function prefersPage(request: FastifyRequest): boolean {
   const audience = request.audience ?? request.routeOptions.config.audience
   if (audience === 'api') return false
-  if (audience === 'page') return !wantsJson(request) && bearerHeader(request) === undefined // whoever sends a token is a program
+  if (audience === 'page') return !wantsJson(request) && bearerHeader(request) === undefined // only programs send tokens
   return (request.headers.accept ?? '').includes('text/html')
 }
 
-/** The headers of a refusal that no route of its own has set them for. */
+/** Security headers for a refusal outside of any route, which has set none. */
 export const refusalHeaders = (request: FastifyRequest, isHttps: boolean): Readonly<Record<string, string>> =>
   securityHeaders(prefersPage(request) ? 'page' : 'api', isHttps)
 
-/** Answers everything that is thrown; the log gets faults with their stack, and refusals' details. */
+/** Fastify's error handler. Logs faults with their stack, and the details of refusals. */
 export function createErrorHandler(deps: {
   pages: PageWriter
   behaviour: Behaviour
@@ -149,7 +149,7 @@ export function createErrorHandler(deps: {
     else if (thrown instanceof OAuthError && thrown.detail) log.refusal(`${thrown.error}: ${thrown.detail}`)
     if (status === 503) reply.header('retry-after', '2')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
-    // RFC 6750 §3: what a bearer or a client could do better; the realm is told where there is one to choose.
+    // RFC 6750 §3. Only challenges made elsewhere carry a realm.
     const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
     else if (status === 401 || error === 'insufficient_scope') {
@@ -160,7 +160,7 @@ export function createErrorHandler(deps: {
       try {
         return await pages.error(request, reply, { status, description, ...(error !== undefined && { code: error }) })
       } catch (cause) {
-        // What keeps the page from being made, such as a database that is gone, must not be told by anybody else.
+        // Rendering can fail too, for example without a database. Do not let Fastify's default handler expose the cause.
         log.fault('an error page could not be made', cause)
         return reply.type('text/plain; charset=utf-8').send(description)
       }

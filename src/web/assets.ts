@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 }
 
-/** A small picture as part of a page, which then needs no request for it. */
+/** A small image as a `data:` URL, which saves a request. */
 export function pictureIn(folder: string, name: string): string {
   const type = TYPES[extname(name)] ?? ''
   return `data:${type};base64,${readFileSync(join(folder, name)).toString('base64')}`
@@ -23,10 +23,10 @@ const CONFIG = {
 } as const
 
 const STYLESHEET = 'latchkey.css'
-/** UAA: what pages and probes of old ask for, in zones that do not exist, too. */
+/** UAA: requested by old pages and probes, even in zones that do not exist. */
 const UAA_STYLESHEET = '/resources/oss/stylesheets/application.css'
 
-/** Serves the few files of a folder from memory, below `/resources/`; answers their URLs, which change with the content. */
+/** Serves a folder's files from memory below `/resources/`. Returns URLs by file name; each has a hash of its content. */
 export function serveAssets(app: FastifyInstance, folder: string, basePath: string): ReadonlyMap<string, string> {
   const urls = new Map<string, string>()
   for (const name of readdirSync(folder)) {
@@ -42,7 +42,7 @@ export function serveAssets(app: FastifyInstance, folder: string, basePath: stri
       })
     }
     serve(`/resources/${name}`, 'public, max-age=31536000, immutable')
-    if (name === STYLESHEET) serve(UAA_STYLESHEET, 'public, max-age=300') // nobody's link changes with the content
+    if (name === STYLESHEET) serve(UAA_STYLESHEET, 'public, max-age=300') // this URL has no content hash
   }
   return urls
 }

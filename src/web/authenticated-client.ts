@@ -8,7 +8,7 @@ import { queryForm, refuseRepeated } from './query.ts'
 import { bodyForm } from './route.ts'
 import { authorizationOf } from './plain-basic.ts'
 
-/** What authenticating clients outside of the OAuth endpoints depends on. */
+/** Dependencies of `authenticatedClient`, for endpoints outside of `/oauth`. */
 export interface AuthenticatedClientDeps {
   readonly authenticator: ClientAuthenticator
   readonly behaviour: Behaviour
@@ -16,8 +16,8 @@ export interface AuthenticatedClientDeps {
 }
 
 /**
- * Authenticates the client of a request to the path by its own credentials, in the header or in the body; the query counts
- * only where the settings allow secrets in URLs. Throws the refusals of client authentication.
+ * Authenticates a client by its credentials in the header or body, or in the query if the settings allow secrets in URLs.
+ * Throws an `OAuthError` for missing, repeated or wrong credentials.
  */
 export async function authenticatedClient(
   request: FastifyRequest,

@@ -3,14 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 
-/** The token of `Authorization: Bearer` (RFC 6750 §2.1), the scheme in any case. */
+/** The token of `Authorization: Bearer` (RFC 6750 §2.1); the scheme is case-insensitive. */
 export function bearerHeader(request: FastifyRequest): string | undefined {
   const header = request.headers.authorization
   if (header === undefined || !/^bearer +/i.test(header)) return undefined
   return header.replace(/^bearer +/i, '').trim()
 }
 
-/** A challenge of RFC 6750 §3. */
+/** Formats a `WWW-Authenticate` challenge (RFC 6750 §3). */
 export function bearerChallenge(
   realm: string | undefined,
   error?: { error: string; description: string; scope?: string | undefined },
@@ -24,18 +24,18 @@ export function bearerChallenge(
   return `Bearer ${parts.join(', ')}`
 }
 
-/** The same refusal, with the service's realm in its challenge; anything else that was thrown stays as it is. */
+/** Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged. */
 export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
   if (!(error instanceof OAuthError)) return error
   const challenge = bearerChallenge(oauthRealm, { error: error.error, description: error.message })
   return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
 }
 
-/** What the holder of a token is told that has none of the scopes; it says which ones would have helped. */
+/** Refusal for a token with none of the required scopes; lists them in `scope`. */
 export const insufficientScope = (scopes: readonly string[]): OAuthError =>
   new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
 
-/** The refusal with a challenge that names the scopes as well, as its body does. */
+/** The same refusal with `scope` in the challenge too (RFC 6750 §3). */
 export function withScopeChallenge({ error, message, extra }: OAuthError, realm: string | undefined): OAuthError {
   const challenge = bearerChallenge(realm, { error, description: message, scope: extra['scope'] })
   return new OAuthError(error, message, { challenge, extra })

@@ -8,7 +8,7 @@ import { bearerHeader, bearerChallenge, inRealm, insufficientScope } from './aut
 import { queryForm } from './query.ts'
 import { bodyForm } from './route.ts'
 import type { BearerDemand, Rights } from './route.ts'
-import { refuseSwitch, zoneWish } from './zone-switch.ts'
+import { refuseSwitch, requestedZoneOf } from './zone-switch.ts'
 import type { EnterZone } from './zone-switch.ts'
 
 /** Whether the request's token has one of the rights in the request's zone. */
@@ -21,17 +21,17 @@ export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, servi
 const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
   ofDefaultZone.map(scope => scope.replaceAll('{zone}', () => zoneId)) // an id may hold `$&`
 
-/** Refuses a token that has none of the rights, and says which would have helped. */
+/** Refusal for a token with none of the rights; lists them in `scope`. */
 export const lacksRight = ({ zone }: FastifyRequest, rights: Rights, service: Service): unknown =>
   inRealm(insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]), service)
 
-/** Verifies the token of requests to routes whose access is by bearer. */
+/** Verifies the token on routes with bearer access. */
 export interface BearerGate {
-  /** Fills `request.bearer`; throws an `OAuthError` with its challenge. */
+  /** Sets `request.bearer`; throws an `OAuthError` with a challenge. */
   check(request: FastifyRequest, demand: BearerDemand): Promise<void>
 }
 
-/** One gate for every bearer-protected route. */
+/** One instance serves every bearer-protected route. */
 export function createBearerGate(deps: {
   reader: TokenReader
   service: Service
@@ -41,7 +41,7 @@ export function createBearerGate(deps: {
 }): BearerGate {
   const { service, settings, enterZone } = deps
 
-  /** RFC 6750 §2: in the header, or in a POSTed form, but in one place only, and in the URL only where that is wanted. */
+  /** RFC 6750 §2: the header or a POSTed form, or the URL if enabled; only one of them. */
   function tokenOf(request: FastifyRequest): string | undefined {
     const header = bearerHeader(request)
     const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
@@ -55,7 +55,7 @@ export function createBearerGate(deps: {
 
   return {
     async check(request, { resource, acrossZones, ...rights }) {
-      const wish = zoneWish(request)
+      const requestedZone = requestedZoneOf(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
         const description = 'Full authentication is required to access this resource'
@@ -69,12 +69,12 @@ export function createBearerGate(deps: {
         const refusal = new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`)
         throw inRealm(refusal, service)
       }
-      if (wish && !acrossZones) throw refuseSwitch()
-      request.bearer = wish ? await enterZone(request, wish, verified) : verified
+      if (requestedZone && !acrossZones) throw refuseSwitch()
+      request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
-      const wanted = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
-      if (!hasRight(request, wanted, service)) throw lacksRight(request, wanted, service)
+      const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
+      if (!hasRight(request, required, service)) throw lacksRight(request, required, service)
     },
   }
 }

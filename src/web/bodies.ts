@@ -1,15 +1,15 @@
-// What a body may be: the content types that are read at all, and by which parser.
+// Which content types are accepted, and how each is parsed.
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { BadEncoding, MalformedInput, parseForm } from './form.ts'
 import { parseJsonList, parseJsonObject } from './json.ts'
 
-const wantedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
+const expectedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
   BODIES.find(({ kind }) => kind === request.routeOptions.config.body) ?? BODIES[0]
 
 const wrongContentType = (request: FastifyRequest): MalformedInput =>
-  new MalformedInput(`The content type must be ${wantedBody(request).type}`)
+  new MalformedInput(`The content type must be ${expectedBody(request).type}`)
 
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
@@ -19,16 +19,16 @@ const BODIES = [
   { kind: 'json list', type: JSON_TYPE, parse: parseJsonList },
 ] as const
 
-/** A few routes take every method and mean the same by each. */
+/** Routes that accept every method are not deletions, even when called with DELETE. */
 const isDeletion = (request: FastifyRequest): boolean => String(request.routeOptions.method) === 'DELETE'
 
 /**
- * A body is what its route says, a form or JSON: strict UTF-8, no other content type. That of a DELETE means nothing (RFC
- * 9110 §9.3.5) and is read up to the limit only. UAA: what is no form counts as none. See docs/compatibility.md, C5.
+ * Accepts a form or JSON, as the route declares: strict UTF-8, no other content type. The body of a DELETE is read up to
+ * the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
  */
 export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behaviour): void {
   const isIgnored = (request: FastifyRequest): boolean =>
-    isDeletion(request) || (!refuseOtherBodies && wantedBody(request).kind === 'form')
+    isDeletion(request) || (!refuseOtherBodies && expectedBody(request).kind === 'form')
 
   http.removeAllContentTypeParsers()
   http.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _, done) =>
@@ -37,10 +37,10 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
   for (const type of [FORM, JSON_TYPE]) {
     http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
       try {
-        const { type: wanted, parse } = wantedBody(request)
-        const fits = type === wanted
+        const { type: expected, parse } = expectedBody(request)
+        const fits = type === expected
         if (isDeletion(request) || (!fits && isIgnored(request))) return done(null, undefined)
-        // Nothing is of no type, and no JSON.
+        // An empty body has no content type, and is not JSON.
         if ((!fits || type === JSON_TYPE) && body.length === 0) return done(null, undefined)
         if (!fits) throw wrongContentType(request)
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]

@@ -5,7 +5,7 @@ const BROKEN_REQUESTS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** What is no HTTP at all, or too much of it, gets an answer as well. */
+/** For Node's `clientError`: answers 400, 408 or 431 to a request that Node could not parse, and closes the socket. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const status = BROKEN_REQUESTS[error.code ?? ''] ?? '400 Bad Request'

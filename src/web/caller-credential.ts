@@ -1,21 +1,20 @@
-// What of a bearer token tells one caller from another for the rate limiter. The token is not verified here: it is only
-// asked whose it says to be, before anything that costs more.
+// Identifies a caller by its bearer token for the rate limiter. The token is not verified here, because that costs more.
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import { compileSearch } from '../base/pattern.ts'
 import { digest } from '../base/secrets.ts'
 import type { CredentialPart, TokenSection } from '../model/rate-limit.ts'
 
-/** Reads an `Authorization` header; undefined where it carries no JWT or the part is not in it. */
+/** Reads the caller's id from an `Authorization` header; undefined without a JWT, or if the JWT lacks the configured part. */
 export type CredentialReader = (authorization: string | undefined) => string | undefined
 
-/** Whoever sends more is counted by the address: a pattern costs something for each character. */
+/** Callers with longer tokens are counted by address: matching a pattern costs time per character. */
 const MAX_TOKEN_LENGTH = 8192
-/** What is longer is remembered by its digest. */
+/** Longer ids are replaced with their digest. */
 const MAX_ID_LENGTH = 64
 
 const JWT = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*) *$/i
 
-/** Compiles the part once. */
+/** Compiles the configured part once, for all requests. */
 export function createCredentialReader(part: CredentialPart): CredentialReader {
   const read = readerOf(part)
   return authorization => {
@@ -46,7 +45,7 @@ function readerOf(part: CredentialPart): (sections: Sections) => string | undefi
     case 'claim':
       return sections => {
         const json = parseJson(decoded(sections, part.section))
-        return isJsonRecord(json) ? textOf(memberOf(json, part.claim)) : undefined
+        return isJsonRecord(json) ? idOf(memberOf(json, part.claim)) : undefined
       }
   }
 }
@@ -54,6 +53,6 @@ function readerOf(part: CredentialPart): (sections: Sections) => string | undefi
 const decoded = (sections: Sections, section: TokenSection): string =>
   Buffer.from(sections[section], 'base64url').toString('utf8')
 
-/** Lists and objects name nobody. */
-const textOf = (value: unknown): string | undefined =>
+/** Lists and objects identify no caller. */
+const idOf = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined

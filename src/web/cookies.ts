@@ -1,4 +1,4 @@
-// Cookies, read when somebody asks and written when they are set: a token request pays for neither.
+// Cookies are parsed on demand, so that a token request does not pay for it.
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { SetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -9,14 +9,14 @@ import { pathNameOf } from '../model/urls.ts'
 export type CookieAttributes = Omit<SetCookie, 'name' | 'value'>
 
 /**
- * The name of a cookie in a zone that is addressed by path. To such a zone browsers send the host's cookies as well, and one
- * name for both would leave it to their order in the header which of the two counts; RFC 6265 §4.2.2 tells servers not to
- * rely on that. Subdomains are made of characters that names may have; a dot occurs in no name of ours otherwise.
+ * The name of a cookie in the zone. Zones addressed by path get a name of their own: browsers send them the host's cookies
+ * too, and servers must not rely on the order of cookies with the same name (RFC 6265 §4.2.2). Subdomains contain only
+ * characters that are valid in cookie names, and no other cookie name of ours contains a dot.
  */
 export const cookieNameIn = (zone: AddressedZone, name: string): string =>
   zone.address === 'path' ? `${name}.${pathNameOf(zone)}` : name
 
-/** The value of a cookie that the browser sent, decoded; undefined when it sent none. */
+/** The decoded value of a cookie; undefined if the browser sent none. */
 export function cookieOf(request: FastifyRequest, name: string): string | undefined {
   const { cookie } = request.headers
   if (cookie === undefined || !cookie.includes(name)) return undefined
@@ -24,7 +24,7 @@ export function cookieOf(request: FastifyRequest, name: string): string | undefi
   return Object.hasOwn(cookies, name) ? cookies[name] : undefined
 }
 
-/** The cookies whose names begin with the text, decoded, by the rest of their names, in the order sent. */
+/** The decoded cookies whose names begin with the prefix, as pairs of the name's rest and the value, in the order sent. */
 export function cookiesNamed(
   request: FastifyRequest,
   prefix: string,
@@ -38,7 +38,7 @@ export function cookiesNamed(
 
 const written = new WeakMap<FastifyReply, Map<string, string>>()
 
-/** Sets a cookie; of several values for one name the last one counts. */
+/** Sets a cookie; a later value for the same name replaces the earlier one. */
 export function setCookie(reply: FastifyReply, name: string, value: string, attributes: CookieAttributes): void {
   const cookies = written.get(reply) ?? new Map<string, string>()
   written.set(reply, cookies)

@@ -1,6 +1,6 @@
 // Cross-origin resource sharing (Fetch §3.3): which pages of other origins may call, decided before any gate or handler.
-// A request without an Origin header is none of its business and pays for one look at it. What it does not know: who the
-// caller is. A page that may call still has to prove that, and the anti-forgery check is no matter of this file.
+// Requests without an Origin header are ignored. It does not know who the caller is: an allowed page must still
+// authenticate, and the anti-forgery check is separate.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { corsRules } from '../model/cors-policy.ts'
 import type { CorsRules, SystemCors } from '../model/cors-policy.ts'
@@ -9,21 +9,21 @@ import type { Urls } from '../model/urls.ts'
 import type { CorsConfiguration, Zone } from '../model/zone.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
 
-/** Judges cross-origin requests. */
+/** Allows or refuses cross-origin requests. */
 export interface Cors {
-  /** The first hook of every request, whether or not there is a route: answers preflights and refusals itself. */
+  /** The first hook of every request, even without a route. Answers preflights and refuses requests itself. */
   readonly onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
-  /** Lets a page read the answer to a request that reached no hook, such as one for what is no URL. */
+  /** Sets the CORS headers on the answer to a request that reached no hook, such as one with an invalid URL. */
   letRead(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** What an answer may show to a script besides what every answer may (Fetch §3.3.3): a challenge above all. */
+/** Response headers that scripts may read, besides the safelisted ones (Fetch §3.3.3). */
 const EXPOSED = 'WWW-Authenticate, Retry-After, ETag'
 
-/** An origin as browsers write it (RFC 6454 §7.1), which is what may be repeated in an answer. */
+/** A serialized origin (RFC 6454 §7.1); nothing else is echoed in an answer. */
 const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
 
-/** One instance serves every zone; the rules of a zone are made when first asked for, and again when they change. */
+/** One instance serves every zone; the rules of each configuration are compiled on first use. */
 export function createCors(deps: {
   system: SystemCors
   resolveZone: (request: FastifyRequest) => Promise<void>
@@ -39,13 +39,13 @@ export function createCors(deps: {
     return remembered(configuration ?? system.policy[part])
   }
 
-  /** Without a zone the request is refused soon; a page may read that as the server's own policy says. */
+  /** Undefined for a request that will be refused for lack of a zone; the server's own policy applies to that refusal. */
   async function zoneOf(request: FastifyRequest): Promise<Zone | undefined> {
     try {
       await resolveZone(request)
       return request.zone
     } catch {
-      return undefined // thrown again by the gate, and answered as what it is
+      return undefined // the gate throws it again and it is answered there
     }
   }
 
@@ -55,10 +55,10 @@ export function createCors(deps: {
     return rules
   }
 
-  /** Sets the headers by which a browser shows the answer to the page; false where it must not. */
+  /** Sets the headers that let the page read the answer; false if the rules do not allow the origin. */
   function share(request: FastifyRequest, reply: FastifyReply, rules: CorsRules, origin: string): boolean {
     if (!rules.allowsUri(pathOf(request)) || !rules.allowsOrigin(origin)) return false
-    // With cookies the answer is this origin's alone (Fetch §3.3.5).
+    // With credentials, `*` is not allowed (Fetch §3.3.5).
     const repeats = rules.credentials || isXhr(request)
     if (repeats && !ORIGIN.test(origin)) return false
     reply.header('access-control-allow-origin', repeats ? origin : '*')
@@ -66,15 +66,15 @@ export function createCors(deps: {
     return true
   }
 
-  /** Whether the request was answered here. */
+  /** Returns whether the request was answered here. */
   async function judge(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<boolean> {
-    if (request.method !== 'OPTIONS' && isNoBusinessOfPages(request, origin)) return false
+    if (request.method !== 'OPTIONS' && isExempt(request, origin)) return false
     const rules = await rulesFor(request)
     reply.header('vary', CORS_VARY)
     const isShared = share(request, reply, rules, origin)
     if (request.method === 'OPTIONS') return answerPreflight(request, reply, { rules, isShared })
     if (!isShared) {
-      // Our own forms come from `null`, because our pages tell nobody where somebody was; nothing is shown to anybody.
+      // Our own forms send `Origin: null`, because our pages set `Referrer-Policy: no-referrer`. Allow them without CORS headers.
       if (origin === 'null' && request.routeOptions.config.audience === 'page') return false
       return refuse(reply, 403, 'access_denied', 'The origin or the path is not allowed')
     }
@@ -136,8 +136,8 @@ export function createCors(deps: {
     return true
   }
 
-  /** A person who follows a link or sends a form (Fetch §3.2.5), and our own pages: no answer is shown to another page. */
-  function isNoBusinessOfPages({ headers }: FastifyRequest, origin: string): boolean {
+  /** Navigations (Fetch §3.2.5) and requests of our own pages: no other page reads the answer. */
+  function isExempt({ headers }: FastifyRequest, origin: string): boolean {
     if (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-site'] === 'same-origin') return true
     return headers.host !== undefined && origin.endsWith(`://${headers.host}`)
   }
@@ -159,7 +159,7 @@ export function createCors(deps: {
   }
 }
 
-/** Sent with the request, or announced by its preflight. */
+/** Whether `X-Requested-With` is sent, or announced by a preflight. */
 function isXhr({ method, headers }: FastifyRequest): boolean {
   const announced = method === 'OPTIONS' ? headers['access-control-request-headers'] : undefined
   return Boolean(headers['x-requested-with']) || namesIn(announced ?? '').includes('x-requested-with')

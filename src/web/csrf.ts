@@ -1,6 +1,6 @@
-// Anti-forgery values: a signed double submit (OWASP). Each value is made for one zone and one browser: under the session
-// for who is signed in, else under a cookie that only this host can set. A value that a sibling host or somebody on the
-// network took from our pages and planted as a cookie is therefore worth nothing in another browser.
+// Anti-forgery values: signed double submit (OWASP). Each value is bound to one zone and one browser: to the session once
+// signed in, before that to a cookie that only this host can set. A value that a sibling host or network attacker obtained
+// from our pages and planted as a cookie is therefore not accepted from another browser.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../base/random.ts'
 import { keyedBy, sameSecret } from '../base/secrets.ts'
@@ -13,29 +13,29 @@ import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import { bodyForm } from './route.ts'
 
-/** The anti-forgery value of forms, which also stands in a cookie. */
+/** Issues and checks anti-forgery values, which are sent in a form field and in a cookie. */
 export interface Csrf {
   /** Name of the form field, and of the cookie where the zone is not addressed by path. */
   readonly fieldName: string
-  /** A new value for a page's hidden field, set as the cookie too. Earlier values stay good, so that tabs work side by side. */
+  /** Makes a value for a page's hidden field and sets it as the cookie. Earlier values stay valid, for parallel tabs. */
   issue(request: FastifyRequest, reply: FastifyReply): Promise<{ readonly name: string; readonly value: string }>
-  /** Sets a value for the session that begins. */
+  /** Sets a value for a new session. */
   renew(reply: FastifyReply, session: Session): void
-  /** Whether a state-changing request carries a value of this browser and comes from our own pages. */
+  /** Whether a state-changing request carries a value bound to this browser and comes from our own pages. */
   isGenuine(request: FastifyRequest): Promise<boolean>
-  /** Whether a browser sent the form from what looks like a page of ours: one that was open for too long. */
+  /** Whether a browser sent the form from our own origin: the page was probably open for too long. */
   isStale(request: FastifyRequest): boolean
   /** Expires the cookie. */
   clear(reply: FastifyReply): void
 }
 
 const NONCE_LENGTH = 6
-/** 95 bits of the digest, in the alphabet and length that the reference system's values have. */
+/** 95 bits of the digest, in the alphabet and length of UAA's values. */
 const VALUE = /^[A-Za-z0-9]{22}$/
 const VISITOR_LENGTH = 22
 const LIFE_SECONDS = 86_400
 
-/** The cookie has the name and attributes that the specification gives it. */
+/** One instance serves every zone. */
 export function createCsrf(deps: {
   random: Random
   service: Service
@@ -45,7 +45,7 @@ export function createCsrf(deps: {
 }): Csrf {
   const { random, service, urls, behaviour, sessionOf } = deps
   const name = service.csrfName
-  // `__Host-`: set by this very host over https, or not at all (RFC 6265bis §4.1.3.2).
+  // `__Host-`: can be set by this host over https only (RFC 6265bis §4.1.3.2).
   const visitorName = `${urls.isHttps ? '__Host-' : ''}${service.name}-visitor`
   const visitorAttributes: CookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: urls.isHttps }
   const attributesIn = (zone: Zone) =>
@@ -62,7 +62,7 @@ export function createCsrf(deps: {
     setCookie(reply, cookieNameIn(zone, name), value, { ...attributesIn(zone), maxAge })
   }
 
-  /** The value with this nonce that stands for the zone and the holder of the secret. */
+  /** The nonce, followed by its MAC for the zone and secret. */
   function valueOf(nonce: string, secret: string, zone: Zone): string {
     const mac = keyedBy(secret, `anti-forgery ${zone.id} ${nonce}`).replace(/[-_]/g, '')
     return nonce + mac.slice(0, 22 - NONCE_LENGTH)
@@ -83,7 +83,7 @@ export function createCsrf(deps: {
     return session?.signIn && session
   }
 
-  /** What only this browser shares with us: its session once somebody is signed in, before that the visitor's cookie. */
+  /** The secret shared with this browser: its session once signed in, before that the visitor cookie. */
   async function secretOf(request: FastifyRequest): Promise<string | undefined> {
     const session = await signedIn(request)
     if (session) return underSession(session)
@@ -91,7 +91,7 @@ export function createCsrf(deps: {
     return visitor === undefined ? undefined : underVisit(visitor)
   }
 
-  /** The same for a page, which makes a visitor of who was none; the cookie lives as long as the value. */
+  /** The same, but sets a visitor cookie if there is none; it expires with the value. */
   async function secretFor(request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const session = await signedIn(request)
     if (session) return underSession(session)
@@ -105,13 +105,13 @@ export function createCsrf(deps: {
     return bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
   }
 
-  /** A browser says where a form comes from; a value planted by a neighbouring host does not help against this. */
+  /** Checks the browser's `Sec-Fetch-Site` or `Origin`, which a sibling host that planted a value cannot change. */
   function isOwnOrigin(request: FastifyRequest): boolean {
     const { origin } = request.headers
     const site = request.headers['sec-fetch-site']
-    // `none` is the person's own doing, such as sending a form again after a restart of the browser.
+    // `none`: user-initiated, such as resubmitting a form after restarting the browser.
     if (site !== undefined) return site === 'same-origin' || site === 'none'
-    // Forms of pages with `Referrer-Policy: no-referrer`, as ours are, come from `null` (Fetch §3.2.2): that tells nothing.
+    // Forms of pages with `Referrer-Policy: no-referrer`, like ours, send `null` (Fetch §3.2.2), which says nothing.
     if (origin === undefined || origin === 'null') return true
     return origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
   }
@@ -135,7 +135,7 @@ export function createCsrf(deps: {
       if (sent === undefined || kept === undefined || !isOwnOrigin(request)) return false
       const secret = await secretOf(request)
       if (secret !== undefined) return isMadeFor(kept, secret, zone) && isMadeFor(sent, secret, zone)
-      // UAA: scripts keep the one cookie that they know. See docs/compatibility.md, P3.
+      // UAA: scripts keep only this cookie. See docs/compatibility.md, P3.
       return !behaviour.visitorCookieNeeded && isScript(request) && VALUE.test(kept) && sameSecret(kept, sent)
     },
     isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
@@ -145,7 +145,7 @@ export function createCsrf(deps: {
   }
 }
 
-/** Behind a proxy or under another local name the base URL's origin may differ from what the browser sees. */
+/** Behind a proxy or under another local name, the browser's origin may differ from the base URL's. */
 function isSameHost(origin: string, request: FastifyRequest): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.host
 }

@@ -5,11 +5,11 @@ import type { Urls } from '../model/urls.ts'
 import { FORGED, PageError, wantsJson } from './answers.ts'
 import type { Sessions } from './session.ts'
 
-/** How pages turn away whom they do not know and forms that are not theirs. */
+/** Redirects anonymous visitors to sign-in, and refuses forged forms. */
 export interface Denial {
-  /** Sends a person to sign in, and remembers what they were on the way to; a program gets 403 (row M7). */
+  /** Redirects a person to sign-in and saves the requested URL; a program gets 403 (row M7). */
   askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>
-  /** Refuses a form without a genuine anti-forgery value: a page for who is signed in, the sign-in page for the others. */
+  /** Refuses a form without a valid anti-forgery value: with an error page if signed in, else with the sign-in page. */
   refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
 }
 
@@ -33,7 +33,7 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
   }
 }
 
-/** UAA: the sentence stands where other answers have a code. */
+/** Answers 403 as JSON. UAA: `error` holds the sentence instead of a code. */
 export const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
   reply
     .status(403)

@@ -1,19 +1,19 @@
-// application/x-www-form-urlencoded, strictly: bytes that are not UTF-8, half percent-codes and NUL are refused instead
-// of being repaired, and a repeated name is remembered, so that nothing means one thing here and another elsewhere.
+// Strict application/x-www-form-urlencoded: refuses invalid UTF-8, incomplete percent-encoding and NUL instead of repairing
+// them, and reports repeated names, so that no other parser reads the same bytes differently.
 
 /** The parameters of a form or a query. */
 export interface Form {
-  /** The first value of a name. */
+  /** The first value of the name. */
   get(name: string): string | undefined
-  /** Every value of a name, in the order sent. */
+  /** All values of the name, in the order sent. */
   all(name: string): readonly string[]
-  /** Names that were sent more than once. */
+  /** Names sent more than once. */
   readonly repeated: readonly string[]
-  /** Every name. */
+  /** All names, without duplicates. */
   readonly names: readonly string[]
 }
 
-/** Thrown for a body or a query that is not what it should be; the message is for the caller. */
+/** Thrown for a malformed body or query; the message is for the caller. */
 export class MalformedInput extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -21,12 +21,12 @@ export class MalformedInput extends Error {
   }
 }
 
-/** Thrown for text that is not what its encoding says. */
+/** Thrown for input that is not valid in its encoding. */
 export class BadEncoding extends MalformedInput {}
 
 const MAX_PARAMETERS = 1000
 
-/** Parses text that is already known to be UTF-8. Throws `MalformedInput`. */
+/** Parses at most 1,000 parameters of valid UTF-8. Throws `MalformedInput`. */
 export function parseForm(text: string): Form {
   const values = new Map<string, string[]>()
   const repeated: string[] = []
@@ -55,7 +55,7 @@ export function parseForm(text: string): Form {
   }
 }
 
-/** Both forms as one; where both have a parameter, the value in the first one counts. */
+/** Merges two forms; `get` prefers the first form, and a name in both counts as repeated. */
 export function joinForms(first: Form, second: Form): Form {
   const names = [...new Set([...first.names, ...second.names])]
   const all = (name: string): readonly string[] => [...first.all(name), ...second.all(name)]

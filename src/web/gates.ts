@@ -1,5 +1,5 @@
-// What stands before every handler: the fixed headers, the zone, and the check of who may call. Attached where a route is
-// registered, from what the route says of itself; a handler cannot run without it.
+// Runs before every handler: sets the fixed headers, resolves the zone, and authorizes the caller. Attached when a route is
+// registered, from the route's config; no handler can run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Urls } from '../model/urls.ts'
 import type { BearerGate } from './bearer.ts'
@@ -10,11 +10,11 @@ import { takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
 import { startOfZone } from './zone.ts'
-import { refuseSwitch, zoneWish } from './zone-switch.ts'
+import { refuseSwitch, requestedZoneOf } from './zone-switch.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-/** Makes the function that `watchRoutes` calls for every route. */
+/** Makes the function that `watchRoutes` calls for every route; it attaches the hooks. */
 export function createGates(deps: {
   resolveZone: (request: FastifyRequest) => Promise<void>
   bearerGate: BearerGate
@@ -54,7 +54,7 @@ export function createGates(deps: {
   return (route, { access, audience, zone, body }) => {
     const headers = securityHeaders(audience, urls.isHttps)
     const gate = gateFor(access)
-    // A token in a form is known once the form is read; everywhere else nobody's body is read who may not come.
+    // Authorize before reading the body, except where the form may carry the token.
     const early = gate !== undefined && access.by === 'bearer' && !takesForm({ ...(body && { body }) })
     route.onRequest = async (request, reply) => {
       reply.headers(headers)
@@ -62,7 +62,7 @@ export function createGates(deps: {
       await resolveZone(request)
       const start = startOfZone(request, urls)
       if (start !== undefined) return reply.redirect(start, 302)
-      if (access.by !== 'bearer' && zoneWish(request)) throw refuseSwitch()
+      if (access.by !== 'bearer' && requestedZoneOf(request)) throw refuseSwitch()
       if (early) await gate(request, reply)
     }
     if (gate && !early) route.preHandler = [gate]

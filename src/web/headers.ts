@@ -2,23 +2,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audience } from './route.ts'
 
-/** Tells a browser to insist on https for a year. */
+/** `Strict-Transport-Security` for one year (RFC 6797 §6.1). */
 export const STRICT_TRANSPORT = 'max-age=31536000'
 
-/** What a browser must not keep at all. */
+/** Forbids every cache, including old ones, to keep the answer. */
 export const NEVER_CACHED = {
   'cache-control': 'no-cache, no-store, max-age=0, must-revalidate',
   pragma: 'no-cache',
   expires: '0',
 } as const
 
-/** What decides about the headers of cross-origin requests; a cache must not give one page the answer to another's. */
+/** The request headers that CORS headers depend on; a cache must not serve one page the answer for another. */
 export const CORS_VARY = 'Origin, X-Requested-With'
 
 const OPEN = { 'x-content-type-options': 'nosniff', 'content-security-policy': "script-src 'self'" }
 const GUARDED = { ...OPEN, 'x-xss-protection': '1; mode=block', 'x-frame-options': 'DENY' }
 
-/** The fixed headers of every answer of a route; a handler may narrow them further. */
+/** The fixed headers of every answer for the audience; a handler may make them stricter. */
 export function securityHeaders(audience: Audience, isHttps: boolean): Readonly<Record<string, string>> {
   const transport = isHttps ? { 'strict-transport-security': STRICT_TRANSPORT } : {}
   switch (audience) {
@@ -31,7 +31,7 @@ export function securityHeaders(audience: Audience, isHttps: boolean): Readonly<
   }
 }
 
-/** What pages send besides (row P1): a second policy, so that the first keeps the value that was asked for. */
+/** Further headers of pages (row P1): a second policy, so that the first one keeps its specified value. */
 export function pageHeaders(behaviour: Behaviour): Readonly<Record<string, string | string[]>> {
   if (!behaviour.extraPageHeaders) return {}
   return {
@@ -43,7 +43,7 @@ export function pageHeaders(behaviour: Behaviour): Readonly<Record<string, strin
   }
 }
 
-/** A hook: takes off the charset that Fastify adds, which application/json does not have (RFC 8259 §11). */
+/** Hook: removes the charset that Fastify adds; application/json has no such parameter (RFC 8259 §11). */
 export function sendPlainJson(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: HookDone): void {
   if (reply.getHeader('content-type') === 'application/json; charset=utf-8')
     reply.header('content-type', 'application/json')

@@ -7,8 +7,8 @@ const HOST = /^(?:[a-z0-9_](?:[a-z0-9._~-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{0
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
- * A hook that refuses a request that does not say clearly which host it is for (RFC 9112 §3.2): two Host headers, one that
- * is no host, or an absolute URL of another host. A proxy in front may have read the other one.
+ * Hook: refuses an ambiguous or invalid host (RFC 9112 §3.2): two Host headers, one that is not a host, or an absolute URL
+ * with another host. A proxy in front may have used the other one.
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.

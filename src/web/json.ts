@@ -1,20 +1,20 @@
-// application/json, strictly: UTF-8, an object on top, no member that could reach into a prototype.
+// Strict application/json: UTF-8, an object at the top level, no member that could change a prototype.
 import type { FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { MalformedInput } from './form.ts'
 
-/** The object in the body of a request. */
+/** A JSON object from a request body, with unchecked members. */
 export type JsonObject = JsonRecord
 
-/** Parses text that is already known to be UTF-8. Throws `MalformedInput` for anything that is no JSON object. */
+/** Parses valid UTF-8. Throws `MalformedInput` for anything but a JSON object. */
 export function parseJsonObject(text: string): JsonObject {
   const value = parse(text)
   if (!isJsonRecord(value)) throw new MalformedInput('The request body must be a JSON object')
   return value
 }
 
-/** Parses a list of objects, or null, which counts as an empty one. Throws `MalformedInput` for anything else. */
+/** Parses a list of objects, or null, which counts as an empty list. Throws `MalformedInput` for anything else. */
 export function parseJsonList(text: string): readonly JsonObject[] {
   const value = parse(text) ?? []
   if (!Array.isArray(value)) throw new MalformedInput('The request body must be a JSON array')
@@ -23,7 +23,7 @@ export function parseJsonList(text: string): readonly JsonObject[] {
   return items
 }
 
-/** More levels than any record has; whoever walks a value later may do so by recursion. */
+/** More levels than any record has; bounded, so that later code may recurse. */
 const MAX_DEPTH = 32
 
 function parse(text: string): unknown {
@@ -35,7 +35,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Counts brackets outside of strings; text that is no JSON may count wrong, and is refused anyway. */
+/** Counts brackets outside of strings; a miscount in invalid JSON does not matter, because it is refused anyway. */
 function isDeep(text: string): boolean {
   let depth = 0
   let inString = false
@@ -55,14 +55,14 @@ function refusePrototype(key: string, value: unknown): unknown {
   return value
 }
 
-/** The JSON in the body of a route that takes it; throws `MalformedInput` for a request without a body. */
+/** The body of a route with `body: 'json'`; throws `MalformedInput` if there is none. */
 export function jsonBody(request: FastifyRequest): JsonObject {
   if (request.body === undefined || request.body === null) throw new MalformedInput('The request has no body')
   return request.body as JsonObject // set by the JSON parser only
 }
 
-/** The list in the body of a route that takes one; throws `MalformedInput` for a request without a body. */
+/** The body of a route with `body: 'json list'`; throws `MalformedInput` if there is none. */
 export function jsonList(request: FastifyRequest): readonly JsonObject[] {
   if (request.body === undefined || request.body === null) throw new MalformedInput('The request has no body')
-  return request.body as readonly JsonObject[] // set by the parser of lists only
+  return request.body as readonly JsonObject[] // set by the JSON list parser only
 }

@@ -7,12 +7,12 @@ import type { Urls } from '../model/urls.ts'
 import { PageError, refusalHeaders } from './answers.ts'
 import { pathBelow } from './rate-limit.ts'
 
-const LOOK_MILLISECONDS = 5000
+const CHECK_INTERVAL_MS = 5000
 
-/** Whether the status file is there. */
+/** Whether the status file exists; false without a configured mode. Reads the file system on each call. */
 export const isLimited = (mode: LimitedMode | undefined): boolean => mode !== undefined && existsSync(mode.statusFile)
 
-/** A hook that answers 503 to what is not let through while the status file is there. */
+/** Hook: while the status file exists, answers 503 to everything but the permitted methods and endpoints. */
 export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; urls: Urls; mode: LimitedMode }) {
   let lookedAt = Number.NEGATIVE_INFINITY
   let limited = false
@@ -20,13 +20,13 @@ export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; url
   // Not async: every request passes here.
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const now = clock.now().getTime()
-    if (now - lookedAt >= LOOK_MILLISECONDS) {
+    if (now - lookedAt >= CHECK_INTERVAL_MS) {
       lookedAt = now
       limited = isLimited(mode)
     }
     if (!limited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
     reply.headers(refusalHeaders(request, urls.isHttps))
-    // UAA: the code has its name, whatever the service is called.
+    // UAA: the code contains "uaa" regardless of the service's name.
     const description = 'UAA intentionally in limited mode, operation not permitted. Please try later.'
     done(new PageError(503, description, { code: 'uaa_unavailable' }))
   }

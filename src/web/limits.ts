@@ -1,11 +1,10 @@
-// How often somebody may try in vain, or ask for what costs something. Owns the counts, which each process keeps for
-// itself in a bounded piece of memory; refuses to know what is tried. What an operator limits by path and caller is in
-// rate-limit.ts: these few are always on, and high enough that no person meets them.
+// Limits failed attempts and expensive requests. Counts are per process and bounded in memory. These limits are always on,
+// and high enough for people; the limits that operators configure by path and caller are in rate-limit.ts.
 import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-address.ts'
 import { digest } from '../base/secrets.ts'
 
-/** Thrown for one attempt too many: the caller answers 429 and says when to come back. */
+/** Thrown for an attempt over the limit; answered with 429 and `Retry-After`. */
 export class TooManyRequests extends Error {
   readonly retryAfterSeconds: number
   constructor(retryAfterSeconds: number) {
@@ -15,7 +14,7 @@ export class TooManyRequests extends Error {
   }
 }
 
-/** Counts by key in fixed windows, each of which begins with the first count of its key. */
+/** Counts by key in fixed windows; a window begins with the first count of its key. */
 export interface Limiter {
   /** Throws `TooManyRequests` while the key's window is full. */
   check(key: string): void
@@ -24,17 +23,17 @@ export interface Limiter {
   /** Counts one against the key. */
   count(key: string): void
   /**
-   * Counts an attempt when it begins, so that those made side by side are not all let through before one is counted, and
-   * takes it back unless it failed. Throws `TooManyRequests` while the key's window is full.
+   * Counts an attempt when it begins, so that parallel attempts cannot pass the limit, and subtracts it again unless it
+   * failed. Throws `TooManyRequests` while the key's window is full.
    */
   attempt<T>(key: string, work: () => Promise<T>, hasFailed: (result: T) => boolean): Promise<T>
 }
 
-/** What a limiter lets through. */
+/** At most `max` counts per key in each window of `seconds`. */
 export interface Allowance {
-  readonly most: number
+  readonly max: number
   readonly seconds: number
-  /** How many keys are remembered; whoever floods it with new ones makes it forget the oldest window, not grow. */
+  /** Maximum number of keys; beyond it the oldest window is dropped. */
   readonly keys: number
 }
 
@@ -43,20 +42,20 @@ interface Window {
   count: number
 }
 
-/** Costs the same for every call, however many keys there are. */
-export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance): Limiter {
-  // A window that is opened again moves to the end, so the first one is always the oldest.
+/** Every call takes constant time, however many keys there are. */
+export function createLimiter(clock: Clock, { max, seconds, keys }: Allowance): Limiter {
+  // A reopened window moves to the end, so the first one is always the oldest.
   const windows = new Map<string, Window>()
 
-  /** The milliseconds that a window has left; none when it is over, or from before the clock was set back. */
+  /** Milliseconds left of a window; 0 if it is over, or began in the future because the clock was set back. */
   function remaining(since: number, now: number): number {
     return now < since ? 0 : Math.max(0, since + seconds * 1000 - now)
   }
 
   function secondsUntilRoom(key: string): number {
-    if (most === 0) return seconds
+    if (max === 0) return seconds
     const window = windows.get(key)
-    if (!window || window.count < most) return 0
+    if (!window || window.count < max) return 0
     return Math.ceil(remaining(window.since, clock.now().getTime()) / 1000)
   }
 
@@ -101,30 +100,30 @@ export function createLimiter(clock: Clock, { most, seconds, keys }: Allowance):
   }
 }
 
-/** Everything that is limited. */
+/** The limits that are always on. */
 export interface Limits {
-  /** Wrong passwords, by caller and name: where no lockout guards an account, and for names that have none. */
+  /** Wrong passwords, by address and user name: for accounts without lockout, and for unknown names. */
   readonly wrongPasswords: Limiter
-  /** Wrong passcodes, by caller and client. */
+  /** Wrong passcodes, by address and client. */
   readonly wrongPasscodes: Limiter
-  /** Wrong old secrets of clients that change their own, by client. */
+  /** Wrong old secrets in a client's change of its own secret, by client. */
   readonly wrongSecrets: Limiter
-  /** Passcodes that a person asks for, each of which is a write. */
+  /** Passcodes that a person requests; each is a database write. */
   readonly newPasscodes: Limiter
 }
 
 const KEYS = 10_000
 
-/** The limits of one process. */
+/** Counts in this process only: N processes together allow N times as much. */
 export function createLimits(clock: Clock): Limits {
   return {
-    wrongPasswords: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
-    wrongPasscodes: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
-    wrongSecrets: createLimiter(clock, { most: 100, seconds: 60, keys: KEYS }),
-    newPasscodes: createLimiter(clock, { most: 60, seconds: 60, keys: KEYS }),
+    wrongPasswords: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
+    wrongPasscodes: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
+    wrongSecrets: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
+    newPasscodes: createLimiter(clock, { max: 60, seconds: 60, keys: KEYS }),
   }
 }
 
-/** The key of a caller who tries something: of one length, whatever was sent. */
+/** A key made of the address and what was tried, hashed to a fixed length. */
 export const callerKey = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
   digest(JSON.stringify([networkOf(remoteAddress ?? ''), ...tried]))

@@ -1,5 +1,5 @@
-// Requests that no route takes, whatever their method, answered before a body is read: 405 where the path has routes of
-// other methods, and else what an unknown path gives.
+// Answers requests without a route before their body is read: 405 if the path has routes for other methods, else as an
+// unknown path.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -16,7 +16,7 @@ interface KnownPath {
   readonly routes: readonly RegisteredRoute[]
 }
 
-/** A hook for every request; it acts on those that no route takes. */
+/** Hook: answers requests that match no route, and lets all others pass. */
 export function createNoRouteHook(deps: {
   routes: readonly RegisteredRoute[]
   resolveZone: (request: FastifyRequest) => Promise<void>
@@ -26,7 +26,7 @@ export function createNoRouteHook(deps: {
   urls: Urls
 }) {
   const { sessions, denial, behaviour, urls } = deps
-  let paths: readonly KnownPath[] | undefined // made when first needed: by then every route is registered
+  let paths: readonly KnownPath[] | undefined // made on first use, when every route is registered
 
   function routesAt(request: FastifyRequest): readonly RegisteredRoute[] {
     paths ??= knownPaths(deps.routes)
@@ -39,7 +39,7 @@ export function createNoRouteHook(deps: {
     await deps.resolveZone(request)
     const others = routesAt(request)
     if (others.length > 0) return refuseMethod(request, reply, others)
-    // UAA: everything unknown but files belongs to the pages, which want a session. See docs/compatibility.md, M7.
+    // UAA: unknown paths except files count as pages, which require a session. See docs/compatibility.md, M7.
     const isPage = !pathOf(request.url).startsWith('/resources/')
     if (isPage && !behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
       await denial.askToSignIn(request, reply)
@@ -48,7 +48,7 @@ export function createNoRouteHook(deps: {
     throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
   }
 
-  /** RFC 9110 §15.5.6. An endpoint for programs says so in JSON, whatever is accepted. */
+  /** Answers 405 (RFC 9110 §15.5.6). Endpoints for programs answer JSON regardless of `Accept`. */
   function refuseMethod(request: FastifyRequest, reply: FastifyReply, others: readonly RegisteredRoute[]): void {
     reply.header('allow', [...new Set(others.map(({ method }) => method))].join(', '))
     const error = new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
@@ -79,7 +79,7 @@ export function createNoRouteHook(deps: {
   }
 }
 
-/** The paths of the route table as patterns: `:name` is one segment, `*` whatever follows. */
+/** The paths of the route table as patterns: `:name` matches one segment, `*` the rest. */
 function knownPaths(routes: readonly RegisteredRoute[]): readonly KnownPath[] {
   const source = (part: string): string => {
     if (part.startsWith(':')) return '[^/]+'
@@ -97,7 +97,7 @@ function knownPaths(routes: readonly RegisteredRoute[]): readonly KnownPath[] {
   }))
 }
 
-/** As the router understands it: of a whole URL too, without the query, and decoded but for an encoded slash. */
+/** The path as the router reads it: also from an absolute URL, without query, decoded except for encoded slashes. */
 function pathOf(url: string): string {
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
   const [path = ''] = target.split(/[?#]/, 1)

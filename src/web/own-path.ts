@@ -1,16 +1,16 @@
-/** Below the default zone's base URL, which every zone's path is, these are another zone's pages. */
+/** Paths of zones, which lie below the default zone's base URL but are not its own pages. */
 const ZONE_PATH = /^\/+(?:z|%7a)(?:[/?#]|%2f|$)/i
 
 /**
- * The path below the base URL that a URL of this zone names; undefined for any other text, so that nobody is led away from
- * here, or to another zone, and nothing that a Location header cannot carry comes back. A zone has more than one base URL.
+ * The path, below one of the zone's base URLs, that a URL names. Undefined for any other string, which prevents open
+ * redirects, redirects to another zone, and header injection.
  */
 export function ownPath(bases: readonly string[], text: string | undefined): string | undefined {
   const base = bases.find(each => text?.startsWith(`${each}/`) && !ZONE_PATH.test(text.slice(each.length)))
   if (text === undefined || base === undefined || !/^[\x21-\x7e]+$/.test(text) || text.includes('\\')) return undefined
   if (!URL.canParse(text)) return undefined
   const { href } = new URL(text)
-  // Compared again after parsing: dot segments must not climb out of the base path, nor into a zone's.
+  // Compared again after parsing: dot segments must not leave the base path or enter another zone's.
   const path = href.startsWith(`${base}/`) ? href.slice(base.length) : undefined
   return path === undefined || path.startsWith('//') || ZONE_PATH.test(path) ? undefined : path
 }

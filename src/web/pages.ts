@@ -1,4 +1,4 @@
-// Sends pages: the frame of the zone round the content, the headers of a page, the anti-forgery value.
+// Sends pages: the zone's layout, the headers of a page, the anti-forgery value.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Html } from '../base/html.ts'
@@ -15,20 +15,20 @@ import type { Csrf } from './csrf.ts'
 import { pageHeaders, securityHeaders } from './headers.ts'
 import { languageOf } from './language.ts'
 
-/** Sends pages in the frame of the request's zone. */
+/** Sends pages in the layout of the request's zone. */
 export interface PageWriter {
   /**
-   * The frame of a page, in the person's language, which is told in the answer's headers; with `form: true` it carries the
-   * anti-forgery value and sets its cookie.
+   * The layout of a page in the person's language; sets `Content-Language`. With `form: true` it includes the anti-forgery
+   * value and sets its cookie.
    */
   chrome(request: FastifyRequest, reply: FastifyReply, options?: { form?: boolean }): Promise<Chrome>
-  /** A zone's branding, with the default zone's where it has none; the product logo is a zone's own affair. */
+  /** The zone's branding, with the default zone's where it has none, except for the product logo. */
   brandingOf(zone: Zone): Promise<Branding>
-  /** The words for whoever asks; those of the frame, for what is put into the page. */
+  /** The texts in the person's language; use the layout's own for the content of a page. */
   texts(request: FastifyRequest): Texts
-  /** Sends a page with the reply's status. */
+  /** Sends a page; the caller sets the status. */
   send(reply: FastifyReply, page: Html): FastifyReply
-  /** Sends the page for what cannot go on. */
+  /** Sends the error page with the error's status. */
   error(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -36,17 +36,17 @@ export interface PageWriter {
   ): Promise<FastifyReply>
 }
 
-/** What pages are made of: addresses with a version in the URL, and the icon as a part of the page. */
+/** Versioned URLs of the stylesheet and scripts, and the icon as a `data:` URL. */
 export interface Assets {
   readonly stylesheet: string
   readonly icon: string
   readonly copyScript: string
   readonly formPostScript: string
-  /** What the frames of session management run. */
+  /** Scripts of the session management frames. */
   readonly sessionFrameScript: string
 }
 
-/** What happened, as the page of an error is headed. */
+/** Heading of the error page. */
 function errorTitle({ error: { titles } }: Texts, status: number): string {
   switch (status) {
     case 401:
@@ -124,11 +124,11 @@ export function createPageWriter(deps: {
       return reply.headers(headers).type('text/html; charset=utf-8').send(page.toString())
     },
     async error(request, reply, { status, description, code }) {
-      // A host that belongs to no zone is answered in the default zone's frame.
+      // An unknown host gets the default zone's layout.
       const zone = (request.zone as Zone | undefined) ?? (await store.zones.find(defaultZoneId))
       if (!zone) return reply.type('text/plain; charset=utf-8').send(description)
       request.zone = zone
-      // A route that may be framed and cached answers a page only when something is wrong with it.
+      // Routes that may be framed and cached send pages for errors only, which must not be.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const chrome = await this.chrome(request, reply)
       const { texts } = chrome

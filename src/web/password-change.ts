@@ -7,15 +7,15 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Sessions } from './session.ts'
 
-/** The demand for a new password: derived anew from account and policy at each request, so nothing has to be kept. */
+/** A required password change: derived from account and policy at each request, so that no state is stored. */
 export interface PasswordDemand {
   /** Whether the person must choose a new password before anything else. */
   isOpen(zone: Zone, user: User): Promise<boolean>
-  /** Sends the person to the page for it, and remembers the path that they were on the way to. */
+  /** Redirects to the password page and saves the path to return to. */
   raise(request: FastifyRequest, reply: FastifyReply, path?: string): Promise<FastifyReply>
 }
 
-/** Path of the page for a new password, below the zone's base URL. */
+/** Path of the password page, below the zone's base URL. */
 export const PASSWORD_CHANGE_PATH = '/force_password_change'
 
 /** One instance serves every zone. */

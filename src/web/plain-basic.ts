@@ -19,16 +19,16 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 function formEncodedBasic(authorization: string): string {
   const [, base64] = /^basic +([A-Za-z0-9+/]+={0,2})\s*$/i.exec(authorization) ?? []
   if (base64 === undefined) return authorization
-  const text = textOf(base64)
-  const colon = text?.indexOf(':') ?? -1
-  if (text === undefined || colon < 0) return authorization
-  const joined = `${encodeURIComponent(text.slice(0, colon))}:${encodeURIComponent(text.slice(colon + 1))}`
+  const credentials = decodedCredentials(base64)
+  const colon = credentials?.indexOf(':') ?? -1
+  if (credentials === undefined || colon < 0) return authorization
+  const joined = `${encodeURIComponent(credentials.slice(0, colon))}:${encodeURIComponent(credentials.slice(colon + 1))}`
   return `Basic ${btoa(joined)}`
 }
 
-function textOf(base64: string): string | undefined {
+function decodedCredentials(base64: string): string | undefined {
   const bytes = Buffer.from(base64, 'base64')
-  // Buffer.from repairs what is malformed: such a header is left alone.
+  // Buffer.from skips invalid characters; leave such a header alone.
   if (bytes.toString('base64').replace(/=+$/, '') !== base64.replace(/=+$/, '')) return undefined
   try {
     return decoder.decode(bytes)

@@ -4,7 +4,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Form } from './form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from './form.ts'
 
-/** Parses a query for Fastify, which must not see a throw: what is malformed is kept and thrown by `queryForm`. */
+/** Fastify's query parser, which must not throw: returns the `MalformedInput` for `queryForm` to throw. */
 export function parseQuery(text: string): Form | MalformedInput {
   if (text === '') return EMPTY_FORM
   try {
@@ -15,7 +15,7 @@ export function parseQuery(text: string): Form | MalformedInput {
   }
 }
 
-/** The query of a request; throws `MalformedInput` for one that is not properly encoded. */
+/** The query of a request; throws `MalformedInput` if it is not properly encoded. */
 export function queryForm(request: FastifyRequest): Form {
   const query = request.query as Form | MalformedInput // set by `parseQuery` only
   if (query instanceof MalformedInput) throw query
@@ -29,13 +29,13 @@ export function refuseRepeated(form: Form, names: readonly string[], { refuseRep
   throw new OAuthError('invalid_request', `The parameter ${repeated.slice(0, 100)} must not be repeated`)
 }
 
-/** The query as it was sent, without its question mark. */
+/** The query as sent, without its question mark; empty if there is none. */
 export function rawQuery(request: FastifyRequest): string {
   const mark = request.url.indexOf('?')
   return mark < 0 ? '' : request.url.slice(mark + 1)
 }
 
-/** A query made of a form, each name and value in their order. */
+/** Encodes a form as a query, without the omitted names. Repeated names keep all values. */
 export function encodeForm(form: Form, omit: readonly string[] = []): string {
   return form.names
     .filter(name => !omit.includes(name))

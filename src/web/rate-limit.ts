@@ -1,6 +1,5 @@
-// The rate limiter that an operator configures by path and caller. Owns which limits a request falls under and whether
-// they have room; runs before the zone is looked up and before anybody is authenticated, so it believes a token's word for
-// whose it is. Each process counts for itself, in fixed windows of bounded number.
+// The rate limiter that operators configure by path and caller. Runs before zone lookup and authentication; a token's
+// claims count only if the same token was verified recently. Fixed windows, bounded in number, counted per process.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-address.ts'
@@ -15,32 +14,32 @@ import { createLimiter } from './limits.ts'
 import type { Limiter } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 
-/** Which limit a request ran into. */
+/** The limit that a request exceeded. */
 export interface Excess {
-  /** Of the mapping. */
+  /** Name of the mapping. */
   readonly name: string
   readonly type: LimitType
   readonly retryAfterSeconds: number
 }
 
-/** What a limit counts by, in the words of the answer. */
+/** What a limit counts by, as named in the answer. */
 export type LimitType = 'CredentialsID' | 'RemoteAddressID' | 'NoID' | 'Global'
 
-/** Who calls; asked only where a limit wants to know. */
+/** The caller; read only if a limit needs it. */
 export interface Caller {
   credential(): string | undefined
   address(): string
 }
 
-/** Counts requests against limits. */
+/** Counts requests against the configured limits. */
 export interface RateLimiter {
-  /** The first limit that has no room, and then nothing is counted; otherwise the request is counted against all. */
+  /** Returns the first limit that is exhausted, and counts nothing; otherwise counts the request against all. */
   judge(path: string, caller: Caller): Excess | undefined
-  /** The limits that a path falls under, for the log. */
+  /** The mapping that applies to a path, for the log. */
   describe(path: string): string
 }
 
-/** Each limit remembers so many callers; a flood of new ones makes it forget the oldest window, not grow. */
+/** Callers per limit; beyond that number the oldest window is dropped. */
 const MAX_CALLERS = 20_000
 
 interface Limit {
@@ -49,16 +48,16 @@ interface Limit {
   readonly limiter: Limiter
 }
 
-/** A limit and the caller's key in it. */
+/** A limit and the key of the caller's window in it. */
 type Count = readonly [limit: Limit, key: string]
 
-/** The limits of one mapping, ready to count. */
+/** A mapping with its open limits. */
 interface Mapping {
   readonly name: string
   readonly limits: Readonly<Partial<Record<LimitKind, Limit>>>
 }
 
-/** Makes everything that is asked of a request once. */
+/** Compiles the mappings once; checking a request only looks things up. */
 export function createRateLimiter({ mappings }: Pick<RateLimitSettings, 'mappings'>, clock: Clock): RateLimiter {
   const choose = createPathChoice(mappings.map(mapping => [mapping, openMapping(mapping, clock)] as const))
   return {
@@ -89,14 +88,14 @@ const TYPES: Readonly<Record<LimitKind, LimitType>> = {
 function openMapping({ name, limits }: LimiterMapping, clock: Clock): Mapping {
   const open = (kind: LimitKind): Limit | undefined => {
     const rate = limits[kind]
-    const allowance = rate && { most: rate.requests, seconds: rate.seconds, keys: MAX_CALLERS }
+    const allowance = rate && { max: rate.requests, seconds: rate.seconds, keys: MAX_CALLERS }
     return allowance && { name, type: TYPES[kind], limiter: createLimiter(clock, allowance) }
   }
   const kinds = Object.keys(limits) as LimitKind[] // its keys are those of the record
   return { name, limits: Object.fromEntries(kinds.map(kind => [kind, open(kind)])) }
 }
 
-/** By what the caller is known best: the credential, else the address, else not at all. */
+/** Counts by the most specific key available: credential, else address, else one window for all. */
 function callerCount({ limits }: Mapping, caller: Caller): readonly Count[] {
   const { withCallerCredentialsID: byCredential, withCallerRemoteAddressID: byAddress, withoutCallerID } = limits
   const credential = byCredential && caller.credential()
@@ -107,13 +106,13 @@ function callerCount({ limits }: Mapping, caller: Caller): readonly Count[] {
 
 const globalCount = ({ limits: { global } }: Mapping): readonly Count[] => (global ? [[global, '']] : [])
 
-/** The mapping of a path, and after it the one for all paths. */
+/** Finds the most specific mapping of a path; the one for all paths comes last. */
 function createPathChoice(
   mappings: readonly (readonly [LimiterMapping, Mapping])[],
 ): (path: string) => readonly Mapping[] {
   const equal = new Map<string, Mapping>()
-  const starting: [text: string, mapping: Mapping][] = []
-  const containing: [text: string, mapping: Mapping][] = []
+  const starting: [value: string, mapping: Mapping][] = []
+  const containing: [value: string, mapping: Mapping][] = []
   let other: Mapping | undefined
   let all: Mapping | undefined
   for (const [{ selectors }, mapping] of mappings) {
@@ -148,27 +147,27 @@ function createPathChoice(
   }
 }
 
-/** Tokens that were found genuine not long ago. */
+/** Recently verified tokens. */
 export interface VerifiedTokens {
   has(token: string): boolean
   add(token: string): void
 }
 
-/** Remembers so many tokens, by their digests; of more it forgets the one that was verified first. */
-export function createVerifiedTokens(most = MAX_CALLERS): VerifiedTokens {
+/** Stores digests of at most `max` tokens; beyond that number the oldest is dropped. */
+export function createVerifiedTokens(max = MAX_CALLERS): VerifiedTokens {
   const digests = new Set<string>()
   return {
     has: token => digests.has(digest(token)),
     add(token) {
       digests.add(digest(token))
-      if (digests.size <= most) return
+      if (digests.size <= max) return
       const oldest = digests.values().next()
       if (!oldest.done) digests.delete(oldest.value)
     },
   }
 }
 
-/** The same reader, which remembers the tokens that it found good. */
+/** Wraps a reader so that it records each token that it verified. */
 export const remembering = (reader: TokenReader, verified: Pick<VerifiedTokens, 'add'>): TokenReader => ({
   ...reader,
   async read(zone, token, expected) {
@@ -178,19 +177,19 @@ export const remembering = (reader: TokenReader, verified: Pick<VerifiedTokens, 
   },
 })
 
-/** Where the limiter tells of itself; it is never limited. */
+/** Status endpoint of the rate limiter; never limited itself. */
 export const STATUS_PATH = '/RateLimitingStatus'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** The hook that counts requests and turns those away that are too many. A fault of its own lets a request pass. */
+/** Hook: counts requests and answers 429 over the limit. Fails open: an internal fault lets the request pass. */
 export function createRateLimitHook(deps: {
   settings: RateLimitSettings
   clock: Clock
   urls: Urls
   pages: Pick<PageWriter, 'error'>
   log: { info(message: string): void; fault(message: string, cause: unknown): void }
-  /** Until a token is known to be genuine its request is counted by the address. */
+  /** Requests with a token that is not in here are counted by address. */
   verifiedTokens: Pick<VerifiedTokens, 'has'>
 }): Hook {
   const { settings, urls, pages, log } = deps
@@ -230,7 +229,7 @@ export function createRateLimitHook(deps: {
       .header('retry-after', String(excess.retryAfterSeconds)) // RFC 6585 §4
     if (isPage) {
       try {
-        await pages.error(request, reply, { status: 429, description: FOR_PEOPLE })
+        await pages.error(request, reply, { status: 429, description: PAGE_MESSAGE })
         return
       } catch (cause) {
         log.fault('an error page could not be made', cause)
@@ -238,7 +237,7 @@ export function createRateLimitHook(deps: {
       }
     }
     const { name, type } = excess
-    // UAA: the sentence stands where other answers have a code.
+    // UAA: `error` holds the sentence instead of a code.
     const error = `429 - Too Many Request - Request limited by Rate Limiter configuration: Name: ${name} Type: ${type}`
     reply.type('application/json').send(JSON.stringify({ error }))
   }
@@ -255,7 +254,7 @@ export function createRateLimitHook(deps: {
   }
 }
 
-/** Looks at a request only as far as it is asked, and once. */
+/** Reads address and credential lazily, each at most once. */
 function callerOf(request: FastifyRequest, readCredential: CredentialReader | undefined): Caller {
   let credential: string | undefined
   let isRead = false
@@ -266,22 +265,22 @@ function callerOf(request: FastifyRequest, readCredential: CredentialReader | un
       return credential
     },
     address() {
-      const ip: string | undefined = request.ip // absent once the connection is gone
-      return networkOf(ip ?? '').slice(0, MAX_ADDRESS_LENGTH) // a proxy may hand on anything
+      const ip: string | undefined = request.ip // absent once the connection is closed
+      return networkOf(ip ?? '').slice(0, MAX_ADDRESS_LENGTH) // a proxy may forward any string
     },
   }
 }
 
 const MAX_LOGGED_LENGTH = 200
 
-/** A path that ends with a token, which the log must not have. */
+/** Removes the token from the paths that end with one, for the log. */
 const withoutToken = (path: string): string => path.replace(/^(\/oauth\/token\/revoke\/)(?!user\/|client\/).+$/, '$1…')
 const MAX_ADDRESS_LENGTH = 64
-const FOR_PEOPLE = 'Too many attempts. Wait a minute, then try again.'
+const PAGE_MESSAGE = 'Too many attempts. Wait a minute, then try again.'
 
 /**
- * The path below the base URL as the router understands it: of a whole URL too, without query and fragment, and decoded, so
- * that nobody gets round a limit by writing a letter as %6c.
+ * The path below the base URL as the router reads it: also from an absolute URL, without query and fragment, and decoded,
+ * so that percent-encoding a letter does not bypass a limit.
  */
 export function pathBelow(url: string, basePath: string): string {
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')

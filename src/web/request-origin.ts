@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * Whether a page of another origin made the browser send the request, as far as the browser says: by `Sec-Fetch-Site`
- * (Fetch Metadata), and where that is missing by `Origin` or `Referer`. A request that says nothing counts as our own.
+ * Whether a page of another origin sent the request, by `Sec-Fetch-Site` (Fetch Metadata), or without it by `Origin` or
+ * `Referer`. A request with none of them counts as same-origin.
  */
 export function isFromAnotherOrigin({ headers }: FastifyRequest, ownAddresses: readonly string[]): boolean {
   const site = headers['sec-fetch-site']

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Requester } from '../base/fair-queue.ts'
 import type { AuditOrigin } from '../model/event.ts'
 
-/** The zone and address that a request's slow work is queued under. */
+/** The zone and address under which `FairQueue` queues a request's slow work. */
 export const requesterOf = ({ zone, ip }: FastifyRequest): Requester => ({ zoneId: zone.id, address: ip })
 
 /** The request's address and the client of its bearer token, for the audit trail. */

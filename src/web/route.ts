@@ -1,5 +1,5 @@
-// What every route must say of itself where it is registered: who may call it and whom it answers. A route that does
-// not say it stops the start.
+// What every route must declare when it is registered: who may call it, and whether it answers programs or people. A route
+// without this declaration prevents the server from starting.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/session.ts'
 import type { User } from '../model/user.ts'
@@ -9,69 +9,69 @@ import type { Form } from './form.ts'
 
 /** Who may call a route. */
 export type Access =
-  /** Whoever comes; the reason is for the reader of the route table. */
+  /** Everybody; `because` documents why, in the route table. */
   | { readonly by: 'anyone'; readonly because: string }
-  /** A client that proves who it is; the handler's first step. */
+  /** An authenticated client; authentication is the handler's first step. */
   | { readonly by: 'client' }
-  /** The holder of an access token that fits the demand; checked before the handler runs. */
+  /** The holder of an access token that meets the demand; checked before the handler runs. */
   | ({ readonly by: 'bearer' } & BearerDemand)
-  /** A person who is signed in in this browser; everybody else is sent to sign in. */
+  /** A signed-in person; everybody else is redirected to sign-in. */
   | {
       readonly by: 'session'
-      /** Whether somebody may come who must choose a new password; they are sent to do so everywhere else. */
+      /** Allows people who must change their password; all other routes redirect them to do so. */
       readonly whileDemanded?: true
     }
 
-/** What the token of a bearer must have; every part that is named. */
+/** What an access token must have: everything that is present here. */
 export interface BearerDemand extends Partial<Rights> {
-  /** In its audience. */
+  /** Required in the token's audience. */
   readonly resource?: string
   /**
-   * Whether an administrator of the default zone may come here for another zone, named in a header. Only for routes whose
-   * handlers take nothing from the token but its scopes: its user and client are not of the request's zone then.
+   * Whether an administrator of the default zone may act in another zone, named in a header. Only for routes whose handlers
+   * use nothing of the token but its scopes: its user and client belong to the default zone.
    */
   readonly acrossZones?: true
 }
 
-/** Scopes or authorities of which one is enough. */
+/** Scopes or authorities; any one of them is sufficient. */
 export interface Rights {
-  /** In a token of the request's zone, or of an administrator who came from the default zone. */
+  /** In a token of the request's zone, or of a default-zone administrator who switched to it. */
   readonly scopes: readonly string[]
-  /** Only in a token that the default zone issued; `{zone}` in one stands for the id of the request's zone. */
+  /** Only in a token issued by the default zone; `{zone}` stands for the id of the request's zone. */
   readonly ofDefaultZone?: readonly string[]
 }
 
-/** Whom a route answers: programs get JSON errors, people get pages, and a few routes are open to both and framed. */
+/** Programs (`api`) get JSON errors, people (`page`) get pages; `open` answers may be framed and cached. */
 export type Audience = 'api' | 'page' | 'open'
 
 /** The `config` of every route. */
 export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
-  /** What a body may be; a form unless it says otherwise. */
+  /** Kind of body that is accepted; a form by default. */
   readonly body?: 'form' | 'json' | 'json list'
-  /** False for the few routes that belong to no zone. */
+  /** False for routes that belong to no zone. */
   readonly zone?: false
-  /** Set where every answer is a refusal: a method that a path does not have, or what would lead elsewhere otherwise. */
+  /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
   readonly refuses?: true
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteConfig> {}
   interface FastifyRequest {
-    /** The zone that the host name or the path chose; set before any handler runs. */
+    /** The zone of the host name or path; set before any handler runs. */
     zone: Zone
-    /** Whom this request is answered as, where that is not the route's audience. */
+    /** Overrides the audience of the route for this request. */
     audience: Audience | undefined
-    /** The Basic credentials in form encoding, where clients send them plainly; see plain-basic.ts. */
+    /** The Basic credentials form-encoded, for clients that send them unencoded; see plain-basic.ts. */
     encodedBasic: string | undefined
-    /** The verified token of a route whose access is by bearer. */
+    /** The verified token; set on routes with bearer access. */
     bearer: VerifiedToken | undefined
-    /** The browser's session, once it was looked up. */
+    /** The browser's session, once looked up. */
     visit: Session | undefined
-    /** The request that waits for a sign-in, in the text of `formatSavedRequest`, once `visit` was looked up. */
+    /** The request pending sign-in, formatted by `formatSavedRequest`; set once `visit` was looked up. */
     waiting: string | undefined
-    /** The account of a signed-in session, looked up with it. */
+    /** The account of a signed-in session, once looked up. */
     person: User | undefined
     /** Whether `visit` was looked up. */
     visitLoaded: boolean
@@ -84,7 +84,7 @@ export interface RegisteredRoute extends RouteConfig {
   readonly url: string
 }
 
-/** Collects the routes and refuses one that does not state its access and audience. */
+/** Collects the route table; throws for a route that does not declare its access and audience. */
 export function watchRoutes(
   app: FastifyInstance,
   prepare: (route: RouteOptions, config: RouteConfig) => void,
@@ -101,9 +101,9 @@ export function watchRoutes(
   return table
 }
 
-/** Whether the route takes a form, as it does unless it says otherwise. */
+/** Whether the route takes a form, which is the default. */
 export const takesForm = ({ body = 'form' }: Partial<RouteConfig>): boolean => body === 'form'
 
-/** The form in the body of a request; a request without a body, or to a route that takes JSON, has none. */
+/** The form in the body; undefined without a body, and on routes that take JSON. */
 export const bodyForm = (request: FastifyRequest): Form | undefined =>
   takesForm(request.routeOptions.config) ? (request.body as Form | undefined) : undefined // set by the form parser only

@@ -6,7 +6,7 @@ import type { TokenReader } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from './authorization-header.ts'
 import { authorizationOf } from './plain-basic.ts'
 
-/** What the check of `requireServerAdministrator` depends on. */
+/** Dependencies of `requireServerAdministrator`. */
 export interface ServerAdministratorDeps {
   readonly authenticator: ClientAuthenticator
   readonly reader: TokenReader
@@ -14,8 +14,8 @@ export interface ServerAdministratorDeps {
 }
 
 /**
- * Refuses every caller but administrators of the whole server, whom only the default zone appoints. Accepts a bearer token,
- * or a client's secret in the header; the body is not read.
+ * Throws unless the caller administers the whole server, a right that only the default zone grants. Accepts a bearer token,
+ * or a client's secret in the header; does not read the body.
  */
 export async function requireServerAdministrator(
   request: FastifyRequest,

@@ -1,5 +1,5 @@
-// Browser sessions: the cookie, and the row that stands behind it. Owns the cookie's name and attributes and when a
-// session ends; refuses to know what people do in it.
+// Browser sessions: the cookie and its database row. Owns the cookie's name and attributes, and when a session ends; does
+// not know what people do in it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -29,66 +29,66 @@ import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
 import { createWaitingRequests } from './waiting-request.ts'
 
-/** Sessions as the areas use them. */
+/** Browser sessions of all zones; each method uses the zone of its request. */
 export interface Sessions {
-  /** The live session that the cookie names, or undefined; looked up once per request. */
+  /** The live session of the cookie, or undefined; looked up once per request. */
   of(request: FastifyRequest): Promise<Session | undefined>
-  /** Who is signed in, with the session; the account is read once per request. */
+  /** The signed-in user and session, or undefined; the account is read once per request. */
   visitor(request: FastifyRequest): Promise<Visitor | undefined>
-  /** Whether the browser sent a session cookie at all; it does not with a form that another site posted (`SameSite`). */
+  /** Whether the browser sent a session cookie; with `SameSite` it does not for a form posted by another site. */
   wasSent(request: FastifyRequest): boolean
-  /** Where the person was on the way to when asked to sign in. */
+  /** The request that the person made before being asked to sign in. */
   savedRequest(request: FastifyRequest): Promise<SavedRequest | undefined>
   /**
-   * Remembers the URL to go on with after sign-in: in the session at hand, and else in a cookie, so that whoever never
-   * signs in is written nowhere; what is too long for that begins an anonymous session.
+   * Saves the URL to continue with after sign-in: in the current session, else in a cookie, which avoids a database row for
+   * visitors who never sign in. A URL too long for the cookie starts an anonymous session.
    */
   saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
-  /** UAA: gives who has no session an id for one, behind which nothing stands. See docs/compatibility.md, P2. */
+  /** UAA: sets a session cookie without a database row if there is no session. See docs/compatibility.md, P2. */
   announce(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** As `saveRequest`, but always in a session, to which an attempt at another provider can be bound. */
+  /** Like `saveRequest`, but always in a session, so that a sign-in at another provider can be bound to it. */
   saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
-  /** Remembers, or with undefined forgets, the authorization request that waits for approval. */
+  /** Saves the authorization request that is pending approval; undefined clears it. */
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
-  /** Signs the person in under a new id, so that an id planted before is worth nothing after. */
+  /** Signs the person in under a new session id, against session fixation. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, amr: readonly string[]): Promise<void>
-  /** As `signIn`, for somebody who is signed in already: no logon is recorded, and what is saved stays. */
+  /** Like `signIn`, for a person who is signed in already: records no logon, and keeps the saved request. */
   renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
   /**
-   * The digest of the session if it has yet to be told that the client was answered for the person, undefined when it was,
-   * or is told no more. Whoever ends the session then knows whom to tell.
+   * The session's digest, if the client must still be added to the session's list of clients to notify at logout;
+   * undefined if it is on the list already, or the list is full.
    */
   lacksClient(request: FastifyRequest, clientId: string): Promise<string | undefined>
-  /** The live sessions of the person who is signed in, in this zone, those seen last first. */
+  /** The signed-in person's live sessions in this zone, most recently seen first. */
   ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]>
-  /** Ends another session of the same person; false when none of theirs has the handle, or it is the one at hand. */
+  /** Ends another session of the same person; false for an unknown handle, and for the current session. */
   endOther(request: FastifyRequest, handle: string): Promise<boolean>
-  /** Ends every session of the person in this zone but the one at hand. */
+  /** Ends every other session of the person in this zone. */
   endOthers(request: FastifyRequest): Promise<void>
   /** Ends the session and expires its cookies. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** The readable cookie that lets frames notice a change of user; undefined expires it. */
+  /** Sets the readable cookie by which frames detect a change of user; undefined expires it. */
   setCurrentUser(reply: FastifyReply, userId: string | undefined): void
 }
 
-/** A person in a signed-in session. */
+/** A signed-in user with the session. */
 export interface Visitor {
   readonly session: Session & { readonly signIn: SignIn }
   readonly user: User
 }
 
-/** A session as its owner may see it. */
+/** A session as shown to its owner. */
 export interface OwnSession {
   readonly session: Session & { readonly signIn: SignIn }
-  /** What a page calls the session: it finds it again, and is worth nothing as a cookie. */
+  /** Identifies the session in a form; cannot be used as a cookie. */
   readonly handle: string
-  /** Whether the request came with it. */
+  /** Whether it is the session of this request. */
   readonly isCurrent: boolean
 }
 
 const ID_LENGTH = 43
 const TOUCH_SECONDS = 60
-/** No authorization request that a program makes is longer. */
+/** Characters; authorization requests of real clients are shorter. */
 const MAX_SAVED_LENGTH = 4096
 
 /** The name of the zone's session cookie (row P2). */
@@ -100,17 +100,17 @@ export function sessionCookieName(
   return guardedName(zone, `${service.name}-session`, urls)
 }
 
-/** Over https nobody else may set the cookie; `__Host-` is for cookies of `/` (RFC 6265bis §4.1.3.2). */
+/** Over https, adds a prefix so that no other host can set the cookie; `__Host-` requires path `/` (RFC 6265bis §4.1.3.2). */
 function guardedName(zone: AddressedZone, plain: string, urls: Urls): string {
   const name = cookieNameIn(zone, plain)
   if (!urls.isHttps) return name
   return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
 }
 
-/** The name of the readable cookie that frames of the zone look at. */
+/** The name of the zone's readable cookie, which its session management frames read. */
 export const currentUserCookieName = (zone: AddressedZone): string => cookieNameIn(zone, 'Current-User')
 
-/** One instance serves every zone: the row is found under the zone of the request, so another zone's id finds nothing. */
+/** One instance serves every zone. Rows are found by zone and id, so a cookie of another zone is not accepted. */
 export function createSessions(deps: {
   store: Store
   clock: Clock
@@ -121,20 +121,20 @@ export function createSessions(deps: {
   sameSite: 'lax' | 'none'
   pageSettings: PageSettings
   csrf: Csrf
-  /** Told of every sign-in, before it is answered. */
+  /** Called at every sign-in, before it is answered. */
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
   const { store, clock, random, urls, behaviour, csrf } = deps
   const { idleSeconds, cookieSeconds } = deps.pageSettings
   const currentUserSeconds = cookieSeconds ?? DEFAULT_PAGE_SETTINGS.idleSeconds
-  // A session in use must not end because its use was not written down.
+  // Short enough that a session in use cannot expire between two writes.
   const touchMilliseconds = Math.min(TOUCH_SECONDS, idleSeconds / 4) * 1000
   const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
-  // Over http neither Secure nor what needs it (RFC 6265bis §5.7): clients other than browsers would lose the session.
+  // Over http, neither Secure nor attributes that need it (RFC 6265bis §5.7): non-browser clients would lose the session.
   const sameSite = urls.isHttps ? (behaviour.ownSessionCookie ? deps.sameSite : 'none') : 'lax'
   const attributesIn = (zone: Zone) =>
     ({
-      // UAA: without a slash at the end.
+      // UAA: no trailing slash.
       path: behaviour.ownSessionCookie ? `${urls.pathOf(zone)}/` : urls.pathOf(zone) || '/',
       httpOnly: true,
       sameSite,
@@ -229,7 +229,7 @@ export function createSessions(deps: {
   ): Promise<void> {
     const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
     const old = await of(request)
-    // Who signs in once more goes on with what clients know as one session; anybody else begins another one.
+    // Signing in again as the same user keeps the session that clients know; another user starts a new one.
     const before = old?.signIn?.userId === user.id ? old : undefined
     const userAgent = keptUserAgent(request.headers['user-agent'])
     const signIn = {
@@ -346,8 +346,8 @@ export function createSessions(deps: {
 }
 
 /**
- * A session ends with its user, and with a change of the password after it began: told by the revision, because the clock
- * may have been set back in between.
+ * A session ends with its user, and when the password changes. Compares revisions instead of times, because the clock may
+ * have been set back.
  */
 const mayContinue = (user: User, signIn: SignIn): boolean =>
   user.active &&

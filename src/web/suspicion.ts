@@ -1,19 +1,19 @@
-// What is turned away before any route is looked at, whoever asks.
+// Requests that are refused before routing, for every caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import { PageError, refusalHeaders } from './answers.ts'
 import { securityHeaders } from './headers.ts'
 
-/** What is told of a path that could mean one thing here and another behind a proxy. */
+/** Refusal of a path that a proxy could read differently. */
 export const MALICIOUS = 'The request was rejected because it contained a potentially malicious character.'
 
-/** A hook that refuses TRACE, and in `uaa` a path with a `;`. */
+/** Hook: refuses TRACE, and in `uaa` a path with a `;`. */
 export function createSuspicion({ behaviour, urls }: { behaviour: Behaviour; urls: Urls }) {
   // Not async: every request passes here.
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     if (request.method === 'TRACE') {
-      // Never a page: an answer to TRACE must not become something that a browser renders (RFC 9110 §9.3.8).
+      // Never a page: a browser must not render an answer to TRACE (RFC 9110 §9.3.8).
       reply
         .headers(securityHeaders('api', urls.isHttps))
         .status(405)

@@ -1,5 +1,5 @@
-// The request of somebody who is not signed in waits in a cookie, so that whoever never signs in is written nowhere. See
-// docs/decisions/0012-requests-wait-in-a-cookie.md.
+// Keeps the request of an anonymous visitor in a cookie until sign-in, which avoids a database row for visitors who never
+// sign in. See docs/decisions/0012-requests-wait-in-a-cookie.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { parseJson } from '../base/json.ts'
@@ -10,14 +10,14 @@ import type { CookieAttributes } from './cookies.ts'
 import { cookieOf, setCookie } from './cookies.ts'
 import { ownPath } from './own-path.ts'
 
-/** Characters that fit into the head of a request, beside its URL and the other headers. */
+/** Characters; leaves room in the request head for the URL and the other headers. */
 const MAX_SAVED_LENGTH = 2000
 
-/** The cookie, in the text of `formatSavedRequest`. */
+/** Reads and writes the cookie; values are formatted by `formatSavedRequest`. */
 export interface WaitingRequests {
-  /** What waits in the request's zone; undefined for nothing, and for what is older than an idle session may be. */
+  /** The pending request in this zone; undefined if there is none, or it is older than an idle session may be. */
   read(request: FastifyRequest): string | undefined
-  /** Whether the text is short enough; nothing happens otherwise. */
+  /** Sets the cookie; does nothing and returns false if the value is too long. */
   write(reply: FastifyReply, text: string): boolean
   /** Expires the cookie, if the browser sent it. */
   forget(request: FastifyRequest, reply: FastifyReply): void
@@ -32,7 +32,7 @@ export function createWaitingRequests(deps: {
 }): WaitingRequests {
   const { clock, urls, nameIn, attributesIn } = deps
 
-  /** What a cookie says is checked as if it stood in a form: another site of the domain may have set it. */
+  /** Validates the cookie like form input: a sibling host may have set it. */
   function read(request: FastifyRequest): string | undefined {
     const { zone } = request
     const value = cookieOf(request, nameIn(zone))
@@ -42,7 +42,7 @@ export function createWaitingRequests(deps: {
     const age = clock.now().getTime() - Number(savedAt)
     if (zoneId !== zone.id || typeof text !== 'string' || !(age < SESSION_IDLE_SECONDS * 1000)) return undefined
     const { path } = parseSavedRequest(text) ?? {}
-    // Below the base URL, or the base URL itself; anything else behind it could be the rest of another host's name.
+    // The base URL itself, or below it. Anything else that starts with it could name another host.
     if (path === undefined || !/^(?:$|[/?])/.test(path)) return undefined
     const base = urls.ofZone(zone)
     return ownPath([base], base + path.replace(/^(?!\/)/, '/')) === undefined ? undefined : text

@@ -1,5 +1,5 @@
-// X-Identity-Zone-Id and X-Identity-Zone-Subdomain: an administrator of the default zone acts in another one. Owns who may
-// do so and what is left of the token there; the bearer gate asks before any route's own demand is looked at.
+// X-Identity-Zone-Id and X-Identity-Zone-Subdomain let an administrator of the default zone act in another zone. Decides who
+// may, and which of the token's scopes apply there. The bearer gate calls it before it checks the route's own demand.
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import { PageError } from './answers.ts'
 
-/** Rights that `zones.<id>.` may stand before; these two keep it in the zone, the others lose it there. */
+/** Rights that `zones.<id>.` may prefix. These two keep the prefix in the zone; the others below lose it. */
 const KEPT_WHOLE = ['admin', 'read']
 const SHORTENED = [
   'clients.admin',
@@ -25,13 +25,13 @@ const SHORTENED = [
 ]
 
 /** The zone that a request names in a header. */
-export interface ZoneWish {
+export interface RequestedZone {
   readonly by: 'id' | 'subdomain'
   readonly value: string
 }
 
-/** The id wins over the subdomain, and an empty header is none. */
-export function zoneWish({ headers }: FastifyRequest): ZoneWish | undefined {
+/** The id takes precedence over the subdomain; an empty header counts as absent. */
+export function requestedZoneOf({ headers }: FastifyRequest): RequestedZone | undefined {
   const id = headers['x-identity-zone-id']
   if (typeof id === 'string' && id !== '') return { by: 'id', value: id }
   const subdomain = headers['x-identity-zone-subdomain']
@@ -39,11 +39,11 @@ export function zoneWish({ headers }: FastifyRequest): ZoneWish | undefined {
   return undefined
 }
 
-/** What is told to whoever names a zone and may not, or not there. */
+/** The 403 for naming a zone without the right to, or on a route that does not allow it. */
 export const refuseSwitch = (): OAuthError =>
   new OAuthError('access_denied', 'The caller is not authorized to switch to the identity zone')
 
-/** What of the token's scopes counts in the zone with this id. */
+/** The token's scopes as they apply in the zone with this id. */
 export function scopesInZone(scopes: readonly string[], zoneId: string, service: Service): readonly string[] {
   const prefix = `zones.${zoneId}.`
   const whole = [service.scope('admin'), ...KEPT_WHOLE.map(right => prefix + right)]
@@ -53,24 +53,28 @@ export function scopesInZone(scopes: readonly string[], zoneId: string, service:
   ]
 }
 
-/** Leads a request into the zone that it names. */
-export type EnterZone = (request: FastifyRequest, wish: ZoneWish, token: VerifiedToken) => Promise<VerifiedToken>
+/** Moves a request into the requested zone. */
+export type EnterZone = (
+  request: FastifyRequest,
+  requested: RequestedZone,
+  token: VerifiedToken,
+) => Promise<VerifiedToken>
 
 /**
- * Answers the token as it counts in the zone, which becomes the request's. Throws 403 for a request that was not made to
- * the default zone and for a token without a right there, 404 for a zone that is not there or not active.
+ * Sets the request's zone and returns the token as it applies there. Throws 403 for a request that was not made to the
+ * default zone and for a token without a right in the zone, 404 for an unknown or inactive zone.
  */
 export function createZoneSwitch({ store, service }: { store: Store; service: Service }): EnterZone {
-  const find = ({ by, value }: ZoneWish): Promise<Zone | undefined> =>
+  const find = ({ by, value }: RequestedZone): Promise<Zone | undefined> =>
     by === 'id' ? store.zones.find(value) : store.zones.findBySubdomain(value.toLowerCase())
 
-  return async (request, wish, token) => {
+  return async (request, requested, token) => {
     if (request.zone.id !== service.name) throw refuseSwitch()
-    // Who is no administrator of any zone learns nothing of which ones there are.
+    // Callers who administer no zone must not learn which zones exist.
     const mayAsk = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
     if (!mayAsk) throw refuseSwitch()
-    const zone = await find(wish)
-    if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${wish.by}.`)
+    const zone = await find(requested)
+    if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${requested.by}.`)
     const scopes = scopesInZone(token.scopes, zone.id, service)
     if (scopes.length === 0) throw refuseSwitch()
     request.zone = zone

@@ -1,5 +1,5 @@
-// Which zone a request is for: by the host name, or by `/z/{subdomain}` behind the base path. The prefix is taken off the
-// URL before anything else sees it, so that routes, checks and logs know one address; see docs/decisions/0016-zones-by-path.md.
+// Resolves a request's zone by host name, or by `/z/{subdomain}` after the base path. The prefix is removed from the URL
+// first, so that routes, checks and logs see one address; see docs/decisions/0016-zones-by-path.md.
 import type { FastifyRequest } from 'fastify'
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -10,13 +10,13 @@ import type { Store } from '../store/store.ts'
 import { PageError } from './answers.ts'
 import { rawQuery } from './query.ts'
 
-/** What a host name says about the zone: a subdomain, empty for the default zone, or nothing that we serve. */
+/** The subdomain of a host name, empty for the default zone; or `unknown` for a host that is not served. */
 export type HostAnswer = { readonly subdomain: string } | 'unknown'
 
 /**
- * The hosts of the default zone and `localhost` are roots; what stands before a root, the longest that fits, is a subdomain.
- * While `localhost` is the only root any other host is the default zone's, unless `onlyLoopback` is set: then a name that
- * somebody pointed here is not.
+ * The default zone's hosts and `localhost` are roots; the subdomain is what precedes the longest matching root. If
+ * `localhost` is the only root, any other host is the default zone's, unless `onlyLoopback` is set, which prevents DNS
+ * rebinding.
  */
 export function subdomainOf(
   host: string | undefined,
@@ -33,41 +33,41 @@ export function subdomainOf(
 }
 
 /**
- * Whether a host name can lead to this server, as any zone's: it is one of the roots or below one, or this very machine.
- * Callers that keep URLs of their own must not take ours.
+ * Whether a host name can belong to a zone of this server: a root, a name below one, or a loopback name. Used to refuse our
+ * own URLs where a URL of another server is expected.
  */
 export function isOwnHost(host: string, rootHosts: readonly string[]): boolean {
   const name = hostName(host)
   return isLoopbackHost(name) || rootHosts.some(root => name === root || name.endsWith(`.${root}`))
 }
 
-/** Lower case, without a port and without the dot that ends a fully qualified name. */
+/** In lower case, without port and without the trailing dot of a fully qualified name. */
 function hostName(host: string): string {
   const withoutPort = host.startsWith('[') ? host.replace(/\]:\d+$/, ']') : host.replace(/:\d+$/, '')
   return withoutPort.toLowerCase().replace(/\.$/, '')
 }
 
-/** How a request named its zone in the path. */
+/** The zone that a request's path names. */
 interface PathAddress {
-  /** Lower case; undefined for what no zone is called. */
+  /** In lower case; undefined for an invalid name. */
   readonly subdomain: string | undefined
   /** Whether the path ended there, without even a slash. */
   readonly isBare: boolean
 }
 
-/** Where RFC 8414 §3.1 puts metadata: between the origin and the issuer's path. */
+/** RFC 8414 §3.1 inserts this between the origin and the issuer's path. */
 export const METADATA_AT_ORIGIN = '/.well-known/oauth-authorization-server'
 
-/** The segment `z` as a whole, the name behind it, and the rest. */
+/** The segment `z`, the name after it, and the rest. */
 const ZONE_PREFIX = /^\/z(?:\/([^/?#]*)(.*)|([?#].*)?)$/s
-/** As host names and what people call zones: nothing encoded, no dot segment, nothing that means something to a proxy. */
+/** Like host names: no percent-encoding, no dot segments, nothing that a proxy could interpret. */
 const PATH_NAME = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/i
 
 const byPath = new WeakMap<object, PathAddress>()
 
 /**
- * For Fastify's `rewriteUrl`: takes the zone's prefix off the URL of a request, and remembers for `createZoneResolver` what
- * it said. Throws nothing; what names no zone is refused where others are, in the shape that the route gives.
+ * For Fastify's `rewriteUrl`: removes the zone's prefix from the URL and stores it for `createZoneResolver`. Never throws;
+ * an invalid name is refused later, in the format of the route.
  */
 export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: string | undefined }) => string {
   const places = [basePath, METADATA_AT_ORIGIN + basePath]
@@ -92,8 +92,8 @@ export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: 
 }
 
 /**
- * UAA: a path means the same with one slash behind it. Taken off before anything else sees the URL, so that routes, checks,
- * limits and logs judge one path. The base path and what has an empty segment stay as they are. See row M8.
+ * UAA: one trailing slash makes no difference. Removed first, so that routes, checks, limits and logs see one path. Keeps
+ * the slash of the base path and of paths with an empty segment. See docs/compatibility.md, M8.
  */
 export function withoutTrailingSlash(url: string, { basePath }: Urls): string {
   const mark = url.indexOf('?')
@@ -103,7 +103,7 @@ export function withoutTrailingSlash(url: string, { basePath }: Urls): string {
   return path.includes('//') ? url : path.slice(0, -1) + url.slice(end)
 }
 
-/** Where a request for the base path or `/z/{subdomain}` belongs: behind the slash, with which the zone's cookies come. */
+/** The URL to redirect to from the base path or `/z/{subdomain}`: with a slash, which cookies of that path require. */
 export function startOfZone(request: FastifyRequest, urls: Urls): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   const isBasePath = urls.basePath !== '' && request.originalUrl.replace(/\?.*$/s, '') === urls.basePath
@@ -114,27 +114,27 @@ export function startOfZone(request: FastifyRequest, urls: Urls): string | undef
 
 const marked = new WeakMap<Zone, Zone>()
 
-/** The zone with the mark of its address, one object for each record that the store remembers. */
+/** The zone marked as addressed by path; one object per cached record. */
 function addressedByPath(zone: Zone): Zone {
   const known = marked.get(zone) ?? { ...zone, address: 'path' }
   marked.set(zone, known)
   return known
 }
 
-/** Gives a request its zone before anything else; an unknown or inactive one is a 404. */
+/** Sets `request.zone`; throws 404 for an unknown or inactive zone. */
 export function createZoneResolver(deps: {
   store: Store
   urls: Urls
   defaultZoneId: string
   settings: Pick<TokenSettings, 'internalHostnames'>
-  /** In the playground a page of another site must not reach the public accounts by a name that leads here. */
+  /** Set in the playground: prevents DNS rebinding, by which a page of another site could use the demo accounts. */
   isPlayground: boolean
 }): (request: FastifyRequest) => Promise<void> {
   const { store, urls, defaultZoneId } = deps
   const rootHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const answers = new Map<string, HostAnswer>()
 
-  /** The few names that clients use are read once; whoever sends many makes it forget, not grow. */
+  /** Caches the answers for the few names in use; cleared when it is full. */
   function answerFor(host = ''): HostAnswer {
     const known = answers.get(host)
     if (known) return known
@@ -158,7 +158,7 @@ export function createZoneResolver(deps: {
       request.zone = await find(answer.subdomain)
       return
     }
-    // A zone's own host is that zone's alone: no page of another one is shown under its name.
+    // A zone's own host serves that zone only.
     if (answer.subdomain !== '' || path.subdomain === undefined) throw new PageError(404, UNKNOWN_ZONE)
     request.zone = addressedByPath(await find(path.subdomain))
   }

@@ -24,7 +24,7 @@ function wait(limiter: Limiter, key: string): number {
 }
 
 describe('a limiter', () => {
-  const allowance = { most: 3, seconds: 10, keys: 4 }
+  const allowance = { max: 3, seconds: 10, keys: 4 }
 
   it('refuses what is one too many, and nobody else', () => {
     const limiter = createLimiter(createTestClock(), allowance)
@@ -102,7 +102,7 @@ describe('a limiter', () => {
   })
 
   it('refuses everything when it allows nothing that was counted', () => {
-    const limiter = createLimiter(createTestClock(), { most: 1, seconds: 1, keys: 1 })
+    const limiter = createLimiter(createTestClock(), { max: 1, seconds: 1, keys: 1 })
     limiter.count('a')
     assert.equal(wait(limiter, 'a'), 1)
     limiter.count('b')
@@ -112,7 +112,7 @@ describe('a limiter', () => {
 
 describe('an attempt that is limited', () => {
   it('counts from its beginning, and no more when it succeeds or breaks off', async () => {
-    const limiter = createLimiter(createTestClock(), { most: 2, seconds: 60, keys: 10 })
+    const limiter = createLimiter(createTestClock(), { max: 2, seconds: 60, keys: 10 })
     const failed = (result: string) => result === 'wrong'
     const attempt = (work: () => Promise<string>) => limiter.attempt('a', work, failed)
     let end: (result: string) => void = assert.fail
