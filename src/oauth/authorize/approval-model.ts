@@ -1,4 +1,4 @@
-// The approval page as JSON, for programs that ask the person in a way of their own.
+// The approval page as JSON, for programs that ask the person themselves.
 import { displayName } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { audience } from '../../token/claims.ts'
@@ -24,7 +24,7 @@ const REPEATED = [
   'code_challenge_method',
 ] as const
 
-/** What the model is made of. */
+/** The question, and how the request and its addresses are written. */
 export interface ApprovalModelParts {
   readonly question: ApprovalQuestion
   /** The parameters of the request. */

@@ -132,7 +132,7 @@ async function answer(context: AuthorizeContext, deps: AuthorizeDeps): Promise<F
     if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')
     const { status, error: code = 'server_error', description } = answerFor(error)
     if (!target || status < 500) throw error
-    // Nobody sees a page in a hidden frame: the client is told (row R7).
+    // A page in a hidden frame reaches nobody, so the client gets the error (row R7).
     deps.log.fault(`${request.method} ${AUTHORIZE_PATH}`, error)
     return refuse(context, new RedirectRefusal(target, new OAuthError(code, description)), deps)
   }

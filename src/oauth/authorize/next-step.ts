@@ -13,7 +13,7 @@ import { wasAskedForHint } from './prompt.ts'
 /** The step that a check names: one of the decision's, or the new password that is due before it. */
 export type CheckStep = Step | { readonly kind: 'change-password' }
 
-/** What is known of the person in front of the browser. */
+/** The person who is signed in, as far as the decision depends on it. */
 export interface SignedIn {
   readonly origin: string
   readonly authenticatedAt: Date
@@ -35,9 +35,9 @@ export interface ScopeDecision {
 
 /** The scopes that the person is asked to approve. */
 export interface ApprovalQuestion {
-  /** Those that the page lists. */
+  /** The scopes that the page lists. */
   readonly scopes: readonly ScopeDecision[]
-  /** All that would be granted, also what the client approves by itself. */
+  /** Everything that would be granted, including what the client approves by itself. */
   readonly asked: GrantedScopes
 }
 
@@ -98,7 +98,7 @@ export function nextStep(
     const error = isFault ? 'server_error' : person.scopes.error
     return { kind: 'refuse', error, description: person.scopes.message }
   }
-  // Consent that was asked for counts even where the client approves by itself; or a refusal would mean nothing.
+  // With prompt=consent the client's autoapproval does not count, or a refusal would mean nothing.
   const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
   const stateOf = (scope: string): ScopeDecision['state'] =>
     isAutomatic(scope) ? 'approved' : storedState(scope, person.approvals)

@@ -1,4 +1,4 @@
-// Writes authorization responses: one place that knows how parameters travel back to a client, in success and in error.
+// How the parameters of an authorization response travel back to the client, in success and in error.
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
@@ -8,7 +8,7 @@ export interface ResponseTarget {
   readonly clientId: string
   readonly redirectUri: string
   readonly mode: ResponseMode
-  /** What was asked for; undefined when it is missing, or nothing that could be answered. */
+  /** The requested response type; undefined when it is missing or unknown. */
   readonly type?: ResponseType | undefined
   readonly state?: string
 }
@@ -16,14 +16,14 @@ export interface ResponseTarget {
 /** Parameters in their order; those without a value are left out. */
 export type ResponseParameters = Readonly<Record<string, string | undefined>>
 
-/** A mode in which the answer is a Location. */
+/** A mode in which the response is a Location header. */
 export type LocationMode = Exclude<ResponseMode, 'form_post'>
 
-/** A refusal that is told to the client by a redirect (RFC 6749 §4.1.2.1). */
+/** A refusal that goes to the client by a redirect (RFC 6749 §4.1.2.1). */
 export class RedirectRefusal extends Error {
   readonly target: ResponseTarget
   readonly refusal: OAuthError
-  /** How it travels, where that is not as errors of the target usually do. */
+  /** How it travels, where that is not the target's way for errors. */
   readonly mode: LocationMode | undefined
   constructor(target: ResponseTarget, refusal: OAuthError, mode?: LocationMode) {
     super(refusal.message, { cause: refusal })
@@ -49,7 +49,7 @@ export const signInErrorMode = ({ type }: Pick<ResponseTarget, 'type'>): Locatio
 
 /**
  * UAA: the Location of an error of a silent request: no description, no state, and all but a missing sign-in in the
- * fragment. Undefined for errors that are told as without silence. See docs/compatibility.md, R7.
+ * fragment. Undefined for errors that travel as without silence. See docs/compatibility.md, R7.
  */
 export function bareLocation(
   { redirectUri, type }: ResponseTarget,

@@ -1,4 +1,4 @@
-// What the authorization endpoint answers with, and how it travels (OAuth 2.0 Multiple Response Type Encoding Practices).
+// response_type and response_mode (OAuth 2.0 Multiple Response Type Encoding Practices).
 import type { Client } from '../../model/client.ts'
 import { mayUseGrant } from '../../model/client.ts'
 
@@ -18,7 +18,7 @@ const WORDS: readonly string[] = ['code', 'token', 'id_token'] satisfies readonl
 
 const isWord = (text: string): text is ResponseWord => WORDS.includes(text)
 
-/** The words of a `response_type`; undefined when there is none, or one that nobody knows. */
+/** The words of a `response_type`; undefined when there is none, or an unknown one. */
 export function parseResponseType(text: string): ResponseType | undefined {
   const words = text.split(' ').filter(word => word !== '')
   return words.length > 0 && words.every(isWord) ? new Set(words.filter(isWord)) : undefined
@@ -39,7 +39,7 @@ export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const satisf
 /** Whether a text names a mode. */
 export const isResponseMode = (text: string): text is ResponseMode => RESPONSE_MODES.some(mode => mode === text)
 
-/** The mode where none was asked for: only a code may stand in a query, which ends up in logs (§5 there). */
+/** The mode when none was requested: only a code may be in a query, which ends up in logs (§5 there). */
 export const defaultMode = (type: ResponseType | undefined): ResponseMode =>
   type === undefined || (type.size === 1 && type.has('code')) ? 'query' : 'fragment'
 
