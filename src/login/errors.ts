@@ -7,6 +7,7 @@ import type { Texts } from '../pages/texts/texts.ts'
 import { FORGED, PageError, wantsJson } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/suspicion.ts'
+import { sendJson } from '../web/json.ts'
 
 /** What showing the error pages needs. */
 export interface ErrorPagesDeps {
@@ -86,7 +87,7 @@ export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPage
   ): Promise<FastifyReply> {
     if (wantsJson(request)) {
       const body = isBare ? { error: description } : { error: code, error_description: description }
-      return reply.type('application/json').send(JSON.stringify(body))
+      return sendJson(reply, body)
     }
     const chrome = await pages.chrome(request, reply)
     const page = errorPage(chrome, {

@@ -12,6 +12,7 @@ import { PageError, wantsJson } from '../web/answers.ts'
 import { refuseProgram } from '../web/denial.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
+import { sendJson } from '../web/json.ts'
 
 /** What making a passcode needs. */
 export interface PasscodeDeps {
@@ -55,7 +56,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
       if (!person) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
         if (!isOwnWish(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
-        return reply.type('application/json').send(JSON.stringify(await newPasscode(person)))
+        return sendJson(reply, await newPasscode(person))
       }
       const chrome = await pages.chrome(request, reply)
       const page = isOwnWish(request)

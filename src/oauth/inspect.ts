@@ -16,6 +16,7 @@ import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-h
 import { BadEncoding } from '../web/form.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import { sendJson } from '../web/json.ts'
 import type { Params } from './params.ts'
 import { formOf, parseParams } from './params.ts'
 import { approvalProblem } from './token-approvals.ts'
@@ -75,7 +76,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       if (!user || !scopes) throw new OAuthError('access_denied', 'The token does not speak for a user')
       // A scope such as openid.x, or a client of that name, puts openid into the audience too.
       if (!scopes.includes('openid')) throw insufficientScope(['openid'])
-      return reply.type('application/json').send(JSON.stringify(userInfo(user, scopes, behaviour)))
+      return sendJson(reply, userInfo(user, scopes, behaviour))
     },
   })
 
@@ -91,7 +92,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       : behaviour.standardIntrospection
         ? { active: false }
         : { revocable: false, active: false }
-    return reply.type('application/json').send(JSON.stringify(body))
+    return sendJson(reply, body)
   })
 
   /** UAA: the older form of introspection. See docs/compatibility.md, check-token. */
@@ -122,9 +123,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const missing = asked.filter(scope => !held.has(scope.toLowerCase()))
     if (missing.length > 0)
       throw new OAuthError('invalid_scope', `Some requested scopes are missing: ${missing.join(',')}`)
-    return reply
-      .type('application/json')
-      .send(JSON.stringify({ ...shown(found), scope: found.scopes, revocable: isRevocable(found) }))
+    return sendJson(reply, { ...shown(found), scope: found.scopes, revocable: isRevocable(found) })
   }
 
   /** A client with the resource authority, by its credentials, or for introspection by a token of its own. */

@@ -10,6 +10,7 @@ import type { KeyRing } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
 import { METADATA_AT_ORIGIN } from '../web/zone.ts'
 import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
+import { sendJson } from '../web/json.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
@@ -76,7 +77,7 @@ function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly
       // A shared secret is the zone's own: to a client, HS256 would mean the client's secret (OpenID Connect Core §10.1).
       const published = (await deps.keys.list(zone.id)).filter(isPublic)
       const algorithms = [...new Set(published.map(key => key.algorithm))]
-      return reply.type('application/json').send(JSON.stringify(metadata(zone, algorithms, deps)))
+      return sendJson(reply, metadata(zone, algorithms, deps))
     })
   }
 }

@@ -13,6 +13,7 @@ import { namesTag } from '../web/entity-tag.ts'
 import { NEVER_CACHED } from '../web/headers.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
+import { sendJson } from '../web/json.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
 import { readParams } from './params.ts'
 
@@ -93,7 +94,7 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
   function sendPlain(reply: FastifyReply, tag: string, document: object): FastifyReply {
     const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ') // beside what others put there
     reply.headers({ ...NEVER_CACHED, etag: tag, vary })
-    return reply.type('application/json').send(JSON.stringify(document))
+    return sendJson(reply, document)
   }
 
   app.get('/token_keys', { config }, async (request, reply) => {

@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import { scopesOf } from '../token/reader.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
 import { inRealm } from '../web/authorization-header.ts'
+import { sendJson } from '../web/json.ts'
 
 interface TokenListDeps {
   readonly store: Store
@@ -43,7 +44,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
       async (request, reply) => {
         const { zone, params } = request
         const tokens = await withoutDead(zone.id, await find(zone, params['*']))
-        return reply.type('application/json').send(JSON.stringify(tokens.map(listed)))
+        return sendJson(reply, tokens.map(listed))
       },
     )
   }

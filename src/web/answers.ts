@@ -10,6 +10,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge, bearerHeader } from './authorization-header.ts'
 import { MalformedInput } from './form.ts'
 import { securityHeaders } from './headers.ts'
+import { sendJson } from './json.ts'
 import { TooManyRequests } from './limits.ts'
 import type { PageWriter } from './pages.ts'
 
@@ -166,12 +167,12 @@ export function createErrorHandler(deps: {
       }
     }
     // UAA: the sentence stands where other answers have a code.
-    if (status === 429) return reply.type('application/json').send(JSON.stringify({ error: description }))
+    if (status === 429) return sendJson(reply, { error: description }, status)
     const body = {
       error: error ?? (status === 404 ? 'not_found' : 'invalid_request'),
       error_description: plainDescription(description, behaviour),
       ...extra,
     }
-    return reply.type('application/json').send(JSON.stringify(body))
+    return sendJson(reply, body, status)
   }
 }

@@ -7,6 +7,7 @@ import type { CorsRules, SystemCors } from '../model/cors-policy.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { CorsConfiguration, Zone } from '../model/zone.ts'
+import { sendJson } from './json.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
 
 /** Allows or refuses cross-origin requests. */
@@ -128,11 +129,7 @@ export function createCors(deps: {
   }
 
   function refuse(reply: FastifyReply, status: number, error: OAuthErrorCode, description: string): true {
-    reply
-      .headers(fixed)
-      .status(status)
-      .type('application/json')
-      .send(JSON.stringify({ error, error_description: description }))
+    sendJson(reply.headers(fixed), { error, error_description: description }, status)
     return true
   }
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SavedRequest } from '../model/session.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
+import { sendJson } from './json.ts'
 import { FORGED, PageError, wantsJson } from './answers.ts'
 import type { Sessions } from './session.ts'
 
@@ -35,7 +36,4 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
 
 /** Answers 403 as JSON. UAA: `error` holds the sentence instead of a code. */
 export const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
-  reply
-    .status(403)
-    .type('application/json')
-    .send(JSON.stringify({ error: sentence }))
+  sendJson(reply, { error: sentence }, 403)

@@ -1,5 +1,5 @@
 // Strict application/json: UTF-8, an object at the top level, no member that could change a prototype.
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { MalformedInput } from './form.ts'
@@ -66,3 +66,7 @@ export function jsonList(request: FastifyRequest): readonly JsonObject[] {
   if (request.body === undefined || request.body === null) throw new MalformedInput('The request has no body')
   return request.body as readonly JsonObject[] // set by the JSON list parser only
 }
+
+/** Answers any value as JSON, a bare string too; with the status that the reply has unless one is given. */
+export const sendJson = (reply: FastifyReply, body: unknown, status = reply.statusCode): FastifyReply =>
+  reply.status(status).type('application/json').send(JSON.stringify(body))

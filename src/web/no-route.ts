@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
+import { sendJson } from './json.ts'
 import { PageError, refusalHeaders } from './answers.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
@@ -53,11 +54,8 @@ export function createNoRouteHook(deps: {
     reply.header('allow', [...new Set(others.map(({ method }) => method))].join(', '))
     const error = new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
     if (!others.every(({ audience }) => audience === 'api')) throw error
-    reply
-      .headers(securityHeaders('api', urls.isHttps))
-      .status(error.status)
-      .type('application/json')
-      .send(JSON.stringify({ error: error.error, error_description: error.message }))
+    reply.headers(securityHeaders('api', urls.isHttps))
+    sendJson(reply, { error: error.error, error_description: error.message }, error.status)
   }
 
   async function answerOrFail(

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { clientToJson } from '../../model/client-json.ts'
 import { authenticatedClient } from '../../web/authenticated-client.ts'
 import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
-import { sendJson } from './record.ts'
+import { sendJson } from '../../web/json.ts'
 
 const SHOWN = [
   'client_id',

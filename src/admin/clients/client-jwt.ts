@@ -18,7 +18,7 @@ import type { Store } from '../../store/store.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { JsonObject } from '../../web/json.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import { sendNotFound } from './record.ts'
 
@@ -97,7 +97,7 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
         const message = await changeKeys(request, clientId)
         if (message !== undefined) {
           report('ClientJwtChangeSuccess', clientId, message)
-          return await reply.type('application/json').send(JSON.stringify({ status: 'ok', message }))
+          return await sendJson(reply, { status: 'ok', message })
         }
       } catch (error) {
         report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')

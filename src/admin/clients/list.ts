@@ -8,7 +8,8 @@ import type { Page, Store } from '../../store/store.ts'
 import type { Client } from '../../model/client.ts'
 import type { Form } from '../../web/form.ts'
 import { queryForm, refuseRepeated } from '../../web/query.ts'
-import { clientAccess, clientToJson, sendJson } from './record.ts'
+import { sendJson } from '../../web/json.ts'
+import { clientAccess, clientToJson } from './record.ts'
 
 /** What the endpoint needs. */
 export interface ClientListDeps {

@@ -10,8 +10,8 @@ import { isKeepable } from '../../records/kinds.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Store } from '../../store/store.ts'
 import type { JsonObject } from '../../web/json.ts'
-import { jsonBody } from '../../web/json.ts'
-import { clientAccess, sendJson } from './record.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
+import { clientAccess } from './record.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 /** A refusal that these endpoints tell twice, as the reference system does. */

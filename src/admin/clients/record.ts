@@ -5,16 +5,13 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { Access, Rights } from '../../web/route.ts'
+import { sendJson } from '../../web/json.ts'
 
 export { clientToJson } from '../../model/client-json.ts'
 
 /** A refusal of the client API, which has one code for everything that is wrong with a client. */
 export const invalidClient = (description: string, status = 400, cause?: unknown): OAuthError =>
   new OAuthError({ error: 'invalid_client', status }, description, { cause })
-
-/** Answers JSON. */
-export const sendJson = (reply: FastifyReply, body: unknown, status = 200): FastifyReply =>
-  reply.status(status).type('application/json').send(JSON.stringify(body))
 
 /** Says that there is no such client (row M10). */
 export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): FastifyReply =>

@@ -12,10 +12,10 @@ import { readDirectorySettings, UnusableDirectory } from '../../identity/directo
 import { echoOf } from '../../model/provider-json.ts'
 import type { Service } from '../../model/service.ts'
 import { MalformedInput } from '../../web/form.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import { requesterOf } from '../../web/requester.ts'
 import { readProvider } from './changes.ts'
-import { ProviderRefusal, refuseWith, sendJson, sendRefusal } from './refusal.ts'
+import { ProviderRefusal, refuseWith, sendRefusal } from './refusal.ts'
 import { flagOf, providerRoute } from './providers.ts'
 
 /** What the endpoint needs. */
@@ -71,11 +71,11 @@ export function providerTestEndpoint(app: FastifyInstance, deps: ProviderTestDep
   function answer(reply: FastifyReply, result: DirectoryResult | Fault): FastifyReply {
     switch (result.outcome) {
       case 'found':
-        return sendJson(reply, 200, 'ok')
+        return sendJson(reply, 'ok')
       case 'bad-credentials':
-        return sendJson(reply, 417, 'bad credentials')
+        return sendJson(reply, 'bad credentials', 417)
       case 'fault':
-        return sendJson(reply, 500, 'check server logs')
+        return sendJson(reply, 'check server logs', 500)
       case 'misconfigured':
         throw refuseWith(400, `The directory cannot be used: ${result.reason}`)
       case 'unreachable': {

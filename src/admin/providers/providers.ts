@@ -10,14 +10,14 @@ import type { Service } from '../../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { MalformedInput } from '../../web/form.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import { queryForm, refuseRepeated } from '../../web/query.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import type { RouteConfig } from '../../web/route.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
-import { ProviderRefusal, refuseRecord, refuseWith, sendJson, sendRefusal } from './refusal.ts'
+import { ProviderRefusal, refuseRecord, refuseWith, sendRefusal } from './refusal.ts'
 
 /** What the endpoints need. */
 export interface ProviderDeps extends ProviderChangeDeps {
@@ -92,7 +92,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   ): Promise<FastifyReply> {
     try {
       refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
-      return sendJson(reply, status, await work())
+      return sendJson(reply, await work(), status)
     } catch (error) {
       const isConflict = error instanceof AlreadyExists || error instanceof ChangedMeanwhile
       const refusal = isConflict ? refuseRecord(409, error.message) : error

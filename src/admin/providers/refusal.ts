@@ -1,6 +1,7 @@
 // How the provider API says no: with the record that it was sent, with a sentence, or with nothing.
 import type { FastifyReply } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
+import { sendJson } from '../../web/json.ts'
 
 /** What stands in the body of a refusal: the submitted record without its secrets, bare text, or nothing. */
 export type RefusalBody = { readonly kind: 'record' } | { readonly kind: 'text'; readonly text: string } | undefined
@@ -33,9 +34,5 @@ export function sendRefusal(
   echo?: () => JsonRecord,
 ): FastifyReply {
   if (body?.kind === 'text') return reply.status(status).type('text/plain; charset=utf-8').send(body.text)
-  return body && echo ? sendJson(reply, status, echo()) : reply.status(status).send()
+  return body && echo ? sendJson(reply, echo(), status) : reply.status(status).send()
 }
-
-/** Answers a value as JSON, be it a bare text. */
-export const sendJson = (reply: FastifyReply, status: number, body: unknown): FastifyReply =>
-  reply.status(status).type('application/json').send(JSON.stringify(body))

@@ -14,7 +14,7 @@ import { isBlank, secretPolicy } from '../../model/secret-policy.ts'
 import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { createAnswering, ZoneRefusal } from './refusal.ts'
 
@@ -95,10 +95,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
       const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
       const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
       await write(request, zone, creation(client), client.clientId)
-      return reply
-        .status(201)
-        .type('application/json')
-        .send(JSON.stringify(clientToJson(client, { inList: true })))
+      return sendJson(reply, clientToJson(client, { inList: true }), 201)
     }),
   )
 
@@ -115,7 +112,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
           throw refuse('client must have been createdwith scope zones.write')
         }
         await write(request, zone, deletion(stored), client.clientId)
-        return reply.type('application/json').send(JSON.stringify(clientToJson(client)))
+        return sendJson(reply, clientToJson(client))
       }),
   )
 }

@@ -5,6 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { InvalidZoneConfig } from '../../model/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import { sendJson } from '../../web/json.ts'
 
 /** A refusal with a code and a text, or with an empty body where there is no code. */
 export class ZoneRefusal extends Error {
@@ -48,9 +49,8 @@ export const createAnswering =
       const { status, code, message } = refusal
       const own = code === undefined ? undefined : ([code, message] as const)
       const body = own ?? (bodyInEveryRefusal ? WITHOUT_CODE[status] : undefined)
-      reply.status(status)
-      if (body === undefined) return reply.send()
-      return reply.type('application/json').send(JSON.stringify({ error: body[0], error_description: body[1] }))
+      if (body === undefined) return reply.status(status).send()
+      return sendJson(reply, { error: body[0], error_description: body[1] }, status)
     }
   }
 

@@ -1,6 +1,6 @@
 // Identity zones (§5): making, changing and deleting them. What the default zone's administrators may do with all of them,
 // an administrator of one zone may do with that one, from inside.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
 import type { QueueBounds } from '../../base/fair-queue.ts'
@@ -23,7 +23,7 @@ import { defaultGroups, standardDefaultGroups } from '../../model/zone.ts'
 import type { Zone, ZoneConfig } from '../../model/zone.ts'
 import type { Store, ZoneState } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import type { Access } from '../../web/route.ts'
 import { isOwnHost } from '../../web/zone.ts'
@@ -92,9 +92,6 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   const toJson = (state: ZoneState, reduced = false): JsonRecord =>
     zoneToJson(state.zone, { activeKeyId: shownKey(state) }, { settings, reduced })
-
-  const send = (reply: FastifyReply, status: number, body: unknown): FastifyReply =>
-    reply.status(status).type('application/json').send(JSON.stringify(body))
 
   const report = (
     request: FastifyRequest,
@@ -246,7 +243,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
     }
     const own = await store.zones.read(request.zone.id)
-    return send(reply, 200, own ? [toJson(own)] : [])
+    return sendJson(reply, own ? [toJson(own)] : [])
   })
 
   app.get<ZoneParams>('/identity-zones/:id', { config: by(toReadOne) }, (request, reply) =>
@@ -254,21 +251,20 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       const { id } = request.params
       const state = isOutside(request, id) ? undefined : await store.zones.read(id)
       if (state === undefined) throw new ZoneRefusal(404)
-      return send(reply, 200, toJson(state, !hasRight(request, toRead, service)))
+      return sendJson(reply, toJson(state, !hasRight(request, toRead, service)))
     }),
   )
 
   app.post(
     '/identity-zones',
     { config: { ...by(toMakeOrDelete), body: 'json' }, bodyLimit: BODY_LIMIT },
-    (request, reply) => answering(reply, async () => send(reply, 201, toJson(await create(request)))),
+    (request, reply) => answering(reply, async () => sendJson(reply, toJson(await create(request)), 201)),
   )
 
   app.put<ZoneParams>(
     '/identity-zones/:id',
     { config: { ...by(toChange), body: 'json' }, bodyLimit: BODY_LIMIT },
-    (request, reply) =>
-      answering(reply, async () => send(reply, 200, toJson(await change(request, request.params.id)))),
+    (request, reply) => answering(reply, async () => sendJson(reply, toJson(await change(request, request.params.id)))),
   )
 
   app.delete<ZoneParams>('/identity-zones/:id', { config: { ...by(toMakeOrDelete), body: 'json' } }, (request, reply) =>
@@ -281,7 +277,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       if (outcome === 'aliased') throw new ZoneRefusal(422)
       if (outcome === 'missing') throw new ZoneRefusal(404)
       report(request, 'EntityDeletedEvent', state.zone)
-      return send(reply, 200, toJson(state))
+      return sendJson(reply, toJson(state))
     }),
   )
 
