@@ -30,7 +30,7 @@ interface Shown {
 const GENERAL: Shown = {
   title: 'wrong',
   description:
-    'What you asked for could not be done. Go back and try again; if it fails again, tell your administrator.',
+    'Your request could not be completed. Go back and try again; if it fails again, contact your administrator.',
   code: 'error',
 }
 const REJECTED: Shown = {
@@ -59,7 +59,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
   },
   '/error500': {
     title: 'fault',
-    description: 'It is not your doing. Try again in a minute; if it fails again, tell your administrator.',
+    description: 'The problem is on our side. Try again in a minute; if it fails again, contact your administrator.',
     code: 'server_error',
     about: 500,
   },

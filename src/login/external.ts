@@ -159,7 +159,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const page = errorPage(chrome, {
       ...failure,
       ...describedIn(chrome.texts, failure.description),
-      title: texts.titles.stranger,
+      title: texts.titles.signInRefused,
       back,
     })
     return pages.send(reply.status(failure.status), page)
@@ -184,16 +184,16 @@ const LOST: Failure = {
 function failureOf(result: Refused, name: string): Failure {
   switch (result.outcome) {
     case 'no-provider':
-      return { status: 404, description: 'That way to sign in is not available here. Please use another one.' }
+      return { status: 404, description: 'That sign-in method is not available here. Please use another one.' }
     case 'declined':
       return { ...declined(result.error, name), ...(/^[a-z_]{1,60}$/.test(result.error) && { code: result.error }) }
     case 'unavailable':
-      return { status: 502, description: `${name} did not answer as it should. Please try again in a few minutes.` }
+      return { status: 502, description: `${name} did not respond correctly. Please try again in a few minutes.` }
     case 'refused':
       if (result.reason === 'unusable') return { status: 403, description: result.description }
       return {
         status: 502,
-        description: `What ${name} said about you could not be verified. Please try again; if that does not help, tell your administrator.`,
+        description: `What ${name} said about you could not be verified. Please try again; if that does not help, contact your administrator.`,
       }
   }
 }
@@ -210,9 +210,9 @@ function declined(error: string, name: string): Failure {
     case 'interaction_required':
     case 'account_selection_required':
     case 'consent_required':
-      return { status: 403, description: `${name} wants to ask you something first. Please try again.` }
+      return { status: 403, description: `${name} needs to ask you something first. Please try again.` }
     default:
-      return { status: 502, description: `${name} refused to sign you in. Please tell your administrator.` }
+      return { status: 502, description: `${name} refused to sign you in. Please contact your administrator.` }
   }
 }
 

@@ -70,7 +70,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   app.get('/login', { config }, async (request, reply) => {
     const query = queryForm(request)
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
-    if (!acceptsPage(request)) throw new PageError(406, 'This address has a page and JSON to offer, and nothing else.')
+    if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
     const journey = await journeys.of(request, query)
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     // Only where a session outlives a sign-in that is under way can one fail beside it.

@@ -39,7 +39,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   }${prompts.length > 0 && signInForm(chrome, props, prompts)}${
     prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>${texts.or}</span></p>\n`
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
-    prompts.length + providers.length === 0 && html`<p class="lead">${texts.noWay}</p>\n`
+    prompts.length + providers.length === 0 && html`<p class="lead">${texts.noSignInMethod}</p>\n`
   }${createAccount(chrome, props)}`
   const welcome = chrome.texts.reference?.welcome(chrome.isDefaultZone ? undefined : plain(chrome.zoneName, 80))
   return layout(chrome, { title: texts.title, heading: welcome ?? texts.title, body })

@@ -102,7 +102,7 @@ for (const { mode, path } of combinations) {
       await signIn(page, 'koala')
       assert.match(
         await page.innerText('.alert-error'),
-        mode === 'uaa' ? /credentials are invalid/ : /did not match/,
+        mode === 'uaa' ? /credentials are invalid/ : /Incorrect user name or password/,
         'the password of the default zone',
       )
       assert.equal(page.url(), `${base}/z/x/login?error=login_failure`)

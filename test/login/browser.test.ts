@@ -89,7 +89,10 @@ for (const mode of MODES) {
       await page.goto(`${base}/oauth/authorize?${request()}`)
       assert.equal(page.url(), `${base}/login`)
       await signIn(page, 'wrong')
-      assert.match(await page.innerText('.alert-error'), mode === 'uaa' ? /credentials are invalid/ : /did not match/)
+      assert.match(
+        await page.innerText('.alert-error'),
+        mode === 'uaa' ? /credentials are invalid/ : /Incorrect user name or password/,
+      )
       await signIn(page)
       assert.match(await page.innerText('h1'), mode === 'uaa' ? /Application Auth/ : /The application asks for access/)
       await page.uncheck('input[value="scope.cloud.read"]')

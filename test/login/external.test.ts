@@ -601,8 +601,8 @@ for (const mode of MODES) {
       const declined: readonly [error: string, status: number, words: RegExp, code?: string][] = [
         ['access_denied', 403, /The sign-in at Corp & Sons was cancelled or refused/, 'access_denied'],
         ['temporarily_unavailable', 502, /has a problem at the moment/, 'temporarily_unavailable'],
-        ['login_required', 403, /wants to ask you something first/, 'login_required'],
-        ['invalid_scope', 502, /refused to sign you in\. Please tell your administrator/, 'invalid_scope'],
+        ['login_required', 403, /needs to ask you something first/, 'login_required'],
+        ['invalid_scope', 502, /refused to sign you in\. Please contact your administrator/, 'invalid_scope'],
         ['', 502, /refused to sign you in/],
         ['<script>alert(1)</script>', 502, /refused to sign you in/],
         ['Call 555-1234', 502, /refused to sign you in/],
@@ -757,7 +757,7 @@ for (const mode of MODES) {
             browser,
             await back(browser, { code: 'c', state }),
             502,
-            /Corp & Sons did not answer as it should/,
+            /Corp & Sons did not respond correctly/,
           )
           assert.equal(upstream.requests.length, 1)
         })

@@ -190,7 +190,7 @@ describe('an unknown path', () => {
           const answer = await server.send(path, { headers: { accept: 'text/html' } })
           if (mode === 'standard') {
             assert.equal(answer.status, 404, path)
-            assert.match(answer.text, /There is nothing here/)
+            assert.match(answer.text, /Page not found/)
           } else {
             assert.equal(answer.headers['location'], 'http://localhost:8080/login', path)
           }

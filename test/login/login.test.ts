@@ -63,7 +63,10 @@ for (const mode of MODES) {
       })
 
       const messages: readonly { query: string; text: RegExp; kind?: string }[] = [
-        { query: 'error=login_failure', text: isStandard ? /did not match/ : /credentials are invalid/ },
+        {
+          query: 'error=login_failure',
+          text: isStandard ? /Incorrect user name or password/ : /credentials are invalid/,
+        },
         { query: 'error=account_locked', text: isStandard ? /locked for a while/ : /locked because of too many/ },
         { query: 'error=account_not_verified', text: isStandard ? /not verified yet/ : /is not verified/ },
         { query: 'error=password_expired', text: /has expired/ },
@@ -80,7 +83,7 @@ for (const mode of MODES) {
         { query: 'error=__proto__', text: /<p>Error!<\/p>/ },
         {
           query: 'error=login_failure&error=account_locked',
-          text: isStandard ? /did not match/ : /credentials are invalid/,
+          text: isStandard ? /Incorrect user name or password/ : /credentials are invalid/,
         },
         {
           query: 'success=password_reset',
@@ -90,7 +93,7 @@ for (const mode of MODES) {
         { query: 'success=magic', text: /<p>Success!<\/p>/, kind: 'success' },
         {
           query: 'error=login_failure&success=password_reset',
-          text: isStandard ? /did not match/ : /credentials are invalid/,
+          text: isStandard ? /Incorrect user name or password/ : /credentials are invalid/,
         },
       ]
       for (const { query, text, kind = 'error' } of messages) {
@@ -203,7 +206,7 @@ for (const mode of MODES) {
         await authorize(browser, requestOf('ldaponly'))
         const { text } = await browser.send('/login')
         assert.doesNotMatch(text, /login\.do/)
-        assert.match(text, /No way to sign in is set up here/)
+        assert.match(text, /No sign-in method is set up here/)
       })
 
       it('takes the origin of a login hint, fills in other text, and says when the origin is none', async () => {
@@ -219,7 +222,7 @@ for (const mode of MODES) {
         }
         assert.match(
           await hinted('{"origin":"nowhere"}'),
-          isStandard ? /asked for a way to sign in that does not exist here/ : /login hint is invalid/,
+          isStandard ? /asked for a sign-in method that does not exist here/ : /login hint is invalid/,
         )
         const other = await hinted('joel@example.org')
         if (isStandard) assert.match(other, /name="username" value="joel@example\.org"/)

@@ -90,8 +90,12 @@ for (const mode of MODES) {
       })
 
       const alerts: readonly { query: string; kind: string; text: RegExp }[] = [
-        { query: 'error_message_code=request.invalid_parameter', kind: 'error', text: /not one you allowed anything/ },
-        { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /kept elsewhere/ },
+        {
+          query: 'error_message_code=request.invalid_parameter',
+          kind: 'error',
+          text: /have not allowed that application/,
+        },
+        { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /managed elsewhere/ },
         { query: 'error_message_code=email_change.invalid_code', kind: 'error', text: /was used already/ },
         { query: 'error_message_code=session.unknown', kind: 'error', text: /already ended/ },
         {

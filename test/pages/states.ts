@@ -303,12 +303,12 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       signInUrl: '/login',
     }),
     'reference-error': errorPage(reference, {
-      title: 'There is nothing here',
+      title: 'Page not found',
       description: 'The address may be mistyped, or what was here has moved.',
       status: 404,
     }),
     'reference-malicious': errorPage(reference, {
-      title: 'This request cannot go on',
+      title: 'This request cannot be completed',
       ...describedIn(referenceTexts, referenceTexts.descriptions.malicious),
     }),
     'reference-login': loginPage(reference, {

@@ -18,7 +18,7 @@ export const de: Texts = {
     submit: 'Anmelden',
     resetPassword: 'Passwort zurücksetzen',
     or: 'oder',
-    noWay: 'Hier ist keine Anmeldung eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
+    noSignInMethod: 'Hier ist keine Anmeldung eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     newHere: link => html`Neu hier? ${link}`,
     createAccount: 'Konto erstellen',
   },
@@ -201,7 +201,7 @@ export const de: Texts = {
       wrong: 'Etwas ist schiefgegangen',
       notSignedIn: 'Sie konnten nicht angemeldet werden',
       invalid: 'Ungültige Anfrage',
-      stranger: 'Sie wurden nicht angemeldet',
+      signInRefused: 'Sie wurden nicht angemeldet',
     },
     status: status => `Fehler ${status}`,
     start: 'Zur Startseite',
@@ -228,8 +228,8 @@ export const de: Texts = {
     missingClient: 'Die client_id fehlt',
     nothingToApprove: 'Es liegt keine Anfrage vor, die Sie erlauben könnten. Beginnen Sie in der Anwendung von vorn.',
     changedRequest: 'Die Anfrage wurde inzwischen verändert. Beginnen Sie in der Anwendung von vorn.',
-    strangeLogoutTarget: 'Die post_logout_redirect_uri ist für diese Anwendung nicht eingetragen.',
-    strangeHint: 'Der id_token_hint wurde nicht von diesem Server ausgestellt.',
+    unregisteredLogoutRedirect: 'Die post_logout_redirect_uri ist für diese Anwendung nicht eingetragen.',
+    invalidHint: 'Der id_token_hint wurde nicht von diesem Server ausgestellt.',
     foreignHint: 'Der id_token_hint gehört nicht zu dieser Anwendung.',
     noRedirect: 'Es wurde keine Adresse zur Rückkehr genannt, und eine eindeutige ist nicht eingetragen',
     general:
@@ -252,7 +252,7 @@ export const de: Texts = {
   },
   descriptionsWith: {
     unknownClient: id => `Eine Anwendung mit dieser Kennung gibt es hier nicht: ${id}`,
-    strangeRedirect: uri => `Die Adresse zur Rückkehr ${uri} ist für diese Anwendung nicht eingetragen`,
+    unregisteredRedirect: uri => `Die Adresse zur Rückkehr ${uri} ist für diese Anwendung nicht eingetragen`,
     repeatedParameter: name => `Der Parameter ${name} darf nicht wiederholt werden`,
     passwordShort: least => `Mindestlänge des Passworts: ${least} Zeichen.`,
     passwordLong: most => `Höchstlänge des Passworts: ${most} Zeichen.`,
@@ -260,13 +260,13 @@ export const de: Texts = {
     passwordLower: least => `Mindestzahl der Kleinbuchstaben: ${least}.`,
     passwordDigit: least => `Mindestzahl der Ziffern: ${least}.`,
     passwordSpecial: least => `Mindestzahl der Sonderzeichen: ${least}.`,
-    providerSilent: name =>
+    providerBadResponse: name =>
       `${name} hat nicht wie erwartet geantwortet. Bitte versuchen Sie es in einigen Minuten erneut.`,
     providerUntrusted: name =>
       `Was ${name} über Sie gesagt hat, ließ sich nicht überprüfen. Bitte versuchen Sie es erneut; wenn das nicht hilft, wenden Sie sich an Ihre Administration.`,
     providerDeclined: name => `Die Anmeldung bei ${name} wurde abgebrochen oder abgelehnt.`,
     providerFails: name => `${name} hat gerade eine Störung. Bitte versuchen Sie es in einigen Minuten erneut.`,
-    providerAsks: name => `${name} möchte Sie zuerst etwas fragen. Bitte versuchen Sie es erneut.`,
+    providerNeedsInput: name => `${name} möchte Sie zuerst etwas fragen. Bitte versuchen Sie es erneut.`,
     providerRefuses: name => `${name} hat Ihre Anmeldung abgelehnt. Bitte wenden Sie sich an Ihre Administration.`,
   },
 }

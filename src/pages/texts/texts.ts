@@ -44,7 +44,7 @@ export interface Texts {
     readonly submit: string
     readonly resetPassword: string
     readonly or: string
-    readonly noWay: string
+    readonly noSignInMethod: string
     /** With a link to create an account, which has the words beside it. */
     readonly newHere: (link: Html) => Html
     readonly createAccount: string
@@ -168,7 +168,7 @@ export interface Texts {
       readonly notSignedIn: string
       readonly invalid: string
       /** After another provider was asked who somebody is. */
-      readonly stranger: string
+      readonly signInRefused: string
     }
     readonly status: (status: number) => string
     readonly start: string
@@ -242,8 +242,8 @@ export type KnownDescription =
   | 'missingClient'
   | 'nothingToApprove'
   | 'changedRequest'
-  | 'strangeLogoutTarget'
-  | 'strangeHint'
+  | 'unregisteredLogoutRedirect'
+  | 'invalidHint'
   | 'foreignHint'
   | 'noRedirect'
   | 'general'
@@ -262,7 +262,7 @@ export type KnownDescription =
 /** The descriptions that are translated round what stands in them. */
 export type KnownPattern =
   | 'unknownClient'
-  | 'strangeRedirect'
+  | 'unregisteredRedirect'
   | 'repeatedParameter'
   | 'passwordShort'
   | 'passwordLong'
@@ -270,11 +270,11 @@ export type KnownPattern =
   | 'passwordLower'
   | 'passwordDigit'
   | 'passwordSpecial'
-  | 'providerSilent'
+  | 'providerBadResponse'
   | 'providerUntrusted'
   | 'providerDeclined'
   | 'providerFails'
-  | 'providerAsks'
+  | 'providerNeedsInput'
   | 'providerRefuses'
 
 const CATALOGUES: Readonly<Record<Language, Texts>> = { en, de, fr, es, ja, zh }

@@ -12,7 +12,7 @@ const SUBHEADINGS: Readonly<Partial<Record<KnownDescription | KnownPattern, stri
   malicious: en.descriptions.malicious,
   unknownClient: NOT_AUTHORIZED,
   missingClient: NOT_AUTHORIZED,
-  strangeRedirect: NOT_AUTHORIZED,
+  unregisteredRedirect: NOT_AUTHORIZED,
   noRedirect: NOT_AUTHORIZED,
   nothingToApprove: NOT_AUTHORIZED,
   changedRequest: NOT_AUTHORIZED,

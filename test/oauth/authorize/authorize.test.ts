@@ -577,7 +577,7 @@ for (const mode of MODES) {
         assert.deepEqual(Object.fromEntries(out.location().searchParams), requestOf('ldaponly'))
         const again = await browser.send(out.location().pathname + out.location().search)
         assert.equal(again.location().href, loginOf(server))
-        assert.match((await browser.send('/login')).text, /No way to sign in is set up here/)
+        assert.match((await browser.send('/login')).text, /No sign-in method is set up here/)
       })
 
       it('is told a program as JSON', async () => {
