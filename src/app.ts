@@ -1,6 +1,5 @@
 // All wiring: the only file that knows every folder. Reads top to bottom as what depends on what.
 import { join } from 'node:path'
-import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientJwtEndpoint } from './admin/clients/client-jwt.ts'
 import { clientListEndpoint } from './admin/clients/list.ts'
@@ -61,15 +60,12 @@ import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
-import { pictureIn, serveAssets } from './web/assets.ts'
+import { loadAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
-import { acceptBodies } from './web/bodies.ts'
-import { answerBrokenRequest } from './web/broken-request.ts'
 import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
 import { createGates } from './web/gates.ts'
-import { sendPlainJson } from './web/headers.ts'
 import { createHostCheck } from './web/host.ts'
 import { createLimitedModeHook, isLimited } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
@@ -78,14 +74,14 @@ import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
 import { createPasswordDemand } from './web/password-change.ts'
 import { encodePlainBasic } from './web/plain-basic.ts'
-import { parseQuery } from './web/query.ts'
 import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
+import { createHttpServer } from './web/server.ts'
 import { createSessions } from './web/session.ts'
 import type { Sessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
-import { createPrefixRemover, createZoneResolver, withoutTrailingSlash } from './web/zone.ts'
+import { createZoneResolver } from './web/zone.ts'
 import { createZoneSwitch } from './web/zone-switch.ts'
 
 /** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
@@ -115,9 +111,6 @@ export interface App {
   readonly routes: readonly RegisteredRoute[]
 }
 
-const BODY_LIMIT = 64 * 1024
-// No route has a Fastify schema. Without this the compilers for them are loaded at every start: 50 ms and 4 MB.
-const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSchema }
 const ASSETS = join(import.meta.dirname, '../assets')
 
 /** Builds the server; nothing is read from the database yet. */
@@ -163,34 +156,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     foreignKeys,
   })
 
-  const withoutPrefix = createPrefixRemover(urls)
-  const http = fastify({
-    bodyLimit: BODY_LIMIT,
-    schemaController: { compilersFactory: NO_COMPILERS },
-    requestTimeout: 30_000,
-    // Whoever dribbles a request is noticed soon: Node's own limits are a minute, and a look every half a minute.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
-    // Nobody else's word counts for where a request comes from: see docs/decisions/0015-caller-addresses.md.
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
-    routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
-    frameworkErrors: (error, request, reply) =>
-      void answerFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
-    clientErrorHandler: answerBrokenRequest,
-  })
-  http
-    .decorateRequest('zone')
-    .decorateRequest('audience')
-    .decorateRequest('encodedBasic')
-    .decorateRequest('bearer')
-    .decorateRequest('visit')
-    .decorateRequest('person')
-    .decorateRequest('waiting')
-  http.decorateRequest('visitLoaded', false)
-  acceptBodies(http, behaviour)
-  http.addHook('onSend', sendPlainJson)
+  const http = createHttpServer({ behaviour, urls, trustedProxies, onFrameworkError: answerFrameworkError })
 
   // Sessions renew the value, which is made under them.
   const csrf = createCsrf({ ...shared, sessionOf: request => sessions.of(request) })
@@ -220,28 +186,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const gates = createGates({ resolveZone, bearerGate, sessions, denial, passwordDemand, urls })
   const routes = watchRoutes(http, gates)
 
-  let assetUrls: ReadonlyMap<string, string> = new Map()
-  const assets = {
-    get stylesheet() {
-      return assetUrls.get('latchkey.css') ?? ''
-    },
-    icon: pictureIn(ASSETS, 'icon.svg'),
-    get iconFile() {
-      return assetUrls.get('icon.svg') ?? ''
-    },
-    get sessionFrameScript() {
-      return assetUrls.get('session-frame.js') ?? ''
-    },
-    get formPostScript() {
-      return assetUrls.get('form-post.js') ?? ''
-    },
-    get docsStylesheet() {
-      return assetUrls.get('docs.css') ?? ''
-    },
-    get copyScript() {
-      return assetUrls.get('copy-to-clipboard.js') ?? ''
-    },
-  }
+  const assets = loadAssets(ASSETS, urls.basePath)
   const pages = createPageWriter({ ...shared, csrf, assets, about: aboutBuild(deps.build, urls.base) })
   const handleError = createErrorHandler({ pages, behaviour, log })
   http.setErrorHandler(handleError)
@@ -279,7 +224,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const elsewhere = { ...web, identity, journeys, attempts: createAttempts({ ...shared, sessions, vault }), log }
   const external = createExternalSignIn(elsewhere)
   const register = (app: FastifyInstance): void => {
-    assetUrls = serveAssets(app, ASSETS, urls.basePath)
+    assets.serve(app)
     healthEndpoint(app, { health })
     infoEndpoint(app, { serverInfo, behaviour })
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
@@ -334,8 +279,4 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataAtOrigin(http, { keys, urls, behaviour })
   }
   return { http, keys, health, routes }
-}
-
-function refuseSchema(): never {
-  throw new Error('routes take no Fastify schemas: bodies are parsed where they are read')
 }

@@ -10,12 +10,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 }
 
-/** A small image as a `data:` URL, which saves a request. */
-export function pictureIn(folder: string, name: string): string {
-  const type = TYPES[extname(name)] ?? ''
-  return `data:${type};base64,${readFileSync(join(folder, name)).toString('base64')}`
-}
-
 const CONFIG = {
   access: { by: 'anyone', because: 'it is what pages are made of' },
   audience: 'open',
@@ -26,23 +20,62 @@ const STYLESHEET = 'latchkey.css'
 /** UAA: requested by old pages and probes, even in zones that do not exist. */
 const UAA_STYLESHEET = '/resources/oss/stylesheets/application.css'
 
-/** Serves a folder's files from memory below `/resources/`. Returns URLs by file name; each has a hash of its content. */
-export function serveAssets(app: FastifyInstance, folder: string, basePath: string): ReadonlyMap<string, string> {
-  const urls = new Map<string, string>()
-  for (const name of readdirSync(folder)) {
+/** The URLs of the files that pages load; they change with the content. */
+export interface Assets {
+  readonly stylesheet: string
+  /** The icon as a data URL, which saves the page a request. */
+  readonly icon: string
+  readonly iconFile: string
+  readonly sessionFrameScript: string
+  readonly formPostScript: string
+  readonly docsStylesheet: string
+  readonly copyScript: string
+  /** Serves the files from memory, below `/resources/`. */
+  serve(app: FastifyInstance): void
+}
+
+interface Asset {
+  readonly name: string
+  readonly type: string
+  readonly content: Buffer
+  readonly tag: string
+}
+
+/** Reads the few files of the folder. */
+export function loadAssets(folder: string, basePath: string): Assets {
+  const assets = readdirSync(folder).flatMap((name): Asset | readonly [] => {
     const type = TYPES[extname(name)]
-    if (type === undefined) continue
+    if (type === undefined) return []
     const content = readFileSync(join(folder, name))
-    const tag = digest(content.toString('base64')).slice(0, 16)
-    urls.set(name, `${basePath}/resources/${name}?v=${tag}`)
-    const serve = (url: string, cached: string): void => {
-      app.get(url, { config: CONFIG }, (request, reply) => {
-        reply.header('etag', `"${tag}"`).header('cache-control', cached).type(type)
-        return request.headers['if-none-match'] === `"${tag}"` ? reply.status(304).send() : reply.send(content)
-      })
-    }
-    serve(`/resources/${name}`, 'public, max-age=31536000, immutable')
-    if (name === STYLESHEET) serve(UAA_STYLESHEET, 'public, max-age=300') // this URL has no content hash
+    return { name, type, content, tag: digest(content.toString('base64')).slice(0, 16) }
+  })
+  const find = (name: string): Asset => {
+    const asset = assets.find(each => each.name === name)
+    if (!asset) throw new Error(`${folder} has no ${name}`)
+    return asset
   }
-  return urls
+  const urlOf = (name: string): string => `${basePath}/resources/${name}?v=${find(name).tag}`
+  const icon = find('icon.svg')
+  return {
+    stylesheet: urlOf(STYLESHEET),
+    icon: `data:${icon.type};base64,${icon.content.toString('base64')}`,
+    iconFile: urlOf('icon.svg'),
+    sessionFrameScript: urlOf('session-frame.js'),
+    formPostScript: urlOf('form-post.js'),
+    docsStylesheet: urlOf('docs.css'),
+    copyScript: urlOf('copy-to-clipboard.js'),
+    serve(app) {
+      for (const asset of assets) {
+        serveAt(app, `/resources/${asset.name}`, asset, 'public, max-age=31536000, immutable')
+        if (asset.name === STYLESHEET) serveAt(app, UAA_STYLESHEET, asset, 'public, max-age=300') // a URL that stays
+      }
+    },
+  }
+}
+
+function serveAt(app: FastifyInstance, url: string, { type, content, tag }: Asset, cached: string): void {
+  app.get(url, { config: CONFIG }, (request, reply) => {
+    reply.header('etag', `"${tag}"`).header('cache-control', cached).type(type)
+    return request.headers['if-none-match'] === `"${tag}"` ? reply.status(304).send() : reply.send(content)
+  })
 }

@@ -1,0 +1,60 @@
+import fastify from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Urls } from '../model/urls.ts'
+import { acceptBodies } from './bodies.ts'
+import { answerBrokenRequest } from './broken-request.ts'
+import { sendPlainJson } from './headers.ts'
+import { parseQuery } from './query.ts'
+import { createPrefixRemover, withoutTrailingSlash } from './zone.ts'
+
+const BODY_LIMIT = 64 * 1024
+// No route has a Fastify schema. Without this the compilers for them are loaded at every start: 50 ms and 4 MB.
+const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSchema }
+
+/** The HTTP server with its limits, without hooks and routes. `onFrameworkError` answers errors outside of any route. */
+export function createHttpServer({
+  behaviour,
+  urls,
+  trustedProxies,
+  onFrameworkError,
+}: {
+  readonly behaviour: Behaviour
+  readonly urls: Urls
+  readonly trustedProxies: readonly string[]
+  readonly onFrameworkError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+}): FastifyInstance {
+  const withoutPrefix = createPrefixRemover(urls)
+  const http = fastify({
+    bodyLimit: BODY_LIMIT,
+    schemaController: { compilersFactory: NO_COMPILERS },
+    requestTimeout: 30_000,
+    // Cut off slow-loris clients after 10 s: Node's own limit is a minute, checked every 30 s.
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
+    // Only these proxies may name the caller's address: see docs/decisions/0015-caller-addresses.md.
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
+    frameworkErrors: (error, request, reply) =>
+      void onFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
+    clientErrorHandler: answerBrokenRequest,
+  })
+  http
+    .decorateRequest('zone')
+    .decorateRequest('audience')
+    .decorateRequest('encodedBasic')
+    .decorateRequest('bearer')
+    .decorateRequest('visit')
+    .decorateRequest('person')
+    .decorateRequest('waiting')
+  http.decorateRequest('visitLoaded', false)
+  acceptBodies(http, behaviour)
+  http.addHook('onSend', sendPlainJson)
+  return http
+}
+
+function refuseSchema(): never {
+  throw new Error('routes take no Fastify schemas: bodies are parsed where they are read')
+}
