@@ -228,6 +228,11 @@ for (const mode of MODES) {
         description: "User does not meet the client's required group criteria.",
       },
       {
+        name: 'the client takes nobody of the provider any more',
+        client: () => ({ allowedProviders: ['ldap'] }),
+        want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
+      },
+      {
         name: 'the client lost the grant',
         client: () => ({ authorizedGrantTypes: ['password'] }),
         want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
