@@ -23,7 +23,7 @@ const SAVE = statement<ApprovalRow>(
    status = excluded.status, expires_at = excluded.expires_at, updated_at = excluded.updated_at`,
 )
 
-/** The approvals of the database. */
+/** Implements `ApprovalStore` for both databases. */
 export function createApprovals(db: Database): ApprovalStore {
   return {
     async list(zoneId, userId, clientId, now) {

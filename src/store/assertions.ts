@@ -6,7 +6,7 @@ const USE = statement<{ zone_id: string; id_digest: string; expires_at: number }
    on conflict (zone_id, id_digest) do nothing`,
 )
 
-/** The used assertions of the database. */
+/** Implements `AssertionStore` for both databases. */
 export function createAssertions(db: Database): AssertionStore {
   return {
     async use(zoneId, idDigest, expiresAt) {

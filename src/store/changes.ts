@@ -1,7 +1,6 @@
-// What is remembered of the database, and how it is forgotten. Every change of a cached record is announced inside the
-// transaction that makes it: SQLite keeps a row that other processes poll for, PostgreSQL notifies. Whoever hears of a
-// change drops exactly that record, and with it any load under way, whose answer may be from before the change: a load
-// that begins after the drop finds the change committed, on either database.
+// Caches of the store and their invalidation. Every change of a cached record is announced inside its transaction: SQLite
+// writes a row that other processes poll for, PostgreSQL notifies. A process that receives a change drops exactly that
+// record and any load in progress, whose result may be stale: a load that starts after the drop sees the committed change.
 import { type Cache, createCache } from '../base/cache.ts'
 import type { Client } from '../model/client.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
@@ -13,8 +12,8 @@ import type { Outline } from './listing.ts'
 const KINDS = ['zones', 'clients', 'providers', 'keys', 'everything'] as const
 
 /**
- * A cached record that changed; `key` is empty where everything of the zone is remembered together. `everything` is the
- * zone itself with all that is in it: a version that does not know the word forgets all zones.
+ * A cached record that changed; `key` is empty where the zone's records are cached together. `everything` is the zone
+ * itself with all its contents; an older version that does not know this kind clears all its caches.
  */
 export interface Change {
   readonly kind: (typeof KINDS)[number]
@@ -22,32 +21,32 @@ export interface Change {
   readonly key: string
 }
 
-/** Hears of changes, its own process's and others'. */
+/** Receives changes of its own and of other processes. */
 export interface ChangeListener {
   changed(change: Change): void
-  /** Some changes were not heard: everything may have changed. */
+  /** Called when changes may have been lost: clear everything. */
   missed(): void
 }
 
-/** All providers of a zone, as both look-ups need them. */
+/** All providers of a zone, indexed for both look-ups. */
 export interface ZoneProviders {
   readonly byOrigin: ReadonlyMap<string, IdentityProvider>
   readonly active: readonly IdentityProvider[]
 }
 
-/** The caches of the store; bounded, so that ten thousand zones cost what one does. */
+/** The caches of the store; bounded, so that memory does not grow with the number of zones. */
 export interface Caches extends ChangeListener {
   readonly zones: Cache<Zone>
-  /** Subdomain to zone id; only a hint, which the zone itself must confirm. */
+  /** Subdomain to zone id; a hint that must be checked against the zone. */
   readonly subdomains: Cache<{ readonly id: string }>
   readonly clients: Cache<Client>
-  /** How many clients each zone has, and which ones are where among them. */
+  /** The number of clients of each zone, and positions of some of them. */
   readonly clientOutlines: Cache<Outline>
   readonly providers: Cache<ZoneProviders>
   readonly keys: Cache<readonly SigningKeyRecord[]>
 }
 
-/** The key of a record inside a zone. No storable text holds the separator. */
+/** The cache key of a record in a zone. Storable strings do not contain the separator. */
 export const keyInZone = (zoneId: string, key: string): string => `${zoneId}\0${key}`
 
 /** Makes the empty caches of one store. */
@@ -87,10 +86,10 @@ export function createCaches(): Caches {
   }
 }
 
-/** A change as text, for a column or a notification. */
+/** Serialises a change for a column or a notification. */
 export const writeChange = ({ kind, zoneId, key }: Change): string => JSON.stringify([kind, zoneId, key])
 
-/** Reads what `writeChange` wrote, or undefined for anything else, which a newer version may have sent. */
+/** Parses the format of `writeChange`; undefined for anything else, which a newer version may have sent. */
 export function readChange(text: string): Change | undefined {
   let parts: unknown
   try {
@@ -107,8 +106,8 @@ export function readChange(text: string): Change | undefined {
 }
 
 /**
- * The remembered record or the loaded one. Past the caches when changes are not heard, and undefined at once for a key
- * that no row can have: it must not share a cache key with one that can.
+ * The cached record, or the loaded one. Bypasses the cache while changes of other processes do not arrive. Undefined for a
+ * key that cannot be stored: it could collide with another cache key.
  */
 export function remembered<V extends object>(
   source: { hearsChanges(): boolean },

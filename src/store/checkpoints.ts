@@ -1,44 +1,44 @@
-// Writing SQLite's log back into its file. A checkpoint writes thousands of pages and flushes them, which takes tens of
-// milliseconds and more when the table is large: a thread does it in passes, and neither reads nor writes wait for them.
-// The log starts again from its beginning only when all of it is in the file, and under load there always are new pages.
-// So the last pass, a short one, is made while no batch of writes is open; the event loop goes on meanwhile.
+// Checkpoints of SQLite's write-ahead log. A checkpoint writes and flushes thousands of pages, which takes tens of
+// milliseconds or more: a thread does it in passes, without blocking reads or writes. The log restarts only when all of
+// it is in the file, which never happens under load. So a short last pass runs while no batch of writes is open; the
+// event loop is not blocked.
 import type { DatabaseSync } from 'node:sqlite'
 import { createSqliteThread } from './sqlite-thread.ts'
 
-/** Keeps the log of one file short; several processes may do so at once. */
+/** Keeps the log of one file short; safe in several processes at once. */
 export interface Checkpoints {
-  /** To be called after every commit. Throws nothing: what was committed is safe in the log. */
+  /** Call after every commit. Never throws: committed data is safe in the log. */
   afterCommit(): void
-  /** To be awaited before a batch begins; undefined nearly always. */
+  /** Await before a batch begins; nearly always undefined. */
   readonly lastPass: Promise<void> | undefined
   close(): Promise<void>
 }
 
-/** The log and how much of it is in the file, in pages of 4 KiB. */
+/** Pages of the log, and how many are checkpointed; a page has 4 KiB. */
 interface Progress {
   readonly log: number
   readonly checkpointed: number
 }
 
-/** When something is done, in pages. */
+/** Thresholds in pages. */
 export interface CheckpointLimits {
-  /** So many new pages are worth a pass. */
+  /** New pages that start a pass. */
   readonly pass: number
-  /** A log of this length is to start again. */
+  /** Length of the log at which it should restart. */
   readonly restart: number
-  /** What writes may have to wait for when it does: some milliseconds of a second's work. */
+  /** Maximum pages of the last pass, for which writes wait some milliseconds. */
   readonly last: number
-  /** From here on SQLite writes back at every commit, on the serving thread: the thread failed, or a reader holds it up. */
+  /** Length at which SQLite checkpoints at every commit, on the main thread, because the thread failed or is blocked. */
   readonly most: number
 }
 
-// Waiting for the last pass is rare enough to be no part of the 99th percentile; 64 MB are read in 0.2 s after a crash.
+// The last pass is too rare to affect the 99th percentile; recovery of 64 MB after a crash takes 0.2 s.
 const LIMITS: CheckpointLimits = { pass: 1000, restart: 16_000, last: 250, most: 32_000 }
 const MAX_PASSES = 8
-// Only the truncation of an idle log waits for locks, and holds the writer's meanwhile.
+// Only truncating an idle log waits for locks; it holds the write lock meanwhile.
 const PATIENCE_MILLISECONDS = 20
 
-/** Takes SQLite's own checkpoints away from `writer`, up to the limit. */
+/** Replaces the automatic checkpoints of `writer`, up to the limit. */
 export function createCheckpoints({
   path,
   writer,
@@ -59,14 +59,14 @@ export function createCheckpoints({
   let running = false
   let closed = false
   let lastPass: Promise<void> | undefined
-  // How long the log was at the last attempt. One that failed, or that a reader held up, is repeated when it has grown.
+  // Length of the log at the last attempt. A failed or blocked attempt is repeated when the log has grown.
   let passedAt = 0
   let lastPassAt = 0
 
   // The columns of the pragma.
   const progress = (): Progress => look.get() as unknown as Progress
 
-  /** As many passes as are needed to leave little; each is shorter than the one before it. */
+  /** Runs passes until few pages are left; each is shorter than the one before. */
   async function run(passes: number): Promise<void> {
     running = true
     try {
@@ -86,7 +86,7 @@ export function createCheckpoints({
 
   function checkpoint(): void {
     const { log, checkpointed } = progress()
-    if (log < passedAt) passedAt = 0 // the log began again
+    if (log < passedAt) passedAt = 0 // the log restarted
     if (log < lastPassAt) lastPassAt = 0
     const left = log - checkpointed
     if (log >= limits.restart && left <= limits.last && log - lastPassAt >= limits.pass) {

@@ -1,4 +1,4 @@
-// The management of clients: one or many at once, all or nothing, and never over what somebody else wrote meanwhile.
+// Changes of one or many clients in one transaction, with optimistic locking by revision.
 import type { ClientRow } from '../records/client.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow, toMetadata } from './client-rows.ts'
 import type { MetadataRow } from './client-rows.ts'
@@ -12,7 +12,7 @@ interface Key {
   client_id: string
 }
 
-/** A write that counts itself, and that only who knows the last count may do. */
+/** An update that requires and increments the revision. */
 const counted = (update: string): string =>
   `${update.replace(' where ', ', revision = revision + 1 where ')} and revision = :revision`
 
@@ -52,11 +52,11 @@ const LIST_ON_HOME_PAGE = statement<{ zone_id: string }, MetadataRow>(
    where zone_id = :zone_id and app_launch_url is not null and show_on_home_page = 1 order by client_id limit 100`,
 )
 
-/** The part of the clients' store that changes records as the API does. */
+/** The part of `ClientStore` for management: optimistic locking, and no caching. */
 export function createClientChanges(
   db: Database,
 ): Pick<ClientStore, 'findForChange' | 'apply' | 'findMetadata' | 'listMetadata' | 'listOnHomePage'> {
-  /** One write of a record whose count of writes is known. */
+  /** Throws `ChangedMeanwhile` when the revision is no longer current. */
   async function writeOnce<Args extends Key & { revision: number }>(
     within: Transaction,
     write: Statement<Args, never>,
@@ -101,7 +101,7 @@ export function createClientChanges(
       return row && { client: toClient(row), revision: row.revision }
     },
     async apply(zoneId, changes) {
-      // In one order everywhere: two batches then wait one for the other, and never each for the other.
+      // A fixed order prevents deadlocks between two batches.
       const ordered = changes
         .map(change => ({ change, clientId: clientIdOf(change) }))
         .toSorted((left, right) => (left.clientId < right.clientId ? -1 : 1))

@@ -1,4 +1,4 @@
-// Lists of clients: which attributes they are filtered and sorted by, under the names of UAA's columns.
+// Lists of clients: the attributes for filters and sorting, named like UAA's columns.
 import { clientFields } from '../records/client.ts'
 import type { ClientRow } from '../records/client.ts'
 import { filterAttributes, sortOrders } from '../records/record.ts'
@@ -11,7 +11,7 @@ import type { Listing } from './listing.ts'
 import { readPage } from './listing.ts'
 import type { ClientStore } from './store.ts'
 
-// The names of UAA's columns, and two columns that are no part of the record.
+// UAA's column names, and two columns that are not part of the record.
 const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map([
   ...filterAttributes(clientFields),
   ['show_on_home_page', { column: 'show_on_home_page', type: 'flag' }],

@@ -1,4 +1,4 @@
-// Clients between records and rows.
+// Maps clients to rows and back.
 import type { ClientMetadata } from '../model/client-metadata.ts'
 import { clientFields } from '../records/client.ts'
 import { columnsOf, rowMapping } from '../records/record.ts'
@@ -8,10 +8,10 @@ import type { Flag } from './schema.ts'
 /** The columns of a client's record. */
 export const CLIENT_COLUMNS = columnsOf(clientFields)
 
-/** Between a client and its row. */
+/** Map a client to its row and back. */
 export const { toRow: toClientRow, toRecord: toClient } = rowMapping(clientFields)
 
-/** The columns of a client that are no part of its record. */
+/** The columns of a client that are not part of its record. */
 export interface MetadataRow {
   client_id: string
   name: string | null
@@ -21,7 +21,7 @@ export interface MetadataRow {
   created_by: string | null
 }
 
-/** How a client is shown. */
+/** Reads the display metadata of a row. */
 export const toMetadata = (row: MetadataRow): ClientMetadata =>
   withoutNulls<ClientMetadata>({
     clientId: row.client_id,

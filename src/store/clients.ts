@@ -19,7 +19,7 @@ const FIND = statement<Key, ClientRow>(
   `select ${list(CLIENT_COLUMNS)} from clients where zone_id = :zone_id and client_id = :client_id`,
 )
 const INSERT = statement<ClientRow>(insertInto('clients', CLIENT_COLUMNS))
-// Every write that an observer can tell is counted, so that a change of what was read before is noticed.
+// Every visible write increments the revision, for optimistic locking.
 const UPDATE = statement<ClientRow>(
   updateByKey('clients', CLIENT_COLUMNS, ['zone_id', 'client_id']).replace(
     ' where ',
@@ -52,7 +52,7 @@ const MAX_LIFETIMES = statement<{ zone_id: string }, { access_seconds: number | 
    from clients where zone_id = :zone_id`,
 )
 
-/** The clients of the database. */
+/** Implements `ClientStore` for both databases. */
 export function createClients(db: Database, caches: Caches): ClientStore {
   async function keep(into: typeof INSERT, zoneId: string, client: Client): Promise<void> {
     await db.transaction(async within => {
@@ -101,7 +101,7 @@ export function createClients(db: Database, caches: Caches): ClientStore {
       const secrets = row && replaceHash(fromJson<readonly ClientSecret[]>(row.secrets), renewed)
       if (row === undefined || secrets === undefined) return
       await db.transaction(async within => {
-        // Only over the secrets that were read: whoever changed them meanwhile wins, and the next login tries again.
+        // Compare-and-swap: a concurrent change of the secrets wins, and the next login tries again.
         const { changes } = await within.run(RENEW_SECRETS, { ...key, secrets: toJson(secrets), known: row.secrets })
         if (changes > 0) await within.announce({ kind: 'clients', zoneId, key: clientId })
       })

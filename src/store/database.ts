@@ -1,27 +1,27 @@
-// The seam between the areas of the store and the two databases. Owns what a statement, a write and a transaction are;
-// refuses to know any table. The SQL in the areas is the same text for both; whatever differs is in sqlite.ts and
-// postgres.ts, behind `Database`. Statements are parsed once, when their module is loaded, and prepared by name.
+// The interface between the areas of the store and the two databases: statements, writes and transactions. Knows no
+// table. Both databases run the same SQL; their differences are in sqlite.ts and postgres.ts, behind `Database`.
+// Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'
 import type { Change, ChangeListener } from './changes.ts'
 
-/** What a column can hold: flags are 0 or 1, moments are milliseconds since 1970, structures are JSON text. */
+/** A column value: flags are 0 or 1, times are milliseconds since 1970, structures are JSON. */
 export type Value = string | number | null
 
-/** Static SQL with `:named` values, its arguments' and its rows' types. Made by `statement` only. */
+/** Static SQL with `:named` parameters, typed by its arguments and rows. Made by `statement` only. */
 export interface Statement<Args extends object, Row> {
-  /** The text around the values, one more than there are values. */
+  /** The SQL around the parameters, one piece more than parameters. */
   readonly pieces: readonly string[]
-  /** The argument that stands at each place. */
+  /** The name of each parameter, in order. */
   readonly names: readonly string[]
-  /** `select` compares its values, `delete` too; the others keep them. */
+  /** `select` and `delete` only compare their values; other verbs store them. */
   readonly verb: string
-  /** Set when its text was made for one request: it is kept prepared nowhere, so that callers cannot fill a server. */
+  /** Set when the SQL was made for one request: it is not kept prepared, so that callers cannot exhaust memory. */
   readonly once?: true
   /** Never set; carries the types. */
   readonly shape?: (args: Args) => Row
 }
 
-/** Declares a statement. The text is written in the SQL that SQLite and PostgreSQL share; a value is `:column_name`. */
+/** Declares a statement in SQL that SQLite and PostgreSQL share; a parameter is `:column_name`. */
 export function statement<Args extends object = object, Row = never>(text: string): Statement<Args, Row> {
   const parts = text
     .trim()
@@ -34,57 +34,57 @@ export function statement<Args extends object = object, Row = never>(text: strin
   }
 }
 
-/** A statement whose text depends on what a caller asks for, such as a filter: its values by name are the caller's. */
+/** A statement whose SQL depends on a request, such as a filter. Untrusted values must be parameters. */
 export const statementOnce = <Row>(text: string): Statement<Readonly<Record<string, Value>>, Row> => ({
   ...statement(text),
   once: true,
 })
 
-/** What a statement did. */
+/** The result of a statement. */
 export interface Outcome<Row> {
-  /** What a `select` found or `returning` answered. */
+  /** Rows of a `select` or of `returning`. */
   readonly rows: readonly Row[]
-  /** How many rows were written or deleted. */
+  /** Number of rows written or deleted. */
   readonly changes: number
 }
 
-/** A unit of work under way: all of it happens, or nothing. */
+/** An open transaction. */
 export interface Transaction {
   run<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
-  /** Tells every process, once the transaction is committed, that a cached record changed. */
+  /** Invalidates a cached record in every process once the transaction is committed. */
   announce(change: Change): Promise<void>
-  /** Keeps other transactions that ask for the same name waiting until this one ends. */
+  /** Takes an exclusive lock by name until the transaction ends. */
   lock(name: string): Promise<void>
 }
 
 /** One of the two databases. */
 export interface Database {
   readonly columnTypes: ColumnTypes
-  /** Outside of any transaction; sees what is committed. */
+  /** Reads committed data outside of any transaction. */
   read<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
-  /** The same for a statement that may look at every row of a large table: nobody else waits for it. */
+  /** As `read`, for a statement that may scan a large table; it does not block others. */
   scan<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
-  /** A statement that is a transaction of its own; durable when the promise resolves. */
+  /** Runs a statement in a transaction of its own; durable when the promise resolves. */
   write<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
-  /** `work` awaits nothing but the transaction it is given, and may be run again from the start after a conflict. */
+  /** `work` must await nothing but its transaction, and may be run again from the start after a conflict. */
   transaction<T>(work: (within: Transaction) => Promise<T>): Promise<T>
-  /** Begins to hear of other processes' changes; called once, when the schema is there. */
+  /** Subscribes to the changes of other processes; called once, after the migrations. */
   listen(): Promise<void>
-  /** Whether their news arrive in time; while they do not, nothing may be answered from memory. */
+  /** Whether changes of other processes arrive in time; while false, caches must not be used. */
   hearsChanges(): boolean
-  /** Waits for writes under way, then closes every connection. */
+  /** Waits for pending writes, then closes every connection. */
   close(): Promise<void>
 }
 
-/** What opening either database needs. */
+/** Options of both databases. */
 export interface DatabaseOptions {
   readonly clock: Clock
   readonly listener: ChangeListener
-  /** Hears what goes wrong in the background, where no caller could be told. */
+  /** Receives errors in the background, which have no caller. */
   readonly onError: (error: unknown) => void
 }
 
-/** The words of a `create table` in which the databases differ. */
+/** The parts of `create table` in which the databases differ. */
 export interface ColumnTypes {
   /** Compared byte by byte on both, so that order and uniqueness agree. */
   readonly text: string
@@ -92,18 +92,18 @@ export interface ColumnTypes {
   readonly integer: string
   /** 0 or 1. */
   readonly flag: string
-  /** A primary key that the database counts up. */
+  /** An auto-incremented primary key. */
   readonly sequence: string
-  /** What follows the closing parenthesis of a table. */
+  /** Text after the closing parenthesis of a table. */
   readonly tableEnd: string
 }
 
-/** Whether both databases keep the text as it is: PostgreSQL refuses NUL, and lone surrogates are no UTF-8. */
+/** Whether both databases can store the string: PostgreSQL refuses NUL, and lone surrogates are not valid UTF-8. */
 export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 /**
- * The statement's values in order, or undefined when one of them is a text that no row can hold, so that there is
- * nothing to find or delete. Throws a `TypeError` when such a text was to be kept.
+ * The statement's values in order. Undefined when a `select` or `delete` has a string that no row can hold: it matches
+ * nothing. Throws a `TypeError` when such a string would be stored.
  */
 export function valuesFor<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Value[] | undefined {
   // Each statement's type parameter lists exactly the names in its text.
@@ -121,5 +121,5 @@ export function valuesFor<Args extends object, Row>(of: Statement<Args, Row>, ar
   return values
 }
 
-/** An outcome in which nothing was found and nothing happened. */
+/** The outcome without rows and changes. */
 export const NOTHING: Outcome<never> = { rows: [], changes: 0 }

@@ -9,19 +9,19 @@ const SINCE = statement<{ zone_id: string; user_id: string; since: number }, { f
    where zone_id = :zone_id and user_id = :user_id and failed_at > :since order by failed_at`,
 )
 
-/** Forgets the failed sign-ins of a user; a successful one does so in its own transaction. */
+/** Clears the failed sign-ins of a user; a successful sign-in runs it in its own transaction. */
 export const CLEAR_FAILURES = statement<{ zone_id: string; user_id: string }>(
   `delete from sign_in_failures where zone_id = :zone_id and user_id = :user_id`,
 )
 
-// A few rows, so that those who write at once seldom wait for one another. The first one belongs to `probeWriting`.
+// Several rows, so that concurrent writes rarely lock the same one. The first one belongs to `probeWriting`.
 const RECORD_NOTHING = statement<{ id: number; probed_at: number }>(
   `insert into probes (id, probed_at) values (:id, :probed_at)
    on conflict (id) do update set probed_at = excluded.probed_at`,
 )
-const PLACES = 64
+const PROBE_ROWS = 64
 
-/** The failed sign-ins of the database. */
+/** Implements `EventStore` for both databases. */
 export function createEvents(db: Database): EventStore {
   return {
     async recordFailure(zoneId, userId, at) {
@@ -29,7 +29,7 @@ export function createEvents(db: Database): EventStore {
     },
     async recordNothing(at) {
       const milliseconds = at.getTime()
-      await db.write(RECORD_NOTHING, { id: 2 + (Math.abs(milliseconds) % PLACES), probed_at: milliseconds })
+      await db.write(RECORD_NOTHING, { id: 2 + (Math.abs(milliseconds) % PROBE_ROWS), probed_at: milliseconds })
     },
     async failures(zoneId, userId, since) {
       const rows = await db.read(SINCE, { zone_id: zoneId, user_id: userId, since: since.getTime() })

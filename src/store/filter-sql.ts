@@ -1,34 +1,34 @@
-// From a filter and a table of attributes to SQL. Columns and words come from here and from the tables alone, whatever a
-// caller writes is a bound value. The databases answer alike: both lower ASCII only, compare the rest byte by byte, and
-// are told what `like`, null and order mean where they would differ.
+// Compiles a filter to SQL. Columns and keywords come only from this file and the attribute tables; every value of a
+// caller is a bound parameter. Both databases give the same results: they lower ASCII only and compare the rest byte by
+// byte, and the SQL is explicit where `like`, null and order would differ.
 import type { Comparison, Filter, FilterValue } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Value } from './database.ts'
 import { isStorable } from './database.ts'
 
 /**
- * How a column is compared: texts without case, exact ones as they are, dates with `"2030-01-01T00:00:00.000Z"` or
- * milliseconds, and lists (JSON of texts) by any of their entries.
+ * How a column is compared: `text` ignores case, `exact` does not, dates take `"2030-01-01T00:00:00.000Z"` or
+ * milliseconds, and lists (JSON arrays of strings) match by any entry.
  */
 export type AttributeType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
 
-/** What stands behind the name of an attribute. */
+/** The column of a filter attribute. */
 export interface Attribute {
-  /** A column, or an expression of columns. */
+  /** A column or an SQL expression. */
   readonly column: string
   readonly type: AttributeType
 }
 
-/** By names in lower case, since those of attributes have none. */
+/** By lower-case name: attribute names are case-insensitive. */
 export type Attributes = ReadonlyMap<string, Attribute>
 
-/** A condition for a `where`, with the values of its `:names`. */
+/** A `where` condition with its parameters. */
 export interface Condition {
   readonly text: string
   readonly args: Readonly<Record<string, Value>>
 }
 
-/** Compiles a filter; throws `InvalidFilter` for an attribute that is not in the table, or a value it cannot have. */
+/** Compiles a filter; throws `InvalidFilter` for an unknown attribute or a value of the wrong type. */
 export function compileFilter(filter: Filter, attributes: Attributes): Condition {
   const args: Record<string, Value> = {}
   let count = 0
@@ -51,7 +51,7 @@ export function compileFilter(filter: Filter, attributes: Attributes): Condition
       case 'or':
         return `(${part.parts.map(compile).join(` ${part.kind} `)})`
       case 'not':
-        // What has no value does not have this one either; to SQL both would be unknown.
+        // A null must not match, and its negation must: in SQL both would be unknown.
         return `not coalesce(${compile(part.part)}, false)`
       case 'present':
         return isPresent(attributeNamed(part.attribute))
@@ -69,7 +69,7 @@ export function compileFilter(filter: Filter, attributes: Attributes): Condition
 const isPresent = ({ column, type }: Attribute): string =>
   type === 'list' ? `(${column} is not null and ${column} <> '[]')` : `(${column} is not null)`
 
-/** One comparison under way. */
+/** One comparison to compile. */
 interface Comparing {
   readonly attribute: string
   readonly column: string
@@ -88,7 +88,7 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
   },
   exact({ column, comparison, value, bind, attribute }) {
     if (typeof value !== 'string') throw unfit(attribute, 'a text')
-    // SQLite's `like` knows no case.
+    // SQLite's `like` ignores case.
     if (value === '' && comparison === 'sw') return `(${column} is not null)`
     if (comparison === 'co') return contains(column, value, bind)
     if (comparison === 'sw') return `(substr(${column}, 1, ${bind(Array.from(value).length)}) = ${bind(value)})`
@@ -101,10 +101,10 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
     return `(${column} = ${bind(value ? 1 : 0)})`
   },
   /**
-   * Searches the JSON itself, which neither database can be made to read without failing at some text that JSON can hold.
-   * An entry begins behind `["` or `,"` and ends before the next quote that is not escaped. Only a comma or a bracket
-   * alone could be found between entries: of these nothing is found. `co` may also find what JSON writes for a quote, a
-   * backslash or a control character, none of which is in a scope or a URI.
+   * Searches the JSON as a string, because the JSON functions of both databases fail for some valid strings. An entry
+   * begins behind `["` or `,"` and ends before the next unescaped quote. A lone comma or bracket would match between
+   * entries and so never matches. `co` may also match the escapes of a quote, a backslash or a control character, which
+   * occur in no scope or URI.
    */
   list({ column, comparison, value, bind, attribute }) {
     if (typeof value === 'number') throw unfit(attribute, 'a text')
@@ -133,29 +133,29 @@ function wholeNumber(value: FilterValue, attribute: string): number {
   return value
 }
 
-/** A moment as a text in UTC, or as milliseconds. */
+/** Milliseconds since 1970 from an ISO 8601 string in UTC or a number. */
 function moment(value: FilterValue, attribute: string): number {
   if (typeof value !== 'string') return wholeNumber(value, attribute)
   const [, seconds] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z$/.exec(value) ?? []
   const time = Date.parse(value)
-  // JavaScript takes the 30th of February for the 2nd of March.
+  // JavaScript parses February 30 as March 2.
   if (seconds === undefined || !Number.isFinite(time) || !new Date(time).toISOString().startsWith(seconds)) {
     throw unfit(attribute, 'a date such as "2030-01-01T00:00:00.000Z"')
   }
   return time
 }
 
-/** As both databases lower: other letters stay as they are. */
+/** Lowers ASCII only, like both databases. */
 const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 
 const like = (text: string, pattern: string): string => `${text} like ${pattern} escape '\\'`
 
 /**
- * Whether a text stands in the column. Not by `like`, which compares the whole text at every place: a column of `aaaa…` and
- * a text of `aaa…b` would keep everybody waiting. The databases have no other word in common for it.
+ * Whether the column contains a string. Not with `like`, whose quadratic time an attacker can exploit (`aaa…b` in a column
+ * of `aaaa…`). The databases share no function for this, so it uses `replace`.
  */
 const contains = (column: string, text: string, bind: (value: Value) => string): string =>
   text === '' ? `(${column} is not null)` : `(replace(${column}, ${bind(text)}, '') <> ${column})`
 
-/** For a pattern of `like`, with a backslash before what is no character of its own there. */
+/** Escapes a string for a `like` pattern. */
 const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

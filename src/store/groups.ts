@@ -33,7 +33,7 @@ const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_
    where zone_id = :zone_id order by display_name`,
 )
 
-/** The groups of the database. */
+/** Implements `GroupStore` for both databases. */
 export function createGroups(db: Database): GroupStore {
   async function findSome(zoneId: string, lowerNames: readonly string[]): Promise<Group[]> {
     const { of, size } = byNames(lowerNames.length)
@@ -74,12 +74,12 @@ export function createGroups(db: Database): GroupStore {
   }
 }
 
-/** Adds those groups whose names the zone does not have yet, inside a transaction. */
+/** Adds the groups whose names the zone does not have yet, inside a transaction. */
 export async function addMissingGroups(within: Transaction, zoneId: string, groups: readonly Group[]): Promise<void> {
   for (const group of groups) await within.run(INSERT_MISSING, toRow(zoneId, group))
 }
 
-// Lists are filled up to one of these sizes by repeating a name, so that there are three statements and not hundreds.
+// Lists are padded to one of these sizes by repeating a name, so that three prepared statements suffice.
 const LIST_SIZES = [4, 16, 64] as const
 const MAX_LIST_SIZE = 64
 

@@ -32,9 +32,9 @@ const SAVE = statement<SigningKeyRow>(
 const INSERT = statement<SigningKeyRow>(insertInto('signing_keys', SIGNING_KEY_COLUMNS))
 const DELETE_ALL = statement<{ zone_id: string }>(`delete from signing_keys where zone_id = :zone_id`)
 
-/** The signing keys of the database. */
+/** Implements `SigningKeyStore` for both databases. */
 export function createKeys(db: Database, caches: Caches): SigningKeyStore {
-  /** One change of a zone's keys at a time, of which every process hears; `false` changes nothing. */
+  /** Serialises changes of a zone's keys and announces them; a result of `false` announces nothing. */
   function change(
     zoneId: string,
     work: (within: Transaction, before: readonly SigningKeyRecord[]) => Promise<boolean>,
@@ -93,7 +93,7 @@ export function createKeys(db: Database, caches: Caches): SigningKeyStore {
   }
 }
 
-/** Puts these keys in the place of all that the zone has, inside a transaction that tells of it. */
+/** Replaces all keys of the zone, inside a transaction that announces it. */
 export async function replaceKeys(
   within: Transaction,
   zoneId: string,
@@ -104,18 +104,18 @@ export async function replaceKeys(
   for (const key of keys) await within.run(INSERT, toRow(zoneId, key))
 }
 
-/** Makes a key sign that can, inside a transaction that tells of it; false where it is not there, or cannot at `now`. */
+/** Activates a key, inside a transaction that announces it; false when it is missing, expired at `now` or cannot sign. */
 export async function activateKey(within: Transaction, zoneId: string, keyId: string, now: Date): Promise<boolean> {
   await within.lock(`keys ${zoneId}`)
   const keys = (await within.run(LIST, { zone_id: zoneId })).rows.map(toKey)
   const key = keys.find(each => each.keyId === keyId)
   if (key?.sealedPrivateKey === undefined || (key.expiresAt && key.expiresAt <= now)) return false
-  await within.run(DEACTIVATE, { zone_id: zoneId, key_id: keyId }) // first: the database takes one active key only
+  await within.run(DEACTIVATE, { zone_id: zoneId, key_id: keyId }) // first: the index allows one active key
   await within.run(ACTIVATE, { zone_id: zoneId, key_id: keyId })
   return true
 }
 
-/** Forgets the keys that expired before `now`, zone by zone, as every process has to hear; answers how many. */
+/** Deletes the keys that expired before `now`, zone by zone to announce each; returns the number. */
 export async function purgeKeys(db: Database, now: Date): Promise<number> {
   const before = now.getTime()
   const zones = await db.read(ZONES_WITH_EXPIRED, { before })

@@ -1,6 +1,6 @@
-// Pages of a table's rows, filtered and sorted as a caller likes. Rows are counted first, because the number says how a
-// page is best found, which neither database can know of a filter beforehand. Of whole tables, whose rows are many, the
-// number is remembered, and some places among them.
+// Pages of a table's rows, filtered and sorted by request. Rows are counted first, because the number decides how to find
+// the page; the query planners cannot estimate it from a filter. For unfiltered lists the count and some positions are
+// cached.
 import type { Filter } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Database, Value } from './database.ts'
@@ -9,27 +9,27 @@ import type { Attributes, Condition } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
 import type { ListQuery } from './store.ts'
 
-/** A table whose rows are listed zone by zone. */
+/** A table whose rows are listed by zone. */
 export interface Listing {
   readonly table: string
   readonly columns: readonly string[]
-  /** The column that is unique in a zone, never null, and second to the zone in an index. */
+  /** A column that is unique in a zone, not null, and indexed together with the zone. */
   readonly key: string
   readonly attributes: Attributes
-  /** What can be sorted by, in lower case, and the column or expression behind it. */
+  /** Columns or expressions for sorting, by lower-case attribute name. */
   readonly orders: ReadonlyMap<string, string>
-  /** Remembers what is known of all rows of the zone, until one of them changes; `load` finds it out. */
+  /** The cached outline of the zone's rows, invalidated by any change; `load` computes it. */
   readonly outline: (zoneId: string, load: () => Promise<Outline>) => Promise<Outline>
 }
 
 /** All rows of a zone in the order of their key. */
 export interface Outline {
   readonly total: number
-  /** Keys by how many others come before; every page that is read adds its own, so that the next one is near. */
+  /** Keys by their position; every page read adds its own, so that the next page starts near one. */
   readonly places: Map<number, string>
 }
 
-/** A page of rows, and how many rows there are on all pages. */
+/** A page of rows with the total on all pages. */
 export interface RowPage<Row> {
   readonly rows: readonly Row[]
   readonly totalResults: number
@@ -37,10 +37,10 @@ export interface RowPage<Row> {
 
 const EVERYTHING: Condition = { text: 'true', args: {} }
 const MAX_REMEMBERED_PAGES = 200
-/** So few rows are sorted sooner than found in the order of an index. */
+/** Sorting this few rows is faster than walking an index. */
 const SMALL_LIST = 1000
 
-/** A page of the rows that match; throws `InvalidFilter` as `compileFilter` does, and for what cannot be sorted by. */
+/** A page of the matching rows; throws `InvalidFilter` for a filter as `compileFilter` does, or an unknown sort attribute. */
 export async function readPage<Row extends object>(
   db: Database,
   listing: Listing,
@@ -60,7 +60,7 @@ export async function readPage<Row extends object>(
     const [row] = await db[way](statementOnce<{ total: number }>(text), { ...of.args, zone_id: zoneId })
     return row?.total ?? 0
   }
-  // One row by its key is found in an index, and so is a page in the order of the key; anything else looks at every row.
+  // A row by its key and a page in key order use an index; anything else scans every row.
   const isOne = isOneKey(filter, listing)
   const load = async (): Promise<Outline> => ({ total: await countRows(EVERYTHING, 'read'), places: new Map() })
   const whole = isOne ? undefined : await listing.outline(zoneId, load)
@@ -72,7 +72,7 @@ export async function readPage<Row extends object>(
   const most = Math.min(count, totalResults - skipped)
   if (most <= 0) return { rows: [], totalResults }
 
-  // Always in ascending order, and from the end that is nearer, so that few rows are passed over.
+  // Starts from the nearer end, so that fewer rows are skipped; the result is in ascending order.
   const before = descending ? totalResults - skipped - most : skipped
   const after = totalResults - before - most
   const known = column === key ? outline : undefined
@@ -80,7 +80,7 @@ export async function readPage<Row extends object>(
   const backwards = after < before - place.before
   const order = orderBy(column, key, { descending: backwards, walk: totalResults > SMALL_LIST })
   const from = backwards || place.key === undefined ? '' : ` and ${key} >= :place`
-  // Rows that are passed over are not read: their keys are in the index.
+  // Skipped rows are not read, only their keys in the index.
   const keys = `select ${key} from ${table} ${where}${from} order by ${order} limit :most offset :passed`
   const page = statementOnce<Row>(
     `select ${columns.join(', ')} from ${table} where zone_id = :zone_id and ${key} in (${keys}) order by ${order}`,
@@ -97,17 +97,17 @@ export async function readPage<Row extends object>(
   return { rows: descending ? rows.toReversed() : rows, totalResults }
 }
 
-/** Whether the filter names the key of a row, and nothing beside it. */
+/** Whether the filter is just `key eq value`. */
 const isOneKey = (filter: Filter, { attributes, key }: Listing): boolean =>
   filter.kind === 'compare' &&
   filter.comparison === 'eq' &&
   attributes.get(filter.attribute.toLowerCase())?.column === key
 
-/** Whether every row of the zone matches: the key is always present. */
+/** Whether every row of the zone matches: `key pr` is always true. */
 const isEverything = (filter: Filter, { attributes, key }: Listing): boolean =>
   filter.kind === 'present' && attributes.get(filter.attribute.toLowerCase())?.column === key
 
-/** The last place that is known before so many rows; without a key it is the beginning. */
+/** The last known position up to `before`; the beginning has no key. */
 function nearest(outline: Outline | undefined, before: number): { readonly before: number; readonly key?: string } {
   let found: { before: number; key?: string } = { before: 0 }
   for (const [place, key] of outline?.places ?? []) {
@@ -116,7 +116,7 @@ function nearest(outline: Outline | undefined, before: number): { readonly befor
   return found
 }
 
-/** Keeps the first and the last key of a page; the oldest places make room. */
+/** Caches the first and the last key of a page; evicts the oldest. */
 function remember({ places }: Outline, before: number, keys: readonly string[]): void {
   for (const [index, key] of keys.entries()) {
     if (index !== 0 && index !== keys.length - 1) continue
@@ -130,8 +130,8 @@ function remember({ places }: Outline, before: number, keys: readonly string[]):
 }
 
 /**
- * Rows of equal rank are in the order of the key. Unless the index of the key is to be walked, it is hidden behind an
- * expression: SQLite would take it before the one that finds the rows. The databases differ in where they put nulls.
+ * Ties are ordered by key. Unless the index of the key should be walked, the key is hidden in an expression: SQLite would
+ * prefer that index over the one that finds the rows. The databases differ in the position of nulls.
  */
 function orderBy(column: string, key: string, { descending, walk }: { descending: boolean; walk: boolean }): string {
   const direction = descending ? 'desc' : 'asc'

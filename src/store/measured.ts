@@ -1,7 +1,7 @@
 import { stopwatch } from '../base/clock.ts'
 import type { Database } from './database.ts'
 
-/** The same database; `onQuery` hears how many milliseconds each statement or whole transaction took, failed ones too. */
+/** Wraps a database; reports the milliseconds of each statement or whole transaction, including failures, to `onQuery`. */
 export function measured(db: Database, onQuery: (milliseconds: number) => void): Database {
   async function timed<T>(work: () => Promise<T>): Promise<T> {
     const elapsed = stopwatch()

@@ -1,11 +1,10 @@
-// The one list of changes to the schema, for both databases. A migration that was released is never edited; the next
-// change is the next entry. All pending ones run in one transaction under one lock, so that processes that start at
-// once do not meet.
+// All changes to the schema, for both databases. Never edit a released migration; append a new one. All pending ones run
+// in one transaction under one lock, so that processes that start at once do not conflict.
 import type { Clock } from '../base/clock.ts'
 import { type ColumnTypes, type Database, statement } from './database.ts'
 import { StoreUnavailable } from './store.ts'
 
-/** A step of the schema. */
+/** One step of the schema. */
 interface Migration {
   readonly id: string
   readonly statements: (types: ColumnTypes) => readonly string[]
@@ -74,7 +73,7 @@ const MIGRATIONS: readonly Migration[] = [
         authenticated_at ${integer} not null, amr ${text} not null, session_id ${text}, grant_id ${text} not null,
         expires_at ${integer} not null, kept_until ${integer} not null, used_at ${integer},
         primary key (zone_id, code_digest))${tableEnd}`,
-      // Two, so that looking for the unused ones does not walk over hours of used ones.
+      // Two indexes, so that a search for unused codes does not scan hours of used ones.
       `create index authorization_codes_unused on authorization_codes (expires_at) where used_at is null`,
       `create index authorization_codes_used on authorization_codes (kept_until) where used_at is not null`,
 
@@ -83,7 +82,7 @@ const MIGRATIONS: readonly Migration[] = [
         claims ${text} not null, used_at ${integer}, issued_at ${integer} not null, expires_at ${integer} not null,
         primary key (zone_id, id_digest))${tableEnd}`,
       `create index tokens_by_expiry on tokens (expires_at)`,
-      // Partial, so that a client's own access tokens cost one index less each.
+      // Partial, so that client_credentials tokens need one index entry less.
       `create index tokens_by_grant on tokens (zone_id, grant_id) where grant_id is not null`,
       `create index tokens_refresh on tokens (zone_id, client_id, user_id) where kind = 'refresh_token'`,
 
@@ -105,7 +104,7 @@ const MIGRATIONS: readonly Migration[] = [
       `create table bootstrap_records (zone_id ${text} not null, kind ${text} not null, record_key ${text} not null,
         definition_digest ${text} not null, primary key (zone_id, kind, record_key))${tableEnd}`,
 
-      // SQLite's news for other processes; PostgreSQL has LISTEN and leaves it empty.
+      // SQLite's notifications to other processes; empty in PostgreSQL, which has LISTEN.
       `create table changes (id ${sequence}, change ${text} not null, changed_at ${integer} not null)${tableEnd}`,
       `create index changes_by_time on changes (changed_at)`,
     ],
@@ -113,12 +112,12 @@ const MIGRATIONS: readonly Migration[] = [
   {
     id: '0002-token-operations',
     statements: ({ text, integer, tableEnd }) => [
-      // Tokens are found by whose they are, to be listed and revoked; the first index replaces one of refresh tokens only.
+      // For listing and revoking tokens by owner; the first replaces an index of refresh tokens only.
       `drop index tokens_refresh`,
       `create index tokens_by_client on tokens (zone_id, client_id, user_id)`,
       `create index tokens_by_user on tokens (zone_id, user_id) where user_id is not null`,
 
-      // Not grants alone any more: a JWT without a row is revoked by its id.
+      // Now also holds the ids of revoked JWTs that have no row.
       `alter table revoked_grants rename to revocations`,
       `alter table revocations rename column grant_id to revoked_id`,
 
@@ -127,10 +126,10 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table signing_keys add column certificate ${text}`,
       `create index signing_keys_by_expiry on signing_keys (expires_at) where expires_at is not null`,
 
-      // People of other providers may be known by their address alone.
+      // Users of external providers may be identified by e-mail address only.
       `create index users_by_email on users (zone_id, origin, lower(email))`,
 
-      // One for each purpose and person: a new one replaces the earlier.
+      // One per purpose and user: a new code replaces the earlier one.
       `create table one_time_codes (zone_id ${text} not null, purpose ${text} not null, user_id ${text} not null,
         code_digest ${text} not null, expires_at ${integer} not null,
         primary key (zone_id, purpose, user_id))${tableEnd}`,
@@ -145,7 +144,7 @@ const MIGRATIONS: readonly Migration[] = [
   {
     id: '0003-own-sessions',
     statements: ({ text }) => [
-      // A person sees the sessions of the account; most rows are of visitors who never signed in, and are left out.
+      // For the list of a user's sessions; partial, since most rows are anonymous.
       `alter table sessions add column user_agent ${text}`,
       `alter table sessions add column clients ${text}`,
       `create index sessions_by_user on sessions (zone_id, user_id) where user_id is not null`,
@@ -154,7 +153,7 @@ const MIGRATIONS: readonly Migration[] = [
   {
     id: '0004-management',
     statements: ({ text, integer, flag }) => [
-      // Counts every write: who changes a record that was read before learns whether somebody else did so meanwhile.
+      // Counts every write, for optimistic locking.
       ...['zones', 'clients', 'identity_providers'].map(
         table => `alter table ${table} add column revision ${integer} not null default 0`,
       ),
@@ -162,18 +161,18 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table clients add column app_launch_url ${text}`,
       `alter table clients add column app_icon ${text}`,
       `alter table clients add column created_by ${text}`,
-      // Tells a record from one of the same id that was deleted before.
+      // Distinguishes a record from a deleted one with the same id.
       `alter table clients add column incarnation ${text}`,
       `create index clients_on_home_page on clients (zone_id, client_id) where app_launch_url is not null`,
-      // Filters compare without case; with the id beside it the index answers them alone.
+      // Filters ignore case; with the id, the index covers the query.
       `create index clients_by_lower_id on clients (zone_id, lower(client_id), client_id)`,
-      // They go with their client.
+      // Approvals are deleted with their client.
       `create index approvals_by_client on approvals (zone_id, client_id)`,
 
-      // All zones are listed piece by piece, oldest first.
+      // For keyset pagination of zones, oldest first.
       `create index zones_by_creation on zones (created_at, id)`,
 
-      // What the provider calls itself: its issuer or its SAML entity id, unique among those of one type in the zone.
+      // The provider's issuer or SAML entity id, unique by type in the zone.
       `alter table identity_providers add column external_key ${text}`,
       `create unique index identity_providers_external on identity_providers (zone_id, type, external_key)
         where external_key is not null`,
@@ -184,8 +183,8 @@ const MIGRATIONS: readonly Migration[] = [
   {
     id: '0005-one-account-for-each-external-id',
     statements: () => [
-      // Earlier versions found people by name: whoever was renamed may have several accounts. The one used last is theirs;
-      // the others stay for an administrator to look at, and nobody can enter them.
+      // Earlier versions matched users by name, so a renamed user may have several accounts. The one used last keeps the
+      // external id; the others stay for an administrator to inspect and cannot be signed in to.
       `update users set external_id = external_id || ' replaced ' || id
         where external_id <> '' and password_hash is null and exists (
         select 1 from users later where later.zone_id = users.zone_id and later.origin = users.origin
@@ -193,7 +192,7 @@ const MIGRATIONS: readonly Migration[] = [
         and (coalesce(later.last_logon_at, later.created_at) > coalesce(users.last_logon_at, users.created_at)
           or (coalesce(later.last_logon_at, later.created_at) = coalesce(users.last_logon_at, users.created_at)
             and later.id > users.id)))`,
-      // Accounts with a password are kept here; what their external ids mean is the business of whoever sets them.
+      // Not for accounts with a password: their external ids are free-form.
       `create unique index users_by_external_id on users (zone_id, origin, external_id)
         where external_id <> '' and password_hash is null`,
     ],
@@ -201,18 +200,18 @@ const MIGRATIONS: readonly Migration[] = [
   {
     id: '0006-clocks-and-disks',
     statements: ({ text, integer, tableEnd }) => [
-      // Whether the password changed since is told by its revision, because a clock may be set back.
+      // Detects password changes by revision, not by time: a clock may be set back.
       `alter table sessions add column password_revision ${text}`,
       `alter table one_time_codes add column password_revision ${text}`,
 
-      // One row, written again and again to see whether writing works.
+      // One row, rewritten to check that the database is writable.
       `create table probes (id ${integer} primary key, probed_at ${integer} not null)${tableEnd}`,
     ],
   },
   {
     id: '0007-codes-end-with-passwords',
     statements: ({ text }) => [
-      // What ends tokens ends the codes that are on their way: they are bound to the same things.
+      // Codes are bound to the same revocation signature as tokens.
       `alter table authorization_codes add column rev_sig ${text}`,
     ],
   },
@@ -223,7 +222,7 @@ const REMEMBER = statement<{ id: string; applied_at: number }>(
   `insert into migrations (id, applied_at) values (:id, :applied_at)`,
 )
 
-/** Brings the schema up to date; throws `StoreUnavailable` for a database that a newer version has changed. */
+/** Brings the schema up to date; throws `StoreUnavailable` for a database migrated by a newer version. */
 export async function migrate(db: Database, clock: Clock): Promise<void> {
   const { text, integer, tableEnd } = db.columnTypes
   await db.transaction(async within => {

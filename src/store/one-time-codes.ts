@@ -13,7 +13,7 @@ const REDEEM = statement<{ zone_id: string; purpose: string; code_digest: string
    returning ${list(ONE_TIME_CODE_COLUMNS)}`,
 )
 
-/** The one-time codes of the database. */
+/** Implements `OneTimeCodeStore` for both databases. */
 export function createOneTimeCodes(db: Database): OneTimeCodeStore {
   return {
     async save(zoneId, code) {

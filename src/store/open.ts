@@ -1,4 +1,4 @@
-// Opens the store that a URL names and puts its areas together.
+// Opens the database of a URL and assembles the areas of the store.
 import type { Clock } from '../base/clock.ts'
 import { createApprovals } from './approvals.ts'
 import { createAssertions } from './assertions.ts'
@@ -21,13 +21,13 @@ import { createCodes, createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
 import { createZones } from './zones.ts'
 
-/** What the store needs besides its URL. */
+/** Options of `openStore`. */
 export interface StoreOptions {
-  /** Dates the news of changes; everything else is given its time by the caller. */
+  /** Dates the rows of changes and migrations; elsewhere the caller passes the time. */
   readonly clock: Clock
-  /** Hears what fails in the background, such as a lost connection that is being made again. */
+  /** Receives errors in the background, such as a lost connection that is being re-established. */
   readonly onError?: (error: unknown) => void
-  /** Hears how many milliseconds every question took. */
+  /** Receives the duration of every query in milliseconds. */
   readonly onQuery?: ((milliseconds: number) => void) | undefined
 }
 
@@ -38,7 +38,7 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
 
 /**
  * Opens `sqlite:<path>`, `sqlite::memory:` or `postgres://user:pw@host/db` (a socket: `?host=/path`) and brings its
- * schema up to date. Throws `StoreUnavailable`, or a plain error for any other URL, which is never repeated in it.
+ * schema up to date. Throws `StoreUnavailable`, or for any other URL a plain error that does not repeat the URL.
  */
 export async function openStore(url: string, { clock, onError = () => {}, onQuery }: StoreOptions): Promise<Store> {
   const caches = createCaches()

@@ -1,5 +1,5 @@
-// What goes with the accounts of an origin when its provider goes. There may be many: a few statements for all of them, and
-// none for each.
+// Deletes all accounts of an origin with their data, when its provider is deleted. Uses a fixed number of statements,
+// because there may be many accounts.
 import { statement, type Transaction } from './database.ts'
 
 interface Origin {
@@ -9,7 +9,7 @@ interface Origin {
 
 const USERS = `select id from users where zone_id = :zone_id and origin = :origin`
 
-/** Tables with rows of users, by the column that names the user. */
+/** Tables with rows of users, and the column with the user's id. */
 const OF_USERS = [
   ['approvals', 'user_id'],
   ['authorization_codes', 'user_id'],

@@ -1,26 +1,26 @@
-// An account as one statement brings it together with the groups that it is in, for whoever needs both on every request.
+// Reads a user and its groups in one statement, for code that needs both on every request.
 import type { User } from '../model/user.ts'
 import type { UserRow } from './schema.ts'
 import { USER_COLUMNS } from './schema.ts'
 import { dateOrNull, withoutNulls } from './rows.ts'
 
-/** The columns of an account and its groups, each with this before its name, so that they fit beside any other table's. */
+/** Prefix of the columns of the user and its groups, so that they do not clash with those of a joined table. */
 const PREFIX = 'person_'
 
-/** A row with an account in it; every column is null where there is none. */
+/** A row with a joined user; every column is null without one. */
 export type PersonRow = { readonly [K in keyof UserRow as `person_${K}`]: UserRow[K] | null } & {
   readonly person_groups: string | null
 }
 
-/** Texts that are joined by bars: a bar inside of one cannot be taken for one between two. */
+/** SQL that escapes a string for a list separated by bars. */
 const escaped = (text: string): string => `replace(replace(${text}, '\\', '\\\\'), '|', '\\p')`
 
 const unescaped = (text: string): string =>
   text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
 
 /**
- * Begins a statement: `reached` has the ids of the groups that a user is in, directly or through others. `union` drops what
- * was reached before, so that a cycle of groups ends.
+ * A recursive CTE `reached` with the ids of the user's groups, direct and nested. `union` drops duplicates, so that a cycle
+ * of groups ends.
  */
 export const reachedGroups = (zoneId: string, userId: string): string =>
   `with recursive reached (group_id) as (
@@ -35,7 +35,7 @@ const GROUPS = `(${reachedGroups('users.zone_id', 'users.id')}
    select string_agg(${escaped('display_name')}, '|')
    from groups join reached on groups.id = reached.group_id where groups.zone_id = users.zone_id)`
 
-/** What to select from `users`, or from a join with it. */
+/** Columns to select from `users` or a join with it, for `toPerson`. */
 export const PERSON_COLUMNS = [
   ...USER_COLUMNS.map(column => `users.${column} as ${PREFIX}${column}`),
   `${GROUPS} as ${PREFIX}groups`,
@@ -43,12 +43,12 @@ export const PERSON_COLUMNS = [
 
 const PREFIXED = USER_COLUMNS.map(column => [column, `${PREFIX}${column}`] as const)
 
-/** The account of a row, with the names of its groups; undefined where the row has none. */
+/** The user of a row with `groupNames`; undefined when the row has none. */
 export function toPerson(row: PersonRow): User | undefined {
   if (row.person_id === null) return undefined
   const columns: Record<string, unknown> = {}
   for (const [column, prefixed] of PREFIXED) columns[column] = row[prefixed]
-  // A row with an id is a whole one: the table allows nulls only where its type does.
+  // A row with an id is complete: the table allows nulls only where `UserRow` does.
   return { ...toUser(columns as unknown as UserRow), groupNames: namesIn(row.person_groups) }
 }
 
@@ -60,7 +60,7 @@ function namesIn(text: string | null): readonly string[] {
     .toSorted((a, b) => (a < b ? -1 : 1))
 }
 
-/** An account and its groups in two texts, for a statement that may answer columns of one table only. */
+/** A user and its groups as two strings, for `returning`, which can return columns of one table only. */
 export interface PackedPerson {
   readonly person: string | null
   readonly person_groups: string | null
@@ -79,14 +79,14 @@ const NUMBERS: ReadonlySet<keyof UserRow> = new Set([
 ])
 const NULL = '\\0'
 
-/** Answers a `PackedPerson` in a statement's `returning`; the condition chooses from `users`. */
+/** SQL for `returning` that yields a `PackedPerson`; the condition selects from `users`. */
 export function packedPerson(condition: string): string {
   const columns = USER_COLUMNS.map(column => `coalesce(${escaped(`cast(users.${column} as text)`)}, '${NULL}')`)
   return `(select ${columns.join(` || '|' || `)} from users where ${condition}) as person,
     (select ${GROUPS} from users where ${condition}) as person_groups`
 }
 
-/** Reads what `packedPerson` answered; undefined where there is no such account. */
+/** Reads the result of `packedPerson`; undefined when there is no such user. */
 export function unpackPerson({ person, person_groups: groups }: PackedPerson): User | undefined {
   if (person === null) return undefined
   const texts = person.split('|')
@@ -98,7 +98,7 @@ export function unpackPerson({ person, person_groups: groups }: PackedPerson): U
   return { ...toUser(columns as unknown as UserRow), groupNames: namesIn(groups) } // as in toPerson
 }
 
-/** The account of a row. */
+/** The user of a row. */
 export const toUser = (row: UserRow): User =>
   withoutNulls<Omit<User, 'groupNames'>>({
     zoneId: row.zone_id,

@@ -1,7 +1,7 @@
-// The large database: PostgreSQL and what speaks its wire, through `pg`, which is loaded only when this file is. Owns
-// everything in which it differs: a pool, named statements, and one more connection that hears of other processes'
-// changes. News come in order, and an answered heartbeat shows that all earlier ones have come: while one is overdue,
-// or the connection is lost, nothing is answered from memory.
+// PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns everything specific to it:
+// a pool, named statements, and a connection that listens for changes of other processes. Notifications arrive in order,
+// so an answered heartbeat proves that all earlier ones have arrived: while one is overdue or the connection is lost,
+// caches are not used.
 import { Client, type ClientBase, DatabaseError, Pool, type PoolClient, types } from 'pg'
 import { stopwatch } from '../base/clock.ts'
 import { type Change, type ChangeListener, readChange, writeChange } from './changes.ts'
@@ -26,7 +26,7 @@ const HEARTBEAT_MILLISECONDS = 400
 const OVERDUE_MILLISECONDS = 5000
 const MAX_RETRY_MS = 5000
 const ATTEMPTS = 4
-// Each connection of the server keeps every named statement; those past the limit are parsed at each use.
+// Each connection keeps every named statement in the server's memory; statements past the limit are unnamed.
 const NAMES_LIMIT = 500
 // A notification carries at most 8000 bytes.
 const MAX_PAYLOAD_BYTES = 7900
@@ -34,7 +34,7 @@ const MAX_PAYLOAD_BYTES = 7900
 const NOTIFY = statement<{ channel: string; news: string }>(`select pg_notify(:channel, :news)`)
 const LOCK = statement<{ name: string }>(`select pg_advisory_xact_lock(hashtextextended(:name, 0))`)
 
-/** Connects to the URL, and throws `StoreUnavailable` when nothing answers there. */
+/** Connects to the URL; throws `StoreUnavailable` when the server does not answer. */
 export async function openPostgres(url: string, { listener, onError }: DatabaseOptions): Promise<Database> {
   const config = {
     connectionString: url,
@@ -46,7 +46,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
   const pool = new Pool({ ...config, max: CONNECTIONS, idleTimeoutMillis: 60_000 })
   pool.on('error', onError)
-  // A connection may be lost between two statements of a transaction, when nobody else listens: the next one fails.
+  // A connection lost between two statements emits an error without another listener; the next statement fails.
   pool.on('connect', client => client.on('error', () => {}))
   const textOf = createTexts()
   const underWay = new Set<Promise<unknown>>()
@@ -68,7 +68,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     }
   }
 
-  /** Remembered until it ends, because a pool that is being closed leaves those alone who wait for a connection. */
+  /** Tracked until it ends, because a closing pool never settles requests that wait for a connection. */
   async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     if (closed) throw new StoreUnavailable('the store is closed')
     const working = withOwnClient(work)
@@ -102,7 +102,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
         async announce(change) {
           announced.push(change)
           const news = writeChange(change)
-          // Whoever cannot read the news forgets everything.
+          // An empty payload is unreadable and makes the receivers clear their caches.
           await run(client, NOTIFY, { channel: CHANNEL, news: Buffer.byteLength(news) > MAX_PAYLOAD_BYTES ? '' : news })
         },
         async lock(name) {
@@ -149,7 +149,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       try {
         return await withRetries(() => inTransaction(work, announced))
       } finally {
-        // Also after a failure: a commit whose answer was lost may have happened.
+        // Also after a failure: a commit may have succeeded although its response was lost.
         for (const change of announced) listener.changed(change)
       }
     },
@@ -164,7 +164,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
 }
 
-/** Two transactions that wait for each other: the database ends one of them, which then simply comes again. */
+/** Retries a transaction that the database ended because of a deadlock or serialization conflict. */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -186,7 +186,7 @@ const BIGINT = 20
 const parserFor: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === BIGINT ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format)
 
-/** The text and name of each statement. */
+/** The SQL and name of each statement. */
 function createTexts(): (of: Statement<never, unknown>) => { readonly text: string; readonly name?: string } {
   const texts = new WeakMap<object, { readonly text: string; readonly name?: string }>()
   let names = 0
@@ -225,7 +225,7 @@ function createFeed(connect: () => Client, listener: ChangeListener, onError: (e
     current = false
     outstanding = undefined
     listener.missed()
-    void lost.end().catch(() => {}) // it is gone already, or soon
+    void lost.end().catch(() => {}) // already broken
     if (stopped) return
     onError(error)
     retryMilliseconds = Math.min(retryMilliseconds * 2 + 100, MAX_RETRY_MS)
@@ -250,7 +250,7 @@ function createFeed(connect: () => Client, listener: ChangeListener, onError: (e
       return
     }
     if (opened !== client) return
-    listener.missed() // whatever changed before was not heard
+    listener.missed() // changes before this moment may be lost
     retryMilliseconds = 0
     current = true
   }
@@ -303,7 +303,7 @@ const UNIQUE_VIOLATION = '23505'
 // unknown database, read-only (a standby), a lock or an answer that did not come.
 const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
 
-/** An error of `pg` as one of the store; those that mean a mistake of ours stay what they are. */
+/** Translates an error of `pg` to one of the store; programming errors stay as they are. */
 function translate(error: unknown): unknown {
   if (error instanceof TypeError) return error
   if (!(error instanceof DatabaseError)) {

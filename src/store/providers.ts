@@ -10,7 +10,7 @@ const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
   `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id order by origin_key`,
 )
 const INSERT = statement<ProviderRow>(insertInto('identity_providers', PROVIDER_COLUMNS))
-// Every write is counted, so that a change of what was read before is noticed.
+// Every write increments the revision, for optimistic locking.
 const COUNTED = updateByKey('identity_providers', PROVIDER_COLUMNS, ['zone_id', 'id']).replace(
   ' where ',
   ', revision = revision + 1 where ',
@@ -29,7 +29,7 @@ const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
   `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
 )
 
-/** The identity providers of the database; a zone has few, so they are remembered together. */
+/** Implements `ProviderStore` for both databases; caches all providers of a zone together, since there are few. */
 export function createProviders(db: Database, caches: Caches): ProviderStore {
   const ofZone = (zoneId: string): Promise<ZoneProviders | undefined> =>
     remembered(db, caches.providers, [zoneId], async () => {
@@ -62,7 +62,7 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       return row && { provider: toProvider(row), revision: row.revision }
     },
     async apply(zoneId, change, copy) {
-      // In one order everywhere: two changes of a pair then wait one for the other, and never each for the other.
+      // A fixed order prevents deadlocks between two changes of an alias pair.
       const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
       await db.transaction(async within => {
@@ -102,7 +102,7 @@ const naming =
     throw cause instanceof AlreadyExists ? new AlreadyExists(what, { cause }) : cause
   }
 
-/** Adds a provider, inside a transaction that tells of it. */
+/** Adds a provider, inside a transaction that announces it. */
 export async function addProvider(within: Transaction, zoneId: string, provider: IdentityProvider): Promise<void> {
   await within.run(INSERT, toRow(zoneId, provider))
 }

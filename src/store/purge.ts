@@ -1,17 +1,17 @@
-// Deleting what expired, a little at a time and off the request path: each table is a write of its own, so that the
-// requests of meanwhile get their turn.
+// Deletes expired rows in small batches, off the request path. Each table is a separate write, so that requests can run in
+// between.
 import { type Database, type Statement, statement } from './database.ts'
 import { purgeKeys } from './keys.ts'
 
-/** A few milliseconds of work: requests of meanwhile wait for no more than that. */
+/** A few milliseconds of work, the longest that a request waits. */
 const ROWS_PER_TABLE = 200
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-// What makes a token or an assertion worthless outlives it: a clock that jumps forward, and is put right again, revives none.
+// Revocations and used assertion ids are kept longer than the token lives, in case the clock jumps forward and back.
 const OUTLIVES = 24 * HOUR
 
 interface Rule {
-  /** Rows that expired, or happened, longer ago than this go. */
+  /** Rows whose time is longer ago than this are deleted. */
   readonly keptMilliseconds: number
   readonly of: Statement<{ before: number }, never>
 }
@@ -34,15 +34,15 @@ const RULES: readonly Rule[] = [
   rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
   rule('one_time_codes', 'zone_id, purpose, user_id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
-  // An expired one is still told apart from a missing one for a while.
+  // For a while an expired approval is distinguished from a missing one.
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),
-  // A lock may last for weeks, and holds only while its failures are known.
+  // A lockout may last for weeks and depends on these rows.
   rule('sign_in_failures', 'id', 'failed_at', 31 * 24 * HOUR),
-  // Every process has read them within a second; one that slept for longer notices that they are gone.
+  // Every process reads them within a second; one that was suspended notices the gap in the ids.
   rule('changes', 'id', 'changed_at', 5 * MINUTE),
 ]
 
-/** The purge of the database: at most 200 rows of each table per call; answers how many rows went. */
+/** Deletes at most 200 expired rows of each table per call; returns the number of rows. */
 export function createPurge(db: Database): (now: Date) => Promise<number> {
   return async now => {
     let gone = await purgeKeys(db, now)

@@ -1,10 +1,10 @@
-// The rows as the database keeps them, in the names of its columns. An absent member of a record is null here.
-// Every table begins with the zone; expired rows are found by an index on `expires_at`.
+// The rows and columns of each table. An absent member of a record is null here. Every key begins with the zone; expired
+// rows are found by an index on `expires_at`.
 
 /** 0 or 1: PostgreSQL takes no boolean for an integer column, SQLite has none. */
 export type Flag = 0 | 1
 
-/** A zone; `subdomain_lower` is what it is found by. */
+/** A zone; looked up by `subdomain_lower`. */
 export interface ZoneRow {
   id: string
   subdomain: string
@@ -105,7 +105,7 @@ export const GROUP_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof GroupRow)[]
 
-/** That a user or a group is in a group. */
+/** Membership of a user or a group in a group. */
 export interface GroupMemberRow {
   zone_id: string
   group_id: string
@@ -122,7 +122,7 @@ export const GROUP_MEMBER_COLUMNS = [
   'origin',
 ] as const satisfies readonly (keyof GroupMemberRow)[]
 
-/** That a provider's group stands for one here. */
+/** Mapping of a provider's group to a group of the zone. */
 export interface ExternalGroupRow {
   zone_id: string
   group_id: string
@@ -196,7 +196,7 @@ export const SIGNING_KEY_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof SigningKeyRow)[]
 
-/** A decision about a scope. */
+/** A user's decision about a scope of a client. */
 export interface ApprovalRow {
   zone_id: string
   user_id: string
@@ -217,7 +217,7 @@ export const APPROVAL_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof ApprovalRow)[]
 
-/** An authorization code; used ones stay for a while, so that a second use is noticed. */
+/** An authorization code; used ones are kept for a while, for reuse detection. */
 export interface CodeRow {
   zone_id: string
   code_digest: string
@@ -292,8 +292,8 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session; `user_id` is null while nobody is signed in, and then so are the four columns after it, `user_agent`
- * and `clients`. The latter is one JSON text a line, so that a client is added without reading the others.
+ * A browser session. In an anonymous one `user_id`, the four columns after it, `user_agent` and `clients` are null.
+ * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
   zone_id: string
@@ -331,7 +331,7 @@ export const SESSION_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof SessionRow)[]
 
-/** A one-time code; a person has one for each purpose. */
+/** A one-time code; a user has at most one for each purpose. */
 export interface OneTimeCodeRow {
   zone_id: string
   purpose: string
@@ -350,7 +350,7 @@ export const ONE_TIME_CODE_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof OneTimeCodeRow)[]
 
-/** What a record of each table is called when it already exists. */
+/** Nouns for the messages of `AlreadyExists`, by table. */
 const NOUNS: Readonly<Record<string, string>> = {
   zones: 'zone',
   clients: 'client',
@@ -366,7 +366,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 /** The noun for a record of the table, for messages. */
 export const nounOf = (table: string | undefined): string => NOUNS[table ?? ''] ?? 'record'
 
-/** The columns with commas between. */
+/** Joins columns with commas. */
 export const list = (columns: readonly string[]): string => columns.join(', ')
 
 /** `insert into` with every column given by an argument of its name. */
@@ -375,7 +375,7 @@ export const insertInto = (table: string, columns: readonly string[]): string =>
 
 const given = (column: string): string => `${column} = :${column}`
 
-/** `update` of every column but the keys, which choose the row. */
+/** `update` of every column except the keys, which select the row. */
 export function updateByKey(table: string, columns: readonly string[], keys: readonly string[]): string {
   const changed = columns.filter(column => !keys.includes(column))
   return `update ${table} set ${changed.map(given).join(', ')} where ${keys.map(given).join(' and ')}`

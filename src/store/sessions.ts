@@ -22,7 +22,7 @@ const FIND_WITH_USER = statement<Key, SessionRow & PersonRow>(
 )
 const INSERT = statement<SessionRow>(insertInto('sessions', SESSION_COLUMNS))
 const DELETE = statement<Key>(`delete from sessions where zone_id = :zone_id and id_digest = :id_digest`)
-// One statement, so that two clients that are answered at the same instant are both there afterwards.
+// One statement, so that concurrent additions are both kept.
 const ADD_CLIENT = statement<Key & { added: string }>(
   `update sessions set clients = coalesce(clients, '') || :added
    where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
@@ -45,7 +45,7 @@ const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest $
 /** The columns that `update` may change, in the order in which a statement names them. */
 const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
 
-// One statement for each choice of columns: seven, made at first use.
+// One statement for each subset of columns: seven, made on first use.
 const updates = new Map<string, Statement<Key & Record<string, Value>, never>>()
 
 function updateOf(columns: readonly string[]): Statement<Key & Record<string, Value>, never> {
@@ -60,7 +60,7 @@ function updateOf(columns: readonly string[]): Statement<Key & Record<string, Va
   return made
 }
 
-/** The browser sessions of the database. */
+/** Implements `SessionStore` for both databases. */
 export function createSessions(db: Database): SessionStore {
   return {
     async find(zoneId, idDigest) {
@@ -92,7 +92,7 @@ export function createSessions(db: Database): SessionStore {
     },
     async deleteSomeOthers(zoneId, { userId, kept }) {
       const others = { zone_id: zoneId, user_id: userId, kept }
-      // Two at once may choose the same rows; the one that comes late deletes none, and looks whether others are left.
+      // Concurrent calls may select the same rows; the one that deletes none checks whether others are left.
       for (;;) {
         const { changes } = await db.write(DELETE_SOME_OTHERS, others)
         if (changes > 0 || (await db.read(OTHERS_LEFT, others)).length === 0) return changes
@@ -122,14 +122,14 @@ async function replace(
   await within.run(INSERT, toRow(zoneId, session))
 }
 
-/** Adds a client to a signed-in session of a transaction; one that is gone or anonymous stays as it is. */
+/** Adds a client to a session inside a transaction; does nothing when the session is gone or anonymous. */
 export const addClientTo = (within: Transaction, zoneId: string, of: { idDigest: string; clientId: string }) =>
   within.run(ADD_CLIENT, { zone_id: zoneId, id_digest: of.idDigest, added: lineOf(of.clientId) })
 
-/** JSON has no line break inside, whatever the id is made of. */
+/** JSON escapes line breaks, so an id never contains the separator. */
 const lineOf = (clientId: string): string => `${toJson(clientId)}\n`
 
-/** A client that was answered twice at the same instant may be there twice. */
+/** Removes duplicates, which concurrent additions can leave. */
 const clientsIn = (text: string): readonly string[] => [
   ...new Set(
     text

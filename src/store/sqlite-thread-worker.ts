@@ -1,4 +1,4 @@
-// The thread of sqlite-thread.ts: runs what it is sent, one statement after another, on a connection of its own.
+// The thread of sqlite-thread.ts: runs the statements it receives, one after another, on a connection of its own.
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Answer, Question, ThreadSettings } from './sqlite-thread.ts'

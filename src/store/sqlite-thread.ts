@@ -1,10 +1,9 @@
-// Statements that take long, such as a read of every row of a large table. SQLite's calls block, so these are made in a
-// thread with a connection of its own, which is started by the first of them and ends when none came for a while: it
-// costs 11 MB.
+// Runs long statements, such as scans of large tables. SQLite's calls block, so a thread with its own connection runs
+// them. It starts on demand and ends when idle, because it costs 11 MB.
 import type { Value } from './database.ts'
 import { StoreUnavailable } from './store.ts'
 
-/** What the thread is started with. */
+/** Settings of the thread. */
 export interface ThreadSettings {
   readonly path: string
   /** How long SQLite waits for a lock. */
@@ -12,23 +11,23 @@ export interface ThreadSettings {
   readonly readOnly: boolean
 }
 
-/** What the thread is asked. */
+/** A statement sent to the thread. */
 export interface Question {
   readonly id: number
   readonly text: string
   readonly values: readonly Value[]
 }
 
-/** What it answers; `errcode` is SQLite's. */
+/** The thread's response; `errcode` is SQLite's. */
 export type Answer =
   | { readonly id: number; readonly rows: readonly unknown[] }
   | { readonly id: number; readonly error: { readonly message: string; readonly errcode?: number } }
 
-/** Runs statements beside the thread of the server, one after another. */
+/** Runs statements off the main thread, one after another. */
 export interface SqliteThread {
   /**
-   * The rows of one statement; errors are those of node:sqlite. Throws `StoreUnavailable` when too many wait, and when the
-   * thread ends on the way.
+   * The rows of one statement; errors are those of node:sqlite. Throws `StoreUnavailable` when too many statements wait or
+   * the thread ends unexpectedly.
    */
   run(text: string, values: readonly Value[]): Promise<readonly unknown[]>
   close(): Promise<void>
@@ -42,7 +41,7 @@ interface Waiting {
 const MAX_WAITING = 32
 const IDLE_MILLISECONDS = 10_000
 
-/** Nothing is started before the first statement. `last` is run before an idle thread ends. */
+/** Starts no thread before the first statement. The statement `last` runs before an idle thread ends. */
 export function createSqliteThread(settings: ThreadSettings, last?: string): SqliteThread {
   let current: Promise<Thread> | undefined
   let idle: NodeJS.Timeout | undefined
@@ -57,13 +56,13 @@ export function createSqliteThread(settings: ThreadSettings, last?: string): Sql
 
   async function endIdle(): Promise<void> {
     const ending = current
-    current = undefined // whoever comes now starts another
+    current = undefined // the next statement starts another thread
     try {
       const thread = await ending
       if (last !== undefined) await thread?.ask(last, [])
       await thread?.end()
     } catch {
-      // the next statement of another thread fails too, and tells its caller
+      // a persistent problem also fails the next statement, which reports it
     }
   }
 
@@ -126,7 +125,7 @@ async function start(settings: ThreadSettings, onEnd: () => void): Promise<Threa
       return promise
     },
     end() {
-      worker.ref() // whoever waits for the end must not be the last thing that the process does
+      worker.ref() // keeps the process alive until the thread has ended
       return worker.terminate()
     },
   }

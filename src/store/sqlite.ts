@@ -1,6 +1,6 @@
-// The embedded database: node:sqlite. Owns everything in which SQLite differs: two connections (one writes, one reads
-// what is committed), one flush to the disk for all writes of a turn, and a table of changes that other processes of
-// the same file poll for. Its calls block, so statements are kept small and waiting for a lock is done off the thread.
+// The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
+// committed data), one fsync for all writes of an event-loop turn, and a table of changes that other processes poll. Its
+// calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,7 +26,7 @@ import { createWriteQueue } from './write-queue.ts'
 
 const POLL_MILLISECONDS = 250
 const PATIENCE_MILLISECONDS = 5000
-// How long SQLite itself waits for a writer of another process: short, because the whole process waits with it.
+// How long SQLite waits for the lock of another process: short, because the wait blocks the whole process.
 const WRITER_BUSY_MILLISECONDS = 25
 
 const ANNOUNCE = statement<{ change: string; changed_at: number }>(
@@ -38,7 +38,7 @@ const NEWS = statement<{ id: number }, { id: number; change: string }>(
 const DATA_VERSION = statement<object, { data_version: number }>(`pragma data_version`)
 const LAST_CHANGE = statement<object, { seq: number }>(`select seq from sqlite_sequence where name = 'changes'`)
 
-/** Opens the file, which is made with mode 0600 in a folder of mode 0700, or a private database for `:memory:`. */
+/** Opens the file, created with mode 0600 in a folder of mode 0700, or a private database for `:memory:`. */
 export async function openSqlite(location: string, options: DatabaseOptions): Promise<Database> {
   try {
     return await open(location, options)
@@ -57,14 +57,14 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     new DatabaseSync(path, { timeout: inMemory ? PATIENCE_MILLISECONDS : WRITER_BUSY_MILLISECONDS }),
   )
   await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
-  // Keys are random, so each batch touches many index pages: a cache that holds them.
+  // Keys are random, so each batch touches many index pages; this cache holds them.
   writer.database.exec('pragma cache_size = -8000')
   writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
-  // A database in memory belongs to its connection; its reads wait while a batch is open, to see committed rows only.
+  // An in-memory database has one connection; its reads wait for an open batch, to see committed rows only.
   const reader = inMemory
     ? writer
     : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
-  // The inner pages of an index over a million random digests: each look-up then reads little more than its row.
+  // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
   const queue = createWriteQueue({
@@ -108,7 +108,7 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
   let lastChange = 0
   const newestChange = (): number => reader.run(LAST_CHANGE, []).rows[0]?.seq ?? 0
 
-  // Ids have no gaps, so that one shows that rows were purged before they were seen.
+  // Ids are consecutive, so a gap shows that rows were purged before they were read.
   function poll(): void {
     const version = reader.run(DATA_VERSION, []).rows[0]?.data_version
     if (version === dataVersion) return
@@ -187,7 +187,7 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
     },
     listen() {
       hearing = true
-      if (inMemory) return Promise.resolve() // nobody else can change it
+      if (inMemory) return Promise.resolve() // no other process can change it
       lastChange = newestChange()
       timer = setInterval(pollSafely, POLL_MILLISECONDS).unref()
       return Promise.resolve()
@@ -201,14 +201,14 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
       await scanner?.close()
       await checkpoints?.close()
       if (reader !== writer) reader.database.close()
-      writer.database.close() // last, so that it may fold the log into the file
+      writer.database.close() // last, so that it can checkpoint the log
     },
   }
 }
 
 function prepareFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(path, 'a', 0o600)) // SQLite gives its log and index files the mode of this one
+  closeSync(openSync(path, 'a', 0o600)) // SQLite creates its -wal and -shm files with the same mode
 }
 
 interface Connection {
@@ -267,7 +267,7 @@ function translated<T>(work: () => T): T {
   }
 }
 
-/** Tries again while another process holds the database, without blocking this one, for five seconds. */
+/** Retries for five seconds while another process holds the lock, without blocking the event loop. */
 async function patiently(attempt: () => void): Promise<void> {
   const elapsed = stopwatch()
   for (;;) {

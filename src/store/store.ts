@@ -1,5 +1,5 @@
-// The seam to the database: what the rest of the source may ask of it. Owns every record at rest; refuses to know what
-// a token means or who may read one. The zone is the first argument everywhere, so that it cannot be forgotten.
+// The interface to the database for the rest of the source. Owns all stored records; does not know what a token means or
+// who may read one. The zone is always the first argument, so that it cannot be forgotten.
 import type { Approval } from '../model/approval.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
@@ -21,7 +21,7 @@ export class AlreadyExists extends Error {
   }
 }
 
-/** Thrown by a write of a record that somebody else changed or deleted after it was read: the caller answers 409. */
+/** Thrown by a write when the record was changed or deleted after it was read: the caller answers 409. */
 export class ChangedMeanwhile extends Error {
   constructor(what: string) {
     super(`${what} was changed meanwhile`)
@@ -37,7 +37,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Everything at rest, area by area. Every write is durable when its promise resolves. */
+/** All stored records, by area. A write is durable when its promise resolves. */
 export interface Store {
   readonly zones: ZoneStore
   readonly clients: ClientStore
@@ -53,124 +53,124 @@ export interface Store {
   readonly sessions: SessionStore
   readonly events: EventStore
   readonly bootstrap: BootstrapStore
-  /** One small batch of deleting what expired before `now`; answers how many rows went, 0 when nothing is left. */
+  /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
   purge(now: Date): Promise<number>
-  /** A read that proves the database answers; throws `StoreUnavailable`. */
+  /** Checks that the database can be read; throws `StoreUnavailable`. */
   ping(): Promise<void>
-  /** A small write that proves there is room and the database may be written; throws `StoreUnavailable`. */
+  /** Checks with a small write that the disk has space and the database is writable; throws `StoreUnavailable`. */
   probeWriting(now: Date): Promise<void>
-  /** Finishes the writes under way and closes every connection. */
+  /** Finishes pending writes and closes every connection. */
   close(): Promise<void>
 }
 
 /** Zones; reads are cached. */
 export interface ZoneStore {
   find(id: string): Promise<Zone | undefined>
-  /** By lower-case subdomain, inactive ones too. */
+  /** By lower-case subdomain; includes inactive zones. */
   findBySubdomain(subdomain: string): Promise<Zone | undefined>
   insert(zone: Zone): Promise<void>
   /** Replaces the record with this id. */
   update(zone: Zone): Promise<void>
-  /** The record as it is in the database at this moment, with what a change of it has to know. */
+  /** The current record, not cached, with the revision that `replace` requires. */
   read(id: string): Promise<ZoneState | undefined>
   /**
-   * Zones as they are in the database, oldest first, so many at most: from the first one on, or from the one after. So
-   * every zone is met once that was there all the time, however many come and go.
+   * At most `count` zones, not cached, oldest first, starting behind `after`. Keyset pagination: a zone that exists
+   * throughout is returned exactly once.
    */
   list(page: { readonly count: number; readonly after?: ZoneState | undefined }): Promise<readonly ZoneState[]>
   /**
-   * Adds a zone with what it begins with, all or nothing; nothing that an earlier zone with this id left behind is in it.
+   * Adds a zone with its initial contents in one transaction, after deleting leftovers of an earlier zone with this id.
    * Throws `AlreadyExists` when the id or the subdomain is taken.
    */
   create(zone: Zone, contents: ZoneContents): Promise<void>
   /**
-   * Replaces the record that was read with this revision, adds the groups that are missing and changes the keys, all or
-   * nothing. Throws `ChangedMeanwhile`, or `AlreadyExists` when the subdomain is taken.
+   * Replaces the record with this revision, adds missing groups and changes the keys, in one transaction. Throws
+   * `ChangedMeanwhile`, or `AlreadyExists` when the subdomain is taken.
    */
   replace(zone: Zone, revision: number, also: ZoneAdditions): Promise<void>
   /**
    * Deletes the zone with everything in it, and the groups of the default zone that are named after it, in one
-   * transaction; what the bootstrap did stays known, so that it does not bring the zone back. `aliased` when one of its
-   * providers has an alias: then nothing is deleted.
+   * transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased` when one of
+   * its providers has an alias: then nothing is deleted.
    */
   delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>
-  /** Names of all groups of the zone, in no order. */
+  /** Names of all groups of the zone, unordered. */
   groupNames(id: string): Promise<readonly string[]>
 }
 
-/** A zone at one moment. */
+/** A zone with its revision. */
 export interface ZoneState {
   readonly zone: Zone
   /** Counts the writes of the record. */
   readonly revision: number
-  /** Of the key that signs; absent while the zone has none. */
+  /** Absent while the zone has no active key. */
   readonly activeKeyId?: string
 }
 
-/** What a new zone begins with. */
+/** The initial contents of a new zone. */
 export interface ZoneContents {
   readonly provider: IdentityProvider
   readonly groups: readonly Group[]
   readonly keys: readonly SigningKeyRecord[]
 }
 
-/** What is changed together with a zone's record. */
+/** Changes made in the same transaction as a zone's record. */
 export interface ZoneAdditions {
   readonly groups: readonly Group[]
-  /** These instead of all that the zone has, or another of those that it has; absent leaves them as they are. */
+  /** Replaces all keys of the zone, or activates one of them; absent changes nothing. */
   readonly keys?: readonly SigningKeyRecord[] | { readonly activate: string; readonly now: Date }
 }
 
-/** What is asked of a list. */
+/** Filter, order and page of a list. */
 export interface ListQuery {
   readonly filter: Filter
   readonly sortBy: string
   readonly descending: boolean
-  /** Of the first record of the page; the first of all is 1. */
+  /** Index of the first record of the page, from 1. */
   readonly startIndex: number
-  /** The most records of the page; 0 asks only how many there are. */
+  /** Maximum records on the page; 0 returns only the total. */
   readonly count: number
 }
 
 /** A page of a list. */
 export interface Page<T> {
   readonly records: readonly T[]
-  /** How many records match, on this page and all others. */
+  /** Number of matching records on all pages. */
   readonly totalResults: number
 }
 
 /** Clients; `find` is cached. */
 export interface ClientStore {
   find(zoneId: string, clientId: string): Promise<Client | undefined>
-  /** Not cached. Throws `InvalidFilter` for an attribute or a value that clients are not listed by. */
+  /** Not cached. Throws `InvalidFilter` for an unsupported attribute or value. */
   list(zoneId: string, query: ListQuery): Promise<Page<Client>>
   insert(zoneId: string, client: Client): Promise<void>
   update(zoneId: string, client: Client): Promise<void>
-  /** Past the cache, with the count of the record's writes, which `apply` wants to be told. */
+  /** Not cached; with the revision that `apply` requires. */
   findForChange(zoneId: string, clientId: string): Promise<StoredClient | undefined>
   /**
-   * Makes all of the changes or none, each of another client. Throws `AlreadyExists` for an insertion of what is there,
-   * and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
+   * Makes the changes, each to a different client, in one transaction. Throws `AlreadyExists` when an inserted client
+   * exists, and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
    */
   apply(zoneId: string, changes: readonly ClientChange[]): Promise<void>
-  /** How the client is shown; not cached. */
+  /** Display metadata of the client; not cached. */
   findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
-  /** Of those that have an address or an icon, or of all: so many, by id, behind the one named. */
+  /** At most `count` entries after the client id `after`, ordered by id; without `all`, only clients with a URL or icon. */
   listMetadata(
     zoneId: string,
     page: { readonly count: number; readonly after?: string | undefined; readonly all?: boolean },
   ): Promise<readonly ClientMetadata[]>
-  /** Of those that can be opened from the home page, by id, a hundred at most; not cached. */
+  /** Clients shown on the home page, ordered by id, at most 100; not cached. */
   listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>
-  /** Renews the hash of one secret, matched by its revision; leaves the record alone when the secret changed meanwhile. */
+  /** Replaces the hash of one secret, matched by its revision; does nothing if the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
-  /** The longest lifetimes that clients of the zone have of their own; absent where none has any. Not cached. */
+  /** The longest token lifetimes set on clients of the zone; absent if no client sets one. Not cached. */
   maxLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
-  /** Sets the salt of the client's revocation signature: no token issued before is good any more. */
+  /** Sets the salt of the client's revocation signature, which invalidates all earlier tokens. */
   setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
   /**
-   * Replaces the client's keys by what `change` makes of those in the database, and answers both; undefined without such
-   * a client. Of two changes at once neither is lost. What `change` throws leaves the record alone.
+   * Replaces the client's keys by the result of `change` and returns both; undefined without such a client. Concurrent
+   * changes are serialised. If `change` throws, nothing is written.
    */
   changeKeys(
     zoneId: string,
@@ -179,22 +179,22 @@ export interface ClientStore {
   ): Promise<{ readonly before: ClientKeys; readonly after: ClientKeys } | undefined>
 }
 
-/** A client as it was read to be changed. */
+/** A client with its revision, read in order to change it. */
 export interface StoredClient {
   readonly client: Client
-  /** How often the record was written. */
+  /** Counts the writes of the record. */
   readonly revision: number
 }
 
 /** One change of one client. */
 export type ClientChange =
   | { readonly kind: 'insert'; readonly client: Client; readonly createdBy?: string | undefined }
-  /** Replaces the record, but not how it is shown. */
+  /** Replaces the record, but not its display metadata. */
   | {
       readonly kind: 'update'
       readonly client: Client
       readonly revision: number
-      /** Whether people are asked again what the client may do. */
+      /** Whether to delete the approvals, so that users are asked again. */
       readonly forgetApprovals?: boolean
     }
   | {
@@ -203,28 +203,28 @@ export type ClientChange =
       readonly description: ClientDescription
       readonly revision: number
     }
-  /** Takes the approvals along. */
+  /** Also deletes the approvals. */
   | { readonly kind: 'delete'; readonly clientId: string; readonly revision: number }
 
-/** Users; not cached. User names are compared without case. */
+/** Users; not cached. User names are case-insensitive. */
 export interface UserStore {
   find(zoneId: string, id: string): Promise<User | undefined>
   findByName(zoneId: string, origin: string, userName: string): Promise<User | undefined>
-  /** With the names of the groups (`groupNames`), in one read. */
+  /** With `groupNames`, in one read. */
   findWithGroups(zoneId: string, id: string): Promise<User | undefined>
-  /** By name, with the names of the groups and the moments of failed sign-ins after one, oldest first, in one read. */
+  /** By name, with `groupNames` and the times of failed sign-ins after `failuresSince`, oldest first, in one read. */
   findForSignIn(
     zoneId: string,
     origin: string,
     of: { readonly userName: string; readonly failuresSince: Date },
   ): Promise<{ readonly user: User; readonly failures: readonly Date[] } | undefined>
-  /** Compared to the letter; an account with a password is never found so. */
+  /** Case-sensitive; never finds an account with a password. */
   findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
-  /** Those of the origin with this address, without case, in no order; three at most, since two are too many already. */
+  /** Users of the origin with this address, case-insensitive, unordered; at most three, since two are already ambiguous. */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   insert(zoneId: string, user: User): Promise<void>
   update(zoneId: string, user: User): Promise<void>
-  /** Writes names, addresses and `verified` only: what else changed meanwhile, such as a salt, is not undone. */
+  /** Writes names, addresses and `verified` only, so that concurrent changes of other fields, such as a salt, survive. */
   updateProfile(zoneId: string, user: User): Promise<void>
   /**
    * Gives an account its first external id, with its profile and a new `passwordRevision`, and deletes its sessions,
@@ -232,70 +232,69 @@ export interface UserStore {
    * another account of the origin has this one, or the name.
    */
   bind(zoneId: string, user: User): Promise<boolean>
-  /** Renews the hash of an unchanged password; leaves the record alone when `passwordRevision` differs. */
+  /** Replaces the hash of an unchanged password; does nothing if `passwordRevision` differs. */
   renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
   /**
-   * Sets a new password and forgets failed sign-ins, in one transaction. False when `passwordRevision` is not the
-   * account's any more: of two changes at once only one is made.
+   * Sets a new password and clears failed sign-ins, in one transaction. False when `passwordRevision` is no longer current:
+   * of two concurrent changes only one succeeds.
    */
   setPassword(zoneId: string, id: string, passwordRevision: string, change: PasswordChange): Promise<boolean>
-  /** Sets the salt of the user's revocation signature: no token issued before is good any more. */
+  /** Sets the salt of the user's revocation signature, which invalidates all earlier tokens. */
   setSalt(zoneId: string, id: string, salt: string): Promise<void>
-  /** Moves the last logon to previous and sets the new one, and clears failed sign-ins, in one transaction. */
+  /** Moves the last logon time to the previous one, sets the new one and clears failed sign-ins, in one transaction. */
   recordLogon(zoneId: string, id: string, at: Date): Promise<void>
 }
 
-/** A new password as it is written. */
+/** The columns of a new password. */
 export interface PasswordChange {
   readonly passwordHash: string
-  /** Another than before, so that no token issued before is good any more. */
+  /** Must differ from the current one; this invalidates all earlier tokens. */
   readonly passwordRevision: string
   readonly passwordChangedAt: Date
-  /** Whether this is the change that was demanded; otherwise a demand stays as it is. */
+  /** Whether this clears a required password change. */
   readonly meetsDemand: boolean
 }
 
 /** Groups and memberships. */
 export interface GroupStore {
-  /** By name, without case. */
+  /** By name, case-insensitive. */
   findByName(zoneId: string, displayName: string): Promise<Group | undefined>
-  /** Of those names, the groups that exist; for the sentences of the approval page. */
+  /** The groups among these names that exist; for the descriptions on the approval page. */
   findByNames(zoneId: string, displayNames: readonly string[]): Promise<readonly Group[]>
   insert(zoneId: string, group: Group): Promise<void>
   update(zoneId: string, group: Group): Promise<void>
-  /** Adds a member; nothing happens when it is one already. */
+  /** Adds a member if it is not one yet. */
   addMember(zoneId: string, membership: Membership): Promise<void>
-  /** Names of the groups that the user is in, directly or through nested groups; cycles are harmless. */
+  /** Names of the user's groups, direct and nested; cycles are allowed. */
   namesOfUser(zoneId: string, userId: string): Promise<readonly string[]>
-  /** Adds a mapping; nothing happens when it exists. */
+  /** Adds a mapping if it does not exist yet. */
   addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>
 }
 
 /** Identity providers; reads are cached. */
 export interface ProviderStore {
   findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
-  /** Whether people of the origin may go on; false when it has no provider. */
+  /** Whether the origin has an active provider; its users and tokens depend on it. */
   isActive(zoneId: string, originKey: string): Promise<boolean>
-  /** Every active provider of the zone, by origin key. */
+  /** Every active provider of the zone, ordered by origin key. */
   listActive(zoneId: string): Promise<readonly IdentityProvider[]>
   insert(zoneId: string, provider: IdentityProvider): Promise<void>
   update(zoneId: string, provider: IdentityProvider): Promise<void>
-  /** Every provider of the zone as it is in the database at this moment, by origin key. */
+  /** Every provider of the zone, not cached, ordered by origin key. */
   list(zoneId: string): Promise<readonly StoredProvider[]>
-  /** Past the cache, with the count of the record's writes, which `apply` wants to be told. */
+  /** Not cached; with the revision that `apply` requires. */
   findForChange(zoneId: string, id: string): Promise<StoredProvider | undefined>
   /**
-   * Makes the changes, all or none; a copy in another zone is changed together with its record. Throws `AlreadyExists`
-   * when an origin or an external key is taken, and `ChangedMeanwhile` for a record that was written or deleted since its
-   * revision was read.
+   * Makes the change, and that of its alias in another zone, in one transaction. Throws `AlreadyExists` when an origin or
+   * an external key is taken, and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
    */
   apply(zoneId: string, change: ProviderChange, copy?: ProviderChange): Promise<void>
 }
 
-/** A provider as it was read to be changed. */
+/** A provider with its revision, read in order to change it. */
 export interface StoredProvider {
   readonly provider: IdentityProvider
-  /** How often the record was written. */
+  /** Counts the writes of the record. */
   readonly revision: number
 }
 
@@ -303,84 +302,84 @@ export interface StoredProvider {
 export type ProviderChange =
   | { readonly kind: 'insert'; readonly provider: IdentityProvider }
   | ({ readonly kind: 'update' } & StoredProvider)
-  /** Takes along the accounts of its origin, with all that is theirs, and the mappings of its groups. */
+  /** Also deletes the accounts of its origin with all their data, and its group mappings. */
   | ({ readonly kind: 'delete' } & StoredProvider)
 
 /** Signing keys; `list` is cached. */
 export interface SigningKeyStore {
   /** Every key of the zone, oldest first. */
   list(zoneId: string): Promise<readonly SigningKeyRecord[]>
-  /** Adds a key, or replaces the one with this id; when it is active every other key of the zone becomes inactive. */
+  /** Adds a key or replaces the one with this id; if it is active, every other key of the zone becomes inactive. */
   save(zoneId: string, key: SigningKeyRecord): Promise<void>
-  /** Adds a key that does not sign yet; throws `AlreadyExists` when its id is taken. */
+  /** Adds an inactive key; throws `AlreadyExists` when its id is taken. */
   insert(zoneId: string, key: SigningKeyRecord): Promise<void>
   /**
-   * Makes the key the one that signs, retired or not. False when there is no such key, it expired before `now`, or it
-   * only verifies.
+   * Makes the key the active one, even if it was retired. False when there is no such key, it expired before `now`, or it
+   * has no private half.
    */
   activate(zoneId: string, keyId: string, now: Date): Promise<boolean>
-  /** Lets the key be forgotten at `expiresAt`, or earlier where that was set before; false when it signs or is not there. */
+  /** Sets the expiry to `expiresAt` unless an earlier one is set; false when the key is active or missing. */
   retire(zoneId: string, keyId: string, expiresAt: Date): Promise<boolean>
   /**
-   * Adds an active key unless the zone has one already, and answers the zone's keys: two processes that find an empty
-   * zone at once agree on one key.
+   * Adds an active key unless the zone has one, and returns the zone's keys: two processes that start at once agree on one
+   * key.
    */
   saveFirst(zoneId: string, key: SigningKeyRecord): Promise<readonly SigningKeyRecord[]>
 }
 
-/** Approvals. */
+/** Approvals: users' decisions about the scopes of a client. */
 export interface ApprovalStore {
   /** Unexpired decisions of the user for the client. */
   list(zoneId: string, userId: string, clientId: string, now: Date): Promise<readonly Approval[]>
-  /** Unexpired decisions of the user for every client, ordered by client and scope, a thousand at most. */
+  /** Unexpired decisions of the user for every client, ordered by client and scope, at most 1000. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Approval[]>
-  /** Stores or replaces each decision, all or none. */
+  /** Stores or replaces the decisions, in one transaction. */
   save(zoneId: string, approvals: readonly Approval[]): Promise<void>
-  /** Changes the status of decisions that are still there, and nothing else of them; all or none. */
+  /** Updates only the status of decisions that still exist, in one transaction. */
   decideAgain(zoneId: string, approvals: readonly Approval[]): Promise<void>
-  /** Deletes the user's decisions for the client, expired ones too; whether there were any. */
+  /** Deletes the user's decisions for the client, expired ones too; false when there were none. */
   deleteOfClient(zoneId: string, userId: string, clientId: string): Promise<boolean>
 }
 
-/** Authorization codes. */
+/** Authorization codes (RFC 6749 §4.1). */
 export interface CodeStore {
-  /** Adds the code's client to the session with the digest `answering`, where one is given, in the same transaction. */
+  /** Stores the code; in the same transaction, adds its client to the session with the digest `answering`, if given. */
   insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
-  /** Marks the code as used and answers it; of two redemptions at the same instant exactly one is `redeemed`. */
+  /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
 }
 
-/** Opaque, revocable and refresh tokens, and the list of what was revoked without having a row. */
+/** Opaque, revocable and refresh tokens, and the revocations of tokens that are not stored. */
 export interface TokenStore {
   insert(zoneId: string, token: StoredToken): Promise<void>
   find(zoneId: string, idDigest: string): Promise<StoredToken | undefined>
-  /** Marks a rotating refresh token as used; false when it already was or is gone: exactly one caller gets true. */
+  /** Marks a rotating refresh token as used; false when it was used before or is gone. Exactly one caller gets true. */
   use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
   /**
-   * Lets a used refresh token be used once more, by a client that lost the answer: false when `used` is not the last use
-   * in its family or somebody else got in between. The successor that nobody used is put out of use.
+   * Lets a client that lost the response use a refresh token again: false when `used` is not the last use in its family or
+   * a concurrent request was first. Its unused successor is invalidated.
    */
   useAgain(zoneId: string, used: UsedToken, now: Date): Promise<boolean>
-  /** Deletes one token; whether there was one. */
+  /** Deletes one token; false when there was none. */
   delete(zoneId: string, idDigest: string): Promise<boolean>
-  /** Unexpired and unused tokens, five thousand at most, in no order. */
+  /** Unexpired and unused tokens, at most 5000, unordered. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly StoredToken[]>
-  /** Unexpired and unused tokens, for itself and for its users, five thousand at most, in no order. */
+  /** Unexpired and unused tokens of the client and its users, at most 5000, unordered. */
   listOfClient(zoneId: string, clientId: string, now: Date): Promise<readonly StoredToken[]>
-  /** Deletes some tokens of the user, through one client where one is named; answers how many, 0 when none is left. */
+  /** Deletes a batch of the user's tokens, of one client if given; returns the number, 0 when none is left. */
   deleteSomeOfUser(zoneId: string, userId: string, clientId?: string): Promise<number>
-  /** Deletes some tokens of the client; answers how many, 0 when none is left. */
+  /** Deletes a batch of the client's tokens; returns the number, 0 when none is left. */
   deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
   /**
-   * Deletes the client's and user's refresh tokens that were not used, but for the one with the digest `kept`
-   * (`refreshTokenUnique`); a used one tells of theft.
+   * Deletes the unused refresh tokens of this client and user, except the one with the digest `kept`
+   * (`refreshTokenUnique`). Used ones stay, for reuse detection.
    */
   deleteRefreshTokens(zoneId: string, of: { clientId: string; userId: string; kept: string }): Promise<void>
-  /** Revokes everything of one grant: deletes its stored tokens and remembers the grant until `expiresAt`. */
+  /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
-  /** Remembers until `expiresAt` that the token with this `jti`, which has no row, is revoked. */
+  /** Keeps the revocation of a token that is not stored, by its `jti`, until `expiresAt`. */
   revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
-  /** Whether the grant or the token is revoked; `grantId` is undefined for a token that belongs to none. */
+  /** Whether the grant or the token is revoked; `grantId` is undefined for a token without a grant. */
   isRevoked(zoneId: string, ids: { grantId: string | undefined; tokenId: string }): Promise<boolean>
 }
 
@@ -391,61 +390,61 @@ export interface UsedToken {
   readonly usedAt: Date
 }
 
-/** Codes that are shown to a person and typed or clicked once. */
+/** Single-use codes that a user types or follows as a link. */
 export interface OneTimeCodeStore {
-  /** Keeps the code in the place of the person's earlier one for the same purpose. */
+  /** Stores the code and replaces the user's earlier one for the same purpose. */
   save(zoneId: string, code: OneTimeCode): Promise<void>
-  /** Deletes the code and answers it, expired or not; of two redemptions exactly one gets it. */
+  /** Deletes the code and returns it, even if it is expired; of two concurrent redemptions exactly one gets it. */
   redeem(zoneId: string, purpose: OneTimeCode['purpose'], codeDigest: string): Promise<OneTimeCode | undefined>
 }
 
-/** Ids of assertions that must not be accepted twice. */
+/** Ids of used assertions, for replay detection. */
 export interface AssertionStore {
-  /** Remembers the id until `expiresAt`; false when it is known already: of two uses exactly one gets true. */
+  /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
   use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
 }
 
 /** Browser sessions. */
 export interface SessionStore {
   find(zoneId: string, idDigest: string): Promise<Session | undefined>
-  /** With the account that is signed in, if it is still there, and the names of its groups, in one read. */
+  /** With the signed-in user, if it still exists, and its `groupNames`, in one read. */
   findWithUser(
     zoneId: string,
     idDigest: string,
   ): Promise<{ readonly session: Session; readonly user: User | undefined } | undefined>
   insert(zoneId: string, session: Session): Promise<void>
-  /** Changes only the members given; `undefined` clears one. Nothing happens when the session is gone. */
+  /** Changes only the given members; `undefined` clears one. Does nothing when the session is gone. */
   update(
     zoneId: string,
     idDigest: string,
     change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
   ): Promise<void>
-  /** Adds one to the clients of a signed-in session: of several at once none is lost. Nothing happens when it is gone. */
+  /** Adds a client to a signed-in session; concurrent additions are all kept. Does nothing when the session is gone. */
   addClient(zoneId: string, idDigest: string, clientId: string): Promise<void>
-  /** Unexpired sessions of the user, those seen last first, a hundred at most. */
+  /** Unexpired sessions of the user, most recently used first, at most 100. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
-  /** Deletes some sessions of the user, never the one with the digest `kept`; answers how many, 0 when none is left. */
+  /** Deletes a batch of the user's sessions, except the one with the digest `kept`; returns the number, 0 when none is left. */
   deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
-  /** Replaces the session `oldDigest` (when given) by a signed-in one, in one transaction. */
+  /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */
   replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
   /** As `replace`, and records the logon (`users.recordLogon`) at the session's `authenticatedAt`. */
   replaceAtLogon(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
   delete(zoneId: string, idDigest: string): Promise<void>
 }
 
-/** Failed sign-ins, which lock accounts. */
+/** Failed sign-ins, for account lockout. */
 export interface EventStore {
   recordFailure(zoneId: string, userId: string, at: Date): Promise<void>
-  /** Costs as much as `recordFailure` and counts for nobody: the time of an answer must not tell whom a failure was counted for. */
+  /** Takes the time of `recordFailure` without counting, so that timing does not reveal which accounts exist. */
   recordNothing(at: Date): Promise<void>
-  /** Moments of the user's failures after `since`, oldest first. */
+  /** Times of the user's failures after `since`, oldest first. */
   failures(zoneId: string, userId: string, since: Date): Promise<readonly Date[]>
   clearFailures(zoneId: string, userId: string): Promise<void>
 }
 
-/** What the bootstrap applied, so that a record changed through an API is not reset at the next start. */
+/** The definitions that the bootstrap applied, so that a start does not reset records changed through an API. */
 export interface BootstrapStore {
-  /** The digest of the definition that was applied last for this record. */
+  /** The digest of the definition last applied to this record. */
   applied(zoneId: string, kind: string, key: string): Promise<string | undefined>
   remember(zoneId: string, kind: string, key: string, definitionDigest: string): Promise<void>
 }

@@ -1,5 +1,5 @@
-// Codes, stored tokens and revoked grants: the hottest writes of the server. Each is one statement, so that it costs
-// no savepoint; "exactly one winner" is the `used_at is null` of an update, on either database.
+// Codes, stored tokens and revoked grants: the most frequent writes. Each is one statement, so that it needs no savepoint;
+// `used_at is null` in an update lets exactly one caller win, on both databases.
 import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
 import { type Database, isStorable, type Statement, statement } from './database.ts'
 import { type PackedPerson, packedPerson, unpackPerson } from './person.ts'
@@ -25,7 +25,7 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow & PackedPerson>(
    )}`,
 )
 
-/** The authorization codes of the database. */
+/** Implements `CodeStore` for both databases. */
 export function createCodes(db: Database): CodeStore {
   return {
     async insert(zoneId, code, answering) {
@@ -64,9 +64,9 @@ interface Revoked {
   revoked_id: string
 }
 
-/** More than a person reads, and little enough to be one answer. */
+/** Small enough for one response. */
 const MAX_LIST_LENGTH = 5000
-/** One write must not keep the others waiting. */
+/** Limits how long one write delays the others. */
 const ROWS_PER_DELETE = 500
 
 const INSERT_TOKEN = statement<TokenRow>(insertInto('tokens', TOKEN_COLUMNS))
@@ -77,24 +77,24 @@ const USE = statement<TokenKey & { used_at: number }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at is null`,
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
-// A used one stays: its second use has to be noticed.
+// Used ones stay, for reuse detection.
 const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; user_id: string; kept: string }>(
   `delete from tokens
    where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
    and used_at is null and id_digest <> :kept`,
 )
-// Nobody used a token of the family after this one, and nobody else is using it again right now.
+// Succeeds only if no later token of the family was used, and no concurrent request reuses this one.
 const USE_AGAIN = statement<TokenKey & { used_at: number; seen: number; grant_id: string }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen
    and not exists (select 1 from tokens later where later.zone_id = :zone_id and later.grant_id = :grant_id
      and later.kind = 'refresh_token' and later.used_at >= :seen and later.id_digest <> :id_digest)`,
 )
-// Changes nothing: whoever is using the successor right now is waited for, and whoever comes later waits.
+// Changes nothing; locks the rows against concurrent use of the successor.
 const HOLD_SUCCESSORS = statement<GrantKey>(
   `update tokens set kind = kind
    where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
 )
-// As of the moment it was issued: what was replaced has no second chance of its own.
+// Dated back to the issue, so that a replaced token gets no grace period of its own.
 const REPLACE_SUCCESSORS = statement<GrantKey>(
   `update tokens set used_at = issued_at
    where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
@@ -107,7 +107,7 @@ const LIST_OF_CLIENT = statement<{ zone_id: string; client_id: string; now: numb
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and client_id = :client_id
    and expires_at > :now and used_at is null limit ${MAX_LIST_LENGTH}`,
 )
-/** A condition on the tokens of a zone: some of them deleted, and whether there are any. */
+/** For a condition on the tokens of a zone: deletes a batch, and checks whether any are left. */
 interface Some<Args extends object> {
   readonly deleted: Statement<Args & { zone_id: string }, never>
   readonly left: Statement<Args & { zone_id: string }, { id_digest: string }>
@@ -121,7 +121,7 @@ const OF_USER = someWith<{ user_id: string }>('user_id = :user_id')
 const OF_CLIENT = someWith<{ client_id: string }>('client_id = :client_id')
 const OF_PAIR = someWith<{ client_id: string; user_id: string }>('client_id = :client_id and user_id = :user_id')
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
-// Whoever revokes again may shorten nothing.
+// A second revocation must not shorten the first.
 const REVOKE = statement<Revoked & { expires_at: number }>(
   `insert into revocations (zone_id, revoked_id, expires_at) values (:zone_id, :revoked_id, :expires_at)
    on conflict (zone_id, revoked_id) do update set expires_at = case
@@ -131,9 +131,9 @@ const IS_REVOKED = statement<Revoked & { other_id: string }, { revoked_id: strin
   `select revoked_id from revocations where zone_id = :zone_id and revoked_id in (:revoked_id, :other_id)`,
 )
 
-/** The stored tokens and the revocations of the database. */
+/** Implements `TokenStore` for both databases. */
 export function createTokens(db: Database): TokenStore {
-  /** Two at once may choose the same rows; the one that comes late deletes none, and looks whether others are left. */
+  /** Concurrent calls may select the same rows; the one that deletes none checks whether others are left. */
   async function deleteSome<Args extends object>(of: Some<Args>, args: Args & { zone_id: string }): Promise<number> {
     for (;;) {
       const { changes } = await db.write(of.deleted, args)

@@ -13,13 +13,13 @@ const FIND_BY_NAME = statement<{ zone_id: string; origin: string; user_name_lowe
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and user_name_lower = :user_name_lower`,
 )
-// To the letter in both databases. Accounts with a password are those kept here: an external id finds none of them.
+// Case-sensitive in both databases. Excludes accounts with a password.
 const FIND_BY_EXTERNAL_ID = statement<{ zone_id: string; origin: string; external_id: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and external_id = :external_id
    and external_id <> '' and password_hash is null`,
 )
-// The databases lower ASCII alike; for other letters an address is found only as it was written, or not at all.
+// Both databases lower ASCII; with other letters an address is found only as it was stored, or not at all.
 const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower limit 3`,
@@ -27,7 +27,7 @@ const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: 
 const FIND_WITH_GROUPS = statement<{ zone_id: string; id: string }, PersonRow>(
   `select ${PERSON_COLUMNS} from users where users.zone_id = :zone_id and users.id = :id`,
 )
-// Moments of failures as text: there is one row for the account, whether it has any or not.
+// Failure times are aggregated into a string, so that there is exactly one row for the account.
 const FIND_FOR_SIGN_IN = statement<
   { zone_id: string; origin: string; user_name_lower: string; since: number },
   PersonRow & { failures: string | null }
@@ -74,7 +74,7 @@ const BOUND = [...PROFILE, 'password_revision', 'password_changed_at'] as const 
 const BIND = statement<UserRow>(
   `${updateByKey('users', ['zone_id', 'id', ...BOUND], ['zone_id', 'id'])} and coalesce(external_id, '') = '' and password_hash is null`,
 )
-/** What lets somebody go on as the user without signing in again. */
+/** Tables whose rows grant access as the user without a new sign-in. */
 const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_codes'].map(table =>
   statement<{ zone_id: string; user_id: string }>(
     `delete from ${table} where zone_id = :zone_id and user_id = :user_id`,
@@ -83,12 +83,12 @@ const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_c
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
-/** Moves the last logon to previous and sets the new one. */
+/** Moves the last logon time to the previous one and sets the new one. */
 export const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number }>(
   `update users set previous_logon_at = last_logon_at, last_logon_at = :at where zone_id = :zone_id and id = :id`,
 )
 
-/** The users of the database. */
+/** Implements `UserStore` for both databases. */
 export function createUsers(db: Database): UserStore {
   return {
     async find(zoneId, id) {

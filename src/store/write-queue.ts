@@ -1,15 +1,15 @@
-// The writes of one event-loop turn share one transaction, so that they share one flush to the disk. Knows when work
-// runs and when its promise resolves; refuses to know SQL. A job that fails undoes itself alone; no promise resolves
-// before the commit, and all of a batch reject when the commit fails.
+// Group commit: the writes of one event-loop turn share one transaction and so one fsync. Knows when work runs and when
+// its promise resolves, but no SQL. A failed job is rolled back alone; no promise resolves before the commit, and the
+// whole batch rejects when the commit fails.
 
-/** What the queue does to its connection. */
+/** The connection as the queue uses it. */
 export interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
   begin(): Promise<void>
   commit(): void
-  /** Undoes the batch; does nothing when no transaction is open. */
+  /** Rolls the batch back; does nothing when no transaction is open. */
   rollback(): void
-  /** Whether the transaction still is open: after a full disk, for instance, the database has ended it. */
+  /** Whether the transaction is still open: the database ends it on errors such as a full disk. */
   isOpen(): boolean
   setSavepoint(): void
   releaseSavepoint(): void
@@ -18,9 +18,9 @@ export interface BatchConnection {
 
 /** Runs jobs in batches, one batch at a time. */
 export interface WriteQueue {
-  /** Work of a single statement, which undoes itself when it fails. */
+  /** Runs a single statement, which is atomic. */
   addStatement<T>(work: () => T): Promise<T>
-  /** Work of several statements; it awaits nothing but them, because the whole batch waits with it. */
+  /** Runs several statements; must await nothing else, because the whole batch waits. */
   addTransaction<T>(work: () => Promise<T>): Promise<T>
   /** Resolves when no batch is open, at once when none is. */
   whenClosed(): Promise<void>
@@ -37,10 +37,10 @@ interface Job {
 
 type Settle = () => void
 
-// A batch blocks the event loop while it runs; the rest of a flood waits for the next turn.
+// A batch blocks the event loop while it runs; further jobs wait for the next turn.
 const MAX_BATCH = 512
 
-/** Makes the queue of one connection, which nothing else may write to. */
+/** Makes the queue of one connection, which must have no other writer. */
 export function createWriteQueue(connection: BatchConnection): WriteQueue {
   let waiting: Job[] = []
   let open: Promise<void> | undefined
@@ -63,7 +63,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     }
   }
 
-  /** After a broken disk even this can fail; the next `begin` then says so to whoever comes. */
+  /** Can fail on a broken disk; the next `begin` then reports it. */
   function undo(): void {
     try {
       connection.rollback()
@@ -77,7 +77,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     try {
       await connection.begin()
       for (const job of jobs) {
-        // Statements run without a pause between them: awaiting each would cost more than it does.
+        // Statements are not awaited one by one: that would cost more than running them.
         settles.push(job.inSavepoint ? await runJob(job) : runStatement(job))
       }
       connection.commit()

@@ -1,8 +1,8 @@
-// What goes with a zone. No table refers to `zones`, because writers of hot rows would have to look there each time; so
-// what belongs to a zone is listed here, and a test compares the list with the schema.
+// Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
+// the tables are listed here, and a test compares the list with the schema.
 import { statement, type Transaction } from './database.ts'
 
-/** Every table with rows of zones, those that refer to others first. */
+/** Every table with rows of zones; tables with foreign keys first. */
 const TABLES = [
   'group_members',
   'external_groups',
@@ -22,7 +22,7 @@ const TABLES = [
 ] as const
 
 const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))
-// That the zone itself was applied stays known: what was deleted through an API is not brought back by the next start.
+// Keeps the record that the zone itself was applied, so that a start does not restore a zone deleted through the API.
 const FORGET_BOOTSTRAP = statement<{ zone_id: string }>(
   `delete from bootstrap_records where zone_id = :zone_id and kind <> 'zone'`,
 )
@@ -40,8 +40,8 @@ interface Named {
   prefix_lower: string
   end_lower: string
 }
-// Texts are compared byte by byte, and a slash comes next after a dot: from `zones.x.` to before `zones.x/` is exactly
-// what begins with the former. The lower-case pair is for the index.
+// Strings are compared byte by byte and a slash follows a dot, so the range from `zones.x.` to `zones.x/` is exactly the
+// prefix `zones.x.`. The lower-case pair is for the index.
 const NAMED = `zone_id = :zone_id and display_name_lower >= :prefix_lower and display_name_lower < :end_lower
   and display_name >= :prefix and display_name < :end`
 const IDS = `select id from groups where ${NAMED}`
@@ -52,7 +52,7 @@ const DELETE_ABOUT = [
   `delete from groups where ${NAMED}`,
 ].map(text => statement<Named>(text))
 
-/** Deletes the groups `zones.<id>.…` of the default zone, in which the zone's administrators are. */
+/** Deletes the groups `zones.<id>.…` of the default zone, whose members administer the zone. */
 export async function deleteGroupsAbout(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
   const [prefix, end] = [`zones.${zoneId}.`, `zones.${zoneId}/`]
   const args = {

@@ -39,7 +39,7 @@ const ALIASED = statement<{ zone_id: string }, { id: string }>(
   `select id from identity_providers where zone_id = :zone_id and alias_id is not null limit 1`,
 )
 
-/** The zones of the database. */
+/** Implements `ZoneStore` for both databases. */
 export function createZones(db: Database, caches: Caches): ZoneStore {
   const find = (id: string): Promise<Zone | undefined> =>
     remembered(db, caches.zones, [id], async () => {
@@ -69,7 +69,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       const hint = await remembered(db, caches.subdomains, [lower], () => findId(lower))
       if (hint === undefined) return undefined
       const zone = await find(hint.id)
-      // The zone's own record is never stale; the hint is, once the zone has another subdomain.
+      // The cached zone is current, but the hint is stale once the zone has another subdomain.
       if (zone !== undefined && lowerCase(zone.subdomain) === lower) return zone
       caches.subdomains.drop(lower)
       const other = await findId(lower)
