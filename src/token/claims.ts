@@ -1,11 +1,11 @@
-// What stands in a token. Pure: given the facts, the same claims. Knows no store and no signature.
+// The claims of each kind of token. Pure functions: no store and no signatures.
 import { epochSeconds } from '../base/clock.ts'
 import type { Authorization } from '../model/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 
-/** The facts that the claims of one issue share. */
+/** Values shared by the claims of all tokens of one response. */
 export interface Facts {
   readonly authorization: Authorization
   readonly issuer: string
@@ -15,12 +15,12 @@ export interface Facts {
   readonly revocationSignature: string
 }
 
-/** Claims as they are signed; absent members are left out. */
+/** The claims of a token; undefined members are omitted. */
 export type Claims = Record<string, unknown>
 
 /**
- * The client, and for each scope the part before its last dot; `openid` counts as it is, and scopes without a dot or
- * the empty scope add nothing.
+ * The client id, and for each scope the part before its last dot; `openid` is added unchanged, other scopes without a dot
+ * and the empty scope add nothing.
  */
 export function audience(clientId: string, scopes: readonly string[], noneScope: string): string[] {
   const resources = new Set<string>()
@@ -33,7 +33,7 @@ export function audience(clientId: string, scopes: readonly string[], noneScope:
   return [...resources]
 }
 
-/** Claims of an access token (RFC 9068 §2.2), with the reference system's beside them. */
+/** Claims of an access token (RFC 9068 §2.2), and those of UAA. */
 export function accessTokenClaims(
   facts: Facts,
   { behaviour, noneScope, revocable }: { behaviour: Behaviour; noneScope: string; revocable: boolean },
@@ -42,7 +42,7 @@ export function accessTokenClaims(
   const { client, subject, scopes, zone } = authorization
   const signIn = subject.kind === 'user' ? subject : undefined
   const user = signIn?.user
-  // Every member is named, because an object that is put together by spreading costs several times as much.
+  // One object literal: spreading costs several times as much.
   return {
     jti: facts.tokenId,
     sub: user ? user.id : client.clientId,
@@ -71,7 +71,7 @@ export function accessTokenClaims(
   }
 }
 
-/** Claims of a refresh token; `grantedScopes` may be more than the access token has. */
+/** Claims of a refresh token; `grantedScopes` may exceed the scopes of the access token. */
 export function refreshTokenClaims(
   facts: Facts,
   { grantedScopes, noneScope, revocable }: { grantedScopes: readonly string[]; noneScope: string; revocable: boolean },
@@ -103,7 +103,7 @@ export function refreshTokenClaims(
   }
 }
 
-/** Claims of an ID token (OpenID Connect Core §2), with the reference system's beside them. */
+/** Claims of an ID token (OpenID Connect Core §2), and those of UAA. */
 export function idTokenClaims(
   facts: Facts,
   {
@@ -118,7 +118,7 @@ export function idTokenClaims(
   const { user } = subject
   const { tokens, code } = authorization
   const isMinimal = client.idTokenMinimal === true
-  // OpenID Connect Core §5.4: what scopes ask for is told by userinfo, unless there is no access token to ask it with.
+  // OpenID Connect Core §5.4: claims requested by scope come from userinfo, unless no access token is issued.
   const isOnlySource = !tokens.includes('access_token') && code === undefined
   const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
   const tells = (scope: string): boolean => (!behaviour.claimsByScope && !isMinimal) || has(scope)
@@ -149,7 +149,7 @@ export function idTokenClaims(
   }
 }
 
-/** What the reference system's ID tokens hold and no standard asks for. */
+/** Non-standard claims of UAA's ID tokens. */
 const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts, user: User): Claims => ({
   ...identityClaims(user),
   azp: authorization.client.clientId,
@@ -163,14 +163,14 @@ const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts,
   previous_logon_time: user.previousLogonAt?.getTime(),
 })
 
-/** The client that a token was issued to: said outright, or the audience of a minimal ID token. */
+/** The client that a token was issued to: an explicit claim, or the audience of a minimal ID token. */
 export function clientIdOf(claims: Readonly<Claims>): string | undefined {
   const [only, ...others] = [claims['aud']].flat()
   const clientId = claims['azp'] ?? claims['client_id'] ?? (others.length === 0 ? only : undefined)
   return typeof clientId === 'string' ? clientId : undefined
 }
 
-/** OpenID Connect Core §5.3.2: what is not known is left out, and a blank text says nothing. */
+/** Maps an empty string to undefined: OpenID Connect Core §5.3.2 omits unknown claims. */
 export const nonEmpty = (text: string | undefined): string | undefined => text || undefined
 
 const identityClaims = (user: User): Claims => ({ user_id: user.id, user_name: user.userName, origin: user.origin })

@@ -1,6 +1,6 @@
-// Keys of others: of clients that sign assertions, of providers that sign tokens. Owns which public key fits a signature
-// and how long a published document is believed; refuses to know whose it is and what was signed. Somebody who invents key
-// ids makes us fetch a document once in half a minute and not more often.
+// Public keys of clients that sign assertions and providers that sign tokens. Owns the choice of the key for a signature
+// and the caching of published JWK sets; does not know who signed what. Invented key ids make us fetch a document at most
+// every 30 seconds.
 import { createPublicKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
@@ -10,30 +10,30 @@ import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 
-/** Where somebody's keys are: at an address, else in a text. */
+/** The source of a party's keys: a URL, or else inline JSON. */
 export interface KeySource {
-  /** JSON text of a JWK set or of a single JWK. */
+  /** JSON string of a JWK set or a single JWK. */
   readonly jwks?: string | undefined
-  /** The address of such a document; wins over the text. */
+  /** URL of such a document; takes precedence over `jwks`. */
   readonly jwksUri?: string | undefined
-  /** Whose share a request for the document is. */
+  /** The share that fetching the document counts against. */
   readonly share?: OutboundShare
 }
 
-/** The protected header of a signature, as far as it chooses the key. */
+/** The parameters of the protected header that select the key. */
 export interface WantedKey {
   readonly alg: string
-  /** Without it the key must be the only one that fits (RFC 7515 §4.1.4). */
+  /** Without it exactly one key must match (RFC 7515 §4.1.4). */
   readonly kid: string | undefined
 }
 
 /** Finds keys to verify with. */
 export interface ForeignKeys {
-  /** The one key that fits, or undefined. Throws `UnusableKeys` when there is no document to look into. */
+  /** The one matching key, or undefined. Throws `UnusableKeys` when no key document is available. */
   find(source: KeySource, wanted: WantedKey): Promise<KeyObject | undefined>
 }
 
-/** Thrown when somebody has no keys, or their document cannot be fetched or read. */
+/** Thrown when a party has no keys, or its key document cannot be fetched or read. */
 export class UnusableKeys extends Error {
   constructor(reason: string) {
     super(reason)
@@ -49,7 +49,7 @@ interface Kind {
 const RSA: Kind = { kty: 'RSA' }
 const ED25519: Kind = { kty: 'OKP', crv: 'Ed25519' }
 
-/** The kind of key that each algorithm takes (RFC 7518 §3.1, RFC 8037, RFC 9864): none of them is symmetric. */
+/** The key type of each algorithm (RFC 7518 §3.1, RFC 8037, RFC 9864); none is symmetric. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['RS256', RSA],
   ['RS384', RSA],
@@ -64,32 +64,32 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['Ed25519', ED25519],
 ])
 
-/** The algorithms that others may sign with, RS256 first; metadata tells the same list. */
+/** The accepted algorithms, RS256 first; also published in the metadata. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
 const MIN_RSA_BITS = 2048 // RFC 7518 §3.3
-const MAX_RSA_BITS = 8192 // verifying costs the square of it
+const MAX_RSA_BITS = 8192 // the cost of verifying grows with its square
 
-/** Between two fetches of one document, whatever came of the first. */
+/** Minimum seconds between two fetches of a document, successful or not. */
 const PAUSE_SECONDS = 30
 const MIN_FRESH_SECONDS = 5 * 60
 const DEFAULT_FRESH_SECONDS = 10 * 60
 const MAX_FRESH_SECONDS = 24 * 60 * 60
-/** How long a document that cannot be fetched again is still believed. */
+/** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 500
 
 type Jwk = Readonly<Record<string, unknown>>
 
-/** A document that was read; keys are opened when first wanted. */
+/** A parsed document; keys are imported on first use. */
 interface KeySet {
   find(wanted: WantedKey): KeyObject | undefined
 }
 
-/** What is known of an address. */
+/** The cached state of a URL. */
 interface Published {
   keys: KeySet | undefined
-  /** Until then the document is not fetched again, unless it lacks a key. */
+  /** The document is not fetched again before this time, unless it lacks a key. */
   freshUntil: Date
   triedAt: Date | undefined
   /** Why the last fetch failed. */
@@ -102,7 +102,7 @@ interface Address {
   readonly share: OutboundShare | undefined
 }
 
-/** One instance serves every zone: what an address publishes is the same for all who name it. */
+/** One instance serves all zones: a URL has the same content for all of them. */
 export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clock: Clock }): ForeignKeys {
   const texts = createCache<KeySet>(MAX_DOCUMENTS)
   const published = createCache<Published>(MAX_DOCUMENTS)
@@ -123,7 +123,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
     }
   }
 
-  /** Fetches the document unless that was tried a moment ago; whoever comes meanwhile waits for the same answer. */
+  /** Fetches the document unless that was tried recently; concurrent callers share one request. */
   async function refresh(entry: Published, address: Address): Promise<void> {
     const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
     if (!entry.pending && isPaused) return
@@ -144,7 +144,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
     if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
     const key = entry.keys.find(wanted)
     if (key) return key
-    await refresh(entry, address) // a key that is new since then
+    await refresh(entry, address) // the key may be new
     return entry.keys.find(wanted)
   }
 
@@ -167,7 +167,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** RFC 7517 §5: keys that cannot be used are passed over, for they may be meant for others. */
+/** RFC 7517 §5: ignores keys that cannot be used. */
 function keySetOf(document: unknown): KeySet {
   if (!isJsonRecord(document)) throw new UnusableKeys('the document is no JWK set')
   const list = document['kty'] === undefined ? document['keys'] : [document]
@@ -191,12 +191,12 @@ function keySetOf(document: unknown): KeySet {
   }
 }
 
-/** Whoever publishes the private half has lost the key to everybody. */
+/** Refuses a published private key: it is compromised. */
 const isPublic = (jwk: Jwk): boolean => !Object.hasOwn(jwk, 'd')
 
 const MEMBERS = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 
-/** What a public key needs: certificates, which nobody reads, would be most of what is remembered. */
+/** Only the members of the public key: unused certificates would take most of the memory. */
 const essence = (jwk: Jwk): Jwk =>
   Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
 
@@ -214,7 +214,7 @@ function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {
   )
 }
 
-/** The key, or undefined for one that is malformed or too weak. */
+/** Imports the key; undefined if it is malformed or too weak. */
 function open(jwk: Jwk): KeyObject | undefined {
   let key: KeyObject
   try {
@@ -227,7 +227,7 @@ function open(jwk: Jwk): KeyObject | undefined {
   return isSound ? key : undefined
 }
 
-/** What the publisher wishes (RFC 9111 §5.2.2.1), within bounds. */
+/** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */
 function freshSeconds(headers: Headers): number {
   const wish = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
   const seconds = wish === undefined ? DEFAULT_FRESH_SECONDS : Number(wish)

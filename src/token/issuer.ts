@@ -1,4 +1,4 @@
-// Makes tokens out of an Authorization; the only file that does. Decides nothing about who may have which scope.
+// The only file that issues tokens, from an `Authorization`. Does not decide who gets which scope.
 import { hash } from 'node:crypto'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -26,9 +26,9 @@ import { NoSigningKey, hashOf } from './keys.ts'
 import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
 
-/** The JSON that the token endpoint answers (RFC 6749 §5.1). */
+/** The JSON response of the token endpoint (RFC 6749 §5.1). */
 export interface TokenResponse {
-  /** Null where a grant leads to a refresh token alone. */
+  /** Null for a grant that issues only a refresh token. */
   readonly access_token: string | null
   readonly token_type: 'bearer'
   readonly id_token?: string | undefined
@@ -36,30 +36,30 @@ export interface TokenResponse {
   /** Seconds until the access token expires. */
   readonly expires_in: number
   readonly scope: string
-  /** Id of the access token, or of the refresh token that comes alone. */
+  /** Id of the access token, or of the refresh token if it is the only one. */
   readonly jti: string
   /** UAA: repeated from the request. See docs/compatibility.md, C5. */
   readonly nonce?: string | undefined
   readonly az_attr?: Readonly<Record<string, string>> | undefined
 }
 
-/** Issues what an authorization allows. */
+/** Issues the tokens of an authorization. */
 export interface TokenIssuer {
   issue(authorization: Authorization, remoteAddress?: string): Promise<TokenResponse>
 }
 
-/** Whether each refresh replaces the refresh token: the zone wants it, or the client may come without a credential. */
+/** Whether each refresh rotates the refresh token: required by the zone or for public clients. */
 export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
   zone.config.tokenPolicy?.refreshTokenRotate === true || client.allowPublic === true
 
 /**
- * The `typ` of JWT access tokens: the client's word, then the zone's, then `JWT`. RFC 9068 §2.1 has `at+jwt`, which widely
- * used resource servers refuse unless they are told to expect it (row T7).
+ * The `typ` of JWT access tokens: the client's setting, then the zone's, then `JWT`. Widely used resource servers refuse
+ * the `at+jwt` of RFC 9068 §2.1 unless configured for it (row T7).
  */
 export const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
-/** Stores opaque, revocable and refresh tokens before it answers; a plain JWT costs no write. */
+/** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */
 export function createTokenIssuer(deps: {
   store: Store
   keys: KeyRing
@@ -89,7 +89,7 @@ export function createTokenIssuer(deps: {
     const refreshFacts: Facts = {
       ...facts,
       tokenId: `${random.hex(16)}-r`,
-      issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not prolong (RFC 9700 §4.14.2)
+      issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not extend the lifetime (RFC 9700 §4.14.2)
       expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, refreshTokenSeconds(zone, client)),
     }
     const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes

@@ -2,8 +2,8 @@ import type { JsonWebKey } from 'node:crypto'
 import type { PublicZoneKey, ZoneKey } from './keys.ts'
 
 /**
- * One member of the key document (RFC 7517 §4) with UAA's `value`, the PEM. Built from the public key object alone, so
- * that no private member can slip in. Certificates stand there while all of them are valid.
+ * One JWK of the key document (RFC 7517 §4) with UAA's `value`, the PEM. Built from the public key object only, so that it
+ * cannot contain private members. Certificates are included while all of them are valid.
  */
 export function keyDocument(key: PublicZoneKey, now: Date): Readonly<Record<string, unknown>> {
   const { kty, n, e, crv, x, y }: JsonWebKey = key.verifyKey.export({ format: 'jwk' })
@@ -29,7 +29,7 @@ export function keyDocument(key: PublicZoneKey, now: Date): Readonly<Record<stri
   }
 }
 
-/** UAA: a shared secret in the clear, for who may have it. See docs/compatibility.md, M6. */
+/** UAA: a shared secret in the clear, for authorized callers only. See docs/compatibility.md, M6. */
 export function sharedKeyDocument(key: ZoneKey): Readonly<Record<string, unknown>> {
   const value = key.verifyKey.export().toString('utf8')
   return { kty: 'MAC', kid: key.keyId, use: 'sig', alg: key.algorithm, value }

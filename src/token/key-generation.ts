@@ -4,7 +4,7 @@ import type { KeyMaterial } from '../model/key-material.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
 import { hashBytesOfSymmetric } from '../model/signing-key.ts'
 
-/** Makes a new key for the algorithm: RSA with 2048 bits, the curve that belongs to it, or a secret as long as its hash. */
+/** Generates a key for the algorithm: RSA with 2048 bits, the algorithm's curve, or a secret as long as its hash. */
 export async function generateKey(algorithm: SigningAlgorithm, random: Random): Promise<KeyMaterial> {
   const bytes = hashBytesOfSymmetric(algorithm)
   // In base64url, so that the secret can be copied; each character carries six bits.

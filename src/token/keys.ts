@@ -1,4 +1,4 @@
-// The signing keys of each zone, opened. Owns key objects and signatures; refuses to know what is signed.
+// The decrypted signing keys of each zone. Owns key objects and signatures; does not know what is signed.
 import { constants, createHmac, createPrivateKey, createPublicKey, createSecretKey, hash, sign } from 'node:crypto'
 import type { KeyObject, SignKeyObjectInput } from 'node:crypto'
 import type { Certificate } from '../base/certificate.ts'
@@ -12,27 +12,27 @@ import { hashBytesOfSymmetric } from '../model/signing-key.ts'
 import type { Store } from '../store/store.ts'
 import { generateKey } from './key-generation.ts'
 
-/** A key that verifies, and signs when it has its private half. */
+/** A key for verification. */
 export interface ZoneKey {
-  /** Whose key it is: another zone may sign with it. */
+  /** The zone that owns the key; other zones may sign with it. */
   readonly zoneId: string
   readonly keyId: string
-  /** The one algorithm that the key is good for. */
+  /** The only algorithm allowed with this key. */
   readonly algorithm: SigningAlgorithm
-  /** The public key, or the very secret of a symmetric algorithm: never to be shown unasked. */
+  /** The public key, or the secret of a symmetric algorithm: never publish it unchecked. */
   readonly verifyKey: KeyObject
   /** SPKI PEM, the `value` member of the key document; absent for a shared secret. */
   readonly publicKeyPem?: string
   readonly certificates: readonly Certificate[]
-  /** Another text whenever anything of the key is another, without telling what. */
+  /** An opaque value that changes with any change of the key. */
   readonly revision: string
   readonly expiresAt?: Date
 }
 
-/** A key whose public half may be shown to everybody. */
+/** A key with a public half, which may be published. */
 export type PublicZoneKey = ZoneKey & { readonly publicKeyPem: string }
 
-/** Whether the key has a public half, and is no shared secret. */
+/** Whether the key has a public half; false for a shared secret. */
 export const isPublic = (key: ZoneKey): key is PublicZoneKey => key.publicKeyPem !== undefined
 
 /** The key that a zone signs with. */
@@ -49,7 +49,7 @@ export class NoSigningKey extends Error {
   }
 }
 
-/** Opens and remembers keys. A zone that has activated none of its own has those of the default zone. */
+/** Decrypts and caches keys. A zone without an active key uses those of the default zone. */
 export interface KeyRing {
   /** The zone's active key; the default zone gets one when it has no key at all. Throws `NoSigningKey`. */
   active(zoneId: string): Promise<SigningKey>
@@ -59,10 +59,10 @@ export interface KeyRing {
   list(zoneId: string): Promise<readonly ZoneKey[]>
 }
 
-/** The text that a sealed private key is bound to, so that a row copied to another zone or id does not open. */
+/** The context of a sealed private key, so that a row copied to another zone or id cannot be opened. */
 const sealContext = (zoneId: string, keyId: string): string => `signing-key ${zoneId} ${keyId}`
 
-/** The record of a key in the clear, with everything that signs sealed. */
+/** Makes the record of a key, with its private half or secret sealed. */
 export function sealedKey(
   { zoneId, keyId, active, createdAt }: Pick<SigningKeyRecord, 'zoneId' | 'keyId' | 'active' | 'createdAt'>,
   { algorithm, privateKey, publicKey, certificate }: KeyMaterial,
@@ -80,7 +80,7 @@ export function sealedKey(
   }
 }
 
-/** What `sealedKey` sealed: PKCS#8 PEM, or the text of a shared secret. Throws where nothing is sealed. */
+/** Opens the result of `sealedKey`: PKCS#8 PEM or a shared secret. Throws when nothing is sealed. */
 export const openKey = ({ zoneId, keyId, sealedPrivateKey = '' }: SigningKeyRecord, vault: Vault): string =>
   vault.open(sealedPrivateKey, sealContext(zoneId, keyId))
 
@@ -108,7 +108,7 @@ const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
   HS512: { hash: 'sha512', options: {} },
 }
 
-/** The hash that belongs to a JWS algorithm, for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
+/** The hash of a JWS algorithm, for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
 export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
 
 interface OpenedKeys {
@@ -117,7 +117,7 @@ interface OpenedKeys {
   readonly list: readonly ZoneKey[]
 }
 
-/** Keys are opened once per version of a zone's key list, which the store caches and invalidates. */
+/** Decrypts keys once per version of a zone's key list, which the store caches and invalidates. */
 export function createKeyRing(deps: {
   store: Store
   vault: Vault
@@ -159,13 +159,13 @@ export function createKeyRing(deps: {
     return isOwn ? zoneId : defaultZoneId
   }
 
-  /** Those that sign first, and then what else verifies. */
+  /** The keys in use for signing first, then others that only verify. */
   async function keysOf(zoneId: string): Promise<readonly OpenedKeys[]> {
     const places = new Set([await signerOf(zoneId), zoneId])
     return Promise.all(Array.from(places, async place => open(await store.keys.list(place))))
   }
 
-  // Asked of the clock each time, so that an expired key is worth nothing before anybody purges it.
+  // Checked on each use, so that an expired key is refused before it is purged.
   const isGood = ({ expiresAt }: ZoneKey): boolean => expiresAt === undefined || expiresAt > clock.now()
 
   return {
@@ -192,7 +192,7 @@ export function createKeyRing(deps: {
   }
 }
 
-/** Undefined for a shared secret that is not there: nothing can be verified with it. */
+/** Undefined for a shared secret that is missing. */
 function openVerifying(record: SigningKeyRecord, vault: Vault): ZoneKey | undefined {
   const { zoneId, keyId, algorithm, publicKey, sealedPrivateKey, certificate, expiresAt } = record
   const revision = hash(
@@ -213,7 +213,7 @@ function openVerifying(record: SigningKeyRecord, vault: Vault): ZoneKey | undefi
 const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
   createSecretKey(Buffer.from(openKey(record, vault), 'utf8'))
 
-/** What makes the signature of some text. */
+/** Makes the signing function of a key. */
 function signerOf(record: SigningKeyRecord, vault: Vault): (data: string) => Promise<Buffer> {
   const { hash, options } = ALGORITHMS[record.algorithm]
   if (hash !== null && hashBytesOfSymmetric(record.algorithm) !== undefined) {

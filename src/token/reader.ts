@@ -1,5 +1,5 @@
-// Reads tokens that this server issued: is this one genuine, of this zone, and still worth anything? The one place that
-// decides it, for userinfo, introspection, refresh and every bearer-protected route.
+// Validates tokens that this server issued: signature or row, zone, expiry and revocation. The only place that does, for
+// userinfo, introspection, refresh and every bearer-protected route.
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import type { Clock } from '../base/clock.ts'
@@ -18,11 +18,11 @@ import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
 import { isCurrentSignature } from './revocation-signature.ts'
 
-/** A token that was found good. */
+/** A valid token. */
 export interface VerifiedToken {
   readonly claims: Claims
   readonly client: Client
-  /** Absent for a client's own token. */
+  /** Absent for a token of the client itself. */
   readonly user?: User
   readonly scopes: readonly string[]
   readonly audience: readonly string[]
@@ -31,7 +31,7 @@ export interface VerifiedToken {
   readonly stored?: StoredToken
 }
 
-/** A token as this server issued it, whether or not it is still worth anything. */
+/** A token that this server issued; it may be expired or revoked. */
 export interface IssuedToken {
   readonly kind: TokenKind
   readonly claims: Claims
@@ -40,16 +40,16 @@ export interface IssuedToken {
   readonly stored?: StoredToken
 }
 
-/** What a token is expected to be. */
+/** The expected kind of token. */
 export type Expected = 'access_token' | 'refresh_token'
 
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
-  /** Signature or row, issuer, expiry, revocation, and that client, user and scopes still stand. */
+  /** Checks signature or row, issuer, expiry, revocation, and that client, user and scopes are still valid. */
   read(zone: Zone, token: string, expected?: Expected): Promise<VerifiedToken>
-  /** Signature or row, and issuer, only: what is revoked may be out of use today and come back tomorrow (RFC 7009 §2.1). */
+  /** Checks only signature or row, and issuer, for revocation (RFC 7009 §2.1): an unusable token may become usable again. */
   readIssued(zone: Zone, token: string): Promise<IssuedToken>
-  /** Signature and issuer of an ID token only: expiry is no concern of a hint (RP-Initiated Logout §4). */
+  /** Checks only signature and issuer of an ID token: a logout hint may be expired (RP-Initiated Logout §4). */
   readHint(zone: Zone, idToken: string): Promise<Claims>
 }
 
@@ -64,7 +64,7 @@ const REVOKED = 'The token has been revoked'
 
 const GONE = 'The token expired, was revoked, or the token ID is incorrect.'
 
-/** `groupsOf` is handed over because groups are no business of tokens. */
+/** `groupsOf` is injected, so that this folder does not depend on groups. */
 export function createTokenReader(deps: {
   store: Store
   keys: KeyRing
@@ -220,7 +220,7 @@ export function createTokenReader(deps: {
 
 const isJwt = (token: string): boolean => token.split('.').length === 3
 
-/** What a genuine JWT is; the header need not say it (row T7). */
+/** The kind of a JWT whose signature is valid; the `typ` header is optional (row T7). */
 function kindOf(claims: Claims, type: unknown): TokenKind {
   if (String(claims['jti']).endsWith('-r')) return 'refresh_token'
   return type === 'at+jwt' || isAccessToken(claims) ? 'access_token' : 'id_token'

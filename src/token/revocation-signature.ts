@@ -1,11 +1,11 @@
-// `rev_sig`: a short text over what a token depends on. When a secret, password, e-mail or salt changes, the signature
-// can no longer be reproduced, and every token that carries the old one is dead without having been stored.
+// `rev_sig`: a short hash of the values that a token depends on. When a secret, password, e-mail or salt changes, the hash
+// changes, which invalidates every token with the old one without storing tokens.
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { User } from '../model/user.ts'
 
 const SEED = 0xf0f0
 
-/** 32-bit MurmurHash3, x86 variant, of a text's UTF-8 bytes. */
+/** 32-bit MurmurHash3, x86 variant, of a string's UTF-8 bytes. */
 export function murmur3(text: string, seed: number): number {
   const bytes = Buffer.from(text)
   const blocks = bytes.length & ~3
@@ -37,14 +37,14 @@ const ofClient = (client: Client, secret: ClientSecret | undefined): string =>
 
 const newest = new WeakMap<Client, string>()
 
-/** The signature for new tokens of the client, for itself or for a user: over the newest secret. */
+/** The signature for new tokens of the client or of a user, with the newest secret. */
 export function revocationSignature(client: Client, user: User | undefined): string {
   const known = newest.get(client) ?? ofClient(client, client.secrets.at(-1))
   newest.set(client, known)
   return user ? withUser(known, user) : known
 }
 
-/** Whether the signature can be reproduced from any secret that the client still has. */
+/** Whether the signature matches any current secret of the client. */
 export function isCurrentSignature(signature: string, client: Client, user: User | undefined): boolean {
   if (signature === revocationSignature(client, user)) return true
   return client.secrets.slice(0, -1).some(secret => {
