@@ -1,4 +1,4 @@
-// All wiring: the only file that knows every folder. Reads top to bottom as what depends on what.
+// Wires everything together: the only file that imports every folder. Reads top to bottom in order of dependency.
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientJwtEndpoint } from './admin/clients/client-jwt.ts'
@@ -84,20 +84,20 @@ import { createSuspicion } from './web/suspicion.ts'
 import { createZoneResolver } from './web/zone.ts'
 import { createZoneSwitch } from './web/zone-switch.ts'
 
-/** What a server is built from; tests replace clock, randomness and the cost of hashing, and nothing else. */
+/** Inputs of `buildServer`; tests replace only clock, randomness and the cost of hashing. */
 export interface AppDeps {
   readonly config: Config
   readonly store: Store
   readonly vault: Vault
   readonly passwords: Passwords
-  /** A queue of their own for clients' secrets, so that a flood of wrong ones keeps no person from signing in. */
+  /** Separate queue for client secrets, so that a flood of wrong ones does not block people from signing in. */
   readonly clientSecrets: Passwords
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   /** Shown by `/info`. */
   readonly build: BuildFacts
-  /** Counts requests and the audit trail; absent where nobody wants to know. */
+  /** Counts requests and audit events; absent if metrics are off. */
   readonly metrics?: Metrics | undefined
 }
 
@@ -105,7 +105,7 @@ export interface AppDeps {
 export interface App {
   readonly http: FastifyInstance
   readonly keys: KeyRing
-  /** What `/healthz` answers; unknown until somebody probes. */
+  /** State behind `/healthz`; unknown until the first probe. */
   readonly health: Health
   /** Every route with who may call it. */
   readonly routes: readonly RegisteredRoute[]
@@ -172,7 +172,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   metrics?.watch(http)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
   http.addHook('onRequest', cors.onRequest)
-  // Its pages are made further down, before anybody can ask for one.
+  // Its pages are assigned below, before the first request.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
   const rateLimitDeps = { clock, urls, log, verifiedTokens, pages: { error: lateError } }
   if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...rateLimitDeps, settings: rateLimit }))
@@ -190,7 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const pages = createPageWriter({ ...shared, csrf, assets, about: aboutBuild(deps.build, urls.base) })
   const handleError = createErrorHandler({ pages, behaviour, log })
   http.setErrorHandler(handleError)
-  /** For a URL that is none; nobody awaits this, so nothing may escape from it. */
+  /** Answers an invalid URL. Not awaited by Fastify, so it must not reject. */
   async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
       reply.headers(refusalHeaders(request, urls.isHttps))

@@ -1,5 +1,5 @@
-// Sign-ins at other providers that are under way. What the callback must know travels in a cookie, sealed for this zone,
-// provider and state, so that a state of another browser, zone or provider opens nothing; each is taken once.
+// Pending sign-ins at other providers. Their data is in a cookie, sealed for zone, provider and state, so that a state of
+// another browser, zone or provider is not accepted. Each can be used once.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -14,40 +14,40 @@ import type { CookieAttributes } from '../web/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
 import type { Sessions } from '../web/session.ts'
 
-/** A sign-in that is under way. */
+/** A pending sign-in. */
 export interface Attempt {
   readonly nonce: string
   readonly codeVerifier: string
-  /** Where to go on, when it is not what the session remembers. */
+  /** Path to continue with, if it differs from the session's saved request. */
   readonly path?: string
 }
 
-/** Which sign-in is meant. */
+/** Identifies a pending sign-in. */
 export interface AttemptKey {
   readonly origin: string
   readonly state: string
 }
 
-/** Keeps sign-ins that are under way. */
+/** Stores pending sign-ins. */
 export interface Attempts {
-  /** Begins one in the session at hand, which must exist. */
+  /** Starts one in the current session, which must exist. */
   begin(request: FastifyRequest, reply: FastifyReply, origin: string, path?: string): Promise<Attempt & AttemptKey>
-  /** Ends one; undefined when this browser's session has none such, or it was ended before or is too old. */
+  /** Takes one; undefined if it is unknown to this browser's session, was taken before, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
 }
 
-/** How long a person may take at the provider. */
+/** Time that a person may spend at the provider. */
 const LIFE_SECONDS = 600
 const STATE_LENGTH = 43 // 258 bits
 const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
-/** More cookies than this at once, of tabs that were left, would make the head of a request too long. */
+/** Maximum number of such cookies; more, left by abandoned tabs, would exceed the size of a request head. */
 const PLACES = 8
-/** A longer way is remembered by the session alone. */
+/** Longer paths are stored in the session only. */
 export const MAX_PATH_LENGTH = 500
 
 /** What the cookie holds. */
 interface Sealed extends Attempt {
-  /** Digest of the id of the session that it was begun in. */
+  /** Digest of the id of the session that started it. */
   readonly session: string
   readonly until: number
 }
@@ -84,7 +84,7 @@ export function createAttempts(deps: {
     try {
       return JSON.parse(vault.open(sealed, contextOf(request.zone, key))) as Sealed // sealed by us, below
     } catch {
-      return undefined // another state's, or nobody's
+      return undefined // sealed for another state, or not by us
     }
   }
 
@@ -109,9 +109,9 @@ export function createAttempts(deps: {
       if (!sealed) return undefined
       setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone), maxAge: 0 })
       if (sealed.until <= clock.now().getTime()) return undefined
-      // Bound to the session as well: a cookie that a neighbouring host planted is of a session that is not this one.
+      // Bound to the session too: a cookie planted by a sibling host belongs to another session.
       if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined
-      // Of two callbacks at once exactly one goes on.
+      // Of two parallel callbacks exactly one succeeds.
       const isFirst = await store.assertions.use(
         request.zone.id,
         digest(contextOf(request.zone, key)),

@@ -1,4 +1,4 @@
-// Finds the provider of somebody who gave an address or the origin of an account.
+// Finds a person's provider by e-mail address or by origin.
 import type { FastifyInstance } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import { discover } from '../identity/login-policy.ts'
@@ -20,7 +20,7 @@ import { bodyForm } from '../web/route.ts'
 import type { ExternalSignIn } from './external.ts'
 import type { Journeys } from './journey.ts'
 
-/** What discovery needs. */
+/** Dependencies of `discoveryEndpoints`. */
 export interface DiscoveryDeps {
   readonly store: Store
   readonly identity: Identity
@@ -34,7 +34,7 @@ export interface DiscoveryDeps {
   readonly pageSettings: PageSettings
 }
 
-/** What is handed on stands in an address, and no name or hint is longer. */
+/** Characters; the value becomes part of a URL. */
 const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
@@ -95,7 +95,7 @@ function short(form: Form, name: string): string | undefined {
   return value
 }
 
-/** The state of the sign-in page after discovery; what is empty is left out. */
+/** The query for the sign-in page after discovery; omits empty values. */
 function queryOf(values: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1]))
   return ['discoveryPerformed=true', ...given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')

@@ -1,5 +1,5 @@
-// The addresses of the reference system's error pages. Nothing here leads to them: whatever goes wrong is answered where it
-// goes wrong. Proxies and load balancers in front are told to show them, and bookmarks of the old ones still work.
+// The URLs of UAA's error pages. This server answers errors where they occur and never redirects here, but proxies and load
+// balancers may be configured to show these pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
@@ -9,7 +9,7 @@ import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/suspicion.ts'
 import { sendJson } from '../web/json.ts'
 
-/** What showing the error pages needs. */
+/** Dependencies of `errorPages`. */
 export interface ErrorPagesDeps {
   readonly pages: PageWriter
   readonly behaviour: Behaviour
@@ -17,13 +17,13 @@ export interface ErrorPagesDeps {
 
 interface Shown {
   readonly title: keyof Texts['error']['titles']
-  /** In English, as programs are told it. */
+  /** In English, as in the JSON answer. */
   readonly description: string
-  /** What programs are told, and what stands below the description. */
+  /** The code in the JSON answer, also shown below the description. */
   readonly code: string
-  /** The status that the page is about; the visit itself is answered 200. */
+  /** The status that the page describes; the page itself is answered with 200. */
   readonly about?: number
-  /** Whether programs get the sentence where others have a code. */
+  /** Whether `error` in the JSON answer holds the sentence instead of a code. */
   readonly isBare?: true
 }
 

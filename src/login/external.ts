@@ -1,5 +1,5 @@
-// Signs a person in at another provider: sends the browser there, and takes it back. Owns what a browser must prove to
-// come back and what a person is told when that fails; refuses to know the provider's protocol. See
+// Signs a person in at another provider: redirects the browser there and handles its return. Decides what the browser must
+// prove on return, and which message a failure gets; does not know the provider's protocol. See
 // docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity, RedirectResult } from '../identity/identity.ts'
@@ -19,7 +19,7 @@ import type { Attempts } from './attempts.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import type { Journey, Journeys } from './journey.ts'
 
-/** What signing in elsewhere needs. */
+/** Dependencies of sign-in at other providers. */
 export interface ExternalDeps {
   readonly store: Store
   readonly identity: Identity
@@ -32,9 +32,9 @@ export interface ExternalDeps {
   readonly log: { refusal(message: string): void }
 }
 
-/** Sends browsers to other providers. */
+/** Redirects browsers to other providers. */
 export interface ExternalSignIn {
-  /** Redirects to the provider; undefined, with nothing answered, when it cannot be used now or by the client. */
+  /** Redirects to the provider; undefined, without answering, if it is unavailable or not allowed for the client. */
   start(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -42,7 +42,7 @@ export interface ExternalSignIn {
   ): Promise<FastifyReply | undefined>
 }
 
-/** Where the links of the sign-in page lead. */
+/** Path of the sign-in page's link to a provider, below the zone's base URL. */
 export const externalPath = (origin: string): string => `/login/external/${encodeURIComponent(origin)}`
 
 const callbackUrl = (urls: Urls, zone: Zone, origin: string): string =>
@@ -75,7 +75,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   }
 }
 
-/** The parameters of an authorization response that say something here. */
+/** The parameters of an authorization response that are used. */
 const ANSWER = ['state', 'code', 'error', 'iss'] as const
 
 /** `GET /login/external/:origin`, and `GET` and `POST /login/callback/:origin` (OpenID Connect Core §3.1.2.5). */
@@ -87,7 +87,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     '/login/external/:origin',
     {
       config: { access: { by: 'anyone', because: 'it is a way to where one signs in' }, audience },
-      exposeHeadRoute: false, // each look begins a sign-in
+      exposeHeadRoute: false, // each request starts a sign-in
     },
     async (request, reply) => {
       const query = queryForm(request)
@@ -110,7 +110,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
   )
 
   app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, (request, reply) => {
-    // Another site's form comes without cookies; asked again by GET, the browser sends them.
+    // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
     const form = bodyForm(request) ?? EMPTY_FORM
     const pairs = ANSWER.flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
     const target = callbackUrl(urls, request.zone, request.params.origin)
@@ -148,7 +148,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
 
   async function fail(request: FastifyRequest, reply: FastifyReply, failure: Failure): Promise<FastifyReply> {
     if (!behaviour.externalFailureInPlace) return reply.redirect(`${urls.ofZone(request.zone)}/oauth_error`, 302)
-    // Whoever came by a way back that is used up may be signed in long since.
+    // The person may be signed in already if the callback is opened a second time.
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     const chrome = await pages.chrome(request, reply)
     const { basePath } = chrome
@@ -166,7 +166,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
   }
 }
 
-/** What a person is told. */
+/** The answer to a failed sign-in. */
 interface Failure {
   readonly status: number
   /** In English. */
@@ -198,7 +198,7 @@ function failureOf(result: Refused, name: string): Failure {
   }
 }
 
-/** The provider's own codes (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6) in words; its description is not repeated. */
+/** Explains the provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); omits its description. */
 function declined(error: string, name: string): Failure {
   switch (error) {
     case 'access_denied':
@@ -216,7 +216,7 @@ function declined(error: string, name: string): Failure {
   }
 }
 
-/** For the log: no text of the provider's that is not a code. */
+/** For the log; of the provider's own strings it contains only error codes. */
 function detailOf(result: Refused): string {
   switch (result.outcome) {
     case 'no-provider':

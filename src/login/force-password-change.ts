@@ -1,5 +1,5 @@
-// Whoever must choose a new password does so here, and can do nothing else before. No old password is asked for: the
-// person just proved to know it, and the demand is what lets them in here at all.
+// The required password change: until it is done, the person can do nothing else. Does not ask for the old password, which
+// the person has just used to sign in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../identity/new-password.ts'
 import type { NewPasswordDeps } from '../identity/new-password.ts'
@@ -15,7 +15,7 @@ import type { PageWriter } from '../web/pages.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 
-/** What a demanded change of the password needs. */
+/** Dependencies of `forcePasswordChangeEndpoints`. */
 export interface ForcePasswordChangeDeps extends NewPasswordDeps {
   readonly sessions: Sessions
   readonly denial: Denial
@@ -33,7 +33,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   const { store, sessions, denial, csrf, pages, urls, behaviour, passwordDemand } = deps
   const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 
-  /** Who is there, when a new password is demanded of them; whoever may keep theirs has nothing to do here. */
+  /** The signed-in person, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
     const visitor = await sessions.visitor(request)
     return visitor && (await passwordDemand.isOpen(request.zone, visitor.user)) ? visitor : undefined
@@ -79,7 +79,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
       case 'refused':
         return showForm(request, reply, { user, problem: result.message })
       case 'overtaken':
-        // The session is one from before somebody else's change: it leads to a new sign-in, or on.
+        // The password was changed elsewhere, which ended this session: redirect to sign-in, or on.
         return goTo(request, reply, '/')
       case 'changed': {
         await sessions.renew(request, reply, { user: result.user, session })

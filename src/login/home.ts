@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 
-/** What the home page needs. */
+/** Dependencies of `homeEndpoints`. */
 export interface HomeDeps {
   readonly store: Store
   readonly pages: PageWriter
@@ -18,7 +18,7 @@ export interface HomeDeps {
   readonly pageSettings: PageSettings
 }
 
-/** Icons are part of the page, which stays small: those that come later have the first letter of their name. */
+/** Icons are embedded in the page. Beyond this total, applications get the first letter of their name instead. */
 const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */

@@ -1,4 +1,4 @@
-// Where somebody who signs in is on the way to, and for which client: every page of the sign-in asks it.
+// Where a sign-in leads, and for which client; used by every sign-in page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
 import type { SavedRequest } from '../model/session.ts'
@@ -10,25 +10,25 @@ import { parseForm } from '../web/form.ts'
 import { ownPath } from '../web/own-path.ts'
 import type { Sessions } from '../web/session.ts'
 
-/** What is known of the way. */
+/** The target of a sign-in. */
 export interface Journey {
-  /** Path and query below the zone's base URL, of the page's own field or of what was saved. */
+  /** Path and query below the zone's base URL, from the page's field or the saved request. */
   readonly path: string | undefined
-  /** What was saved when the person was asked to sign in. */
+  /** The request saved when the person was asked to sign in. */
   readonly saved: SavedRequest | undefined
-  /** On whose behalf the person signs in, when the path is an authorization request. */
+  /** The client, if the path is an authorization request. */
   readonly client: Client | undefined
   /** The login hint of that request. */
   readonly hint: string | undefined
 }
 
-/** Finds out where people are on the way to. */
+/** Determines where a sign-in leads. */
 export interface Journeys {
-  /** By the `form_redirect_uri` of a form or a query, and else by what was saved. */
+  /** Reads `form_redirect_uri` of a form or query, else the saved request. */
   of(request: FastifyRequest, form: Form): Promise<Journey>
   /** The client of an authorization request at this path. */
   clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined>
-  /** Makes the next page lead where this one did, whatever became of the session or another tab. */
+  /** Passes the target on to the next page, regardless of the session and of other tabs. */
   keep(request: FastifyRequest, reply: FastifyReply, journey: Journey): Promise<void>
 }
 
@@ -59,6 +59,6 @@ function authorizationQuery(path: string | undefined): Form | undefined {
   try {
     return parseForm(path.slice(path.indexOf('?') + 1).replace(/#.*$/s, ''))
   } catch {
-    return undefined // the authorization endpoint will say what is wrong with it
+    return undefined // the authorization endpoint refuses it
   }
 }

@@ -1,5 +1,5 @@
-// Signs a person in by a form. The page leads back to wherever the person came from; usually that is /oauth/authorize,
-// which then decides the next step.
+// Signs a person in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
+// next step.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import type { SignInRefusal } from '../identity/source.ts'
@@ -41,7 +41,7 @@ import { externalPath } from './external.ts'
 import type { Journey, Journeys } from './journey.ts'
 import type { ChooseAccountPage } from './saved-accounts.ts'
 
-/** What signing in needs. */
+/** Dependencies of `loginEndpoints`. */
 export interface LoginDeps {
   readonly store: Store
   readonly identity: Identity
@@ -58,7 +58,7 @@ export interface LoginDeps {
   readonly chooseAccountPage: ChooseAccountPage
   readonly passwordDemand: PasswordDemand
   readonly pageSettings: PageSettings
-  /** What `/login` answers to a program, the same as `/info`. */
+  /** The JSON answer of `/login`, the same as `/info`. */
   readonly serverInfo: (zone: Zone, query: Form) => Promise<object>
 }
 
@@ -112,7 +112,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
 
-  /** A page that was open for too long is shown again, with what was typed but for the password. */
+  /** Shows an expired page again with the typed values, except the password. */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     if (await sessions.visitor(request)) return denial.refuseForgery(request, reply)
     sessions.setCurrentUser(reply, undefined)
@@ -127,7 +127,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return show(request, reply.status(403), { query, journey: await journeys.of(request, form) })
   }
 
-  /** The choice of a provider, done or shown. */
+  /** Applies the choice of a provider: redirects, or shows the page. */
   async function show(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply> {
     const { query, journey } = given
     const { config } = request.zone
@@ -175,7 +175,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return page && pages.send(reply, page)
   }
 
-  /** Asks for what decides about the provider. */
+  /** Shows the page that asks for an e-mail address or origin. */
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -235,7 +235,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return pages.send(reply, page)
   }
 
-  /** Only for accounts of ours does one sign up. */
+  /** Sign-up links exist for internal accounts only. */
   async function linksOf(
     zone: Zone,
     client: Journey['client'],
@@ -246,7 +246,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return { signup: maySignUp ? linkIn(basePath, signup) : undefined, passwd: linkIn(basePath, passwd) }
   }
 
-  /** A provider whose own addresses could not be found out has no link; no page waits for finding them out. */
+  /** Omits providers whose endpoints are not known yet; does not wait for discovery. */
   async function linksTo(
     zone: Zone,
     origins: readonly string[],
@@ -268,7 +268,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   }
 }
 
-/** What a page of the sign-in knows of its request. */
+/** The inputs of a sign-in page from its request. */
 interface Given {
   readonly query: Form
   readonly journey: Journey

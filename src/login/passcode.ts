@@ -14,7 +14,7 @@ import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/json.ts'
 
-/** What making a passcode needs. */
+/** Dependencies of `passcodeEndpoint`. */
 export interface PasscodeDeps {
   readonly store: Store
   readonly clock: Clock
@@ -49,17 +49,17 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
 
   app.get(
     '/passcode',
-    // HEAD would void the code that the person has.
+    // HEAD would invalidate the person's current code.
     { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
     async (request, reply) => {
       const { person } = request
       if (!person) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
-        if (!isOwnWish(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
+        if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
         return sendJson(reply, await newPasscode(person))
       }
       const chrome = await pages.chrome(request, reply)
-      const page = isOwnWish(request)
+      const page = isUserInitiated(request)
         ? passcodePage(chrome, { passcode: await newPasscode(person) })
         : passcodeOfferPage(chrome)
       return pages.send(reply, page)
@@ -68,12 +68,12 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
 }
 
 /**
- * Whether the person asks: by the address, or from a page of ours. A link or a picture of another site, and a browser that
- * loads what might be wanted next, must neither make a code nor void one. Who does not say where it comes from is believed:
- * programs, and browsers over plain http; there the worst is that a code is to be fetched again.
+ * Whether the person asked for the code: by typing the URL, or from our own page. Links and images of other sites, and
+ * prefetching, must neither create nor invalidate a code. Requests without `Sec-Fetch-Site` are allowed: they come from
+ * programs and from browsers over plain http, where the worst outcome is an invalidated code.
  */
-function isOwnWish({ headers }: FastifyRequest): boolean {
-  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] // the last two are what it was called before
+function isUserInitiated({ headers }: FastifyRequest): boolean {
+  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] // the last two are older names
   if (purpose?.includes('prefetch')) return false
   const site = headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'

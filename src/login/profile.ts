@@ -1,4 +1,4 @@
-// What a person can see and change of their own: what clients were allowed, and where the account is signed in.
+// What people can see and change themselves: approvals of clients, and sessions of the account.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Approval } from '../model/approval.ts'
@@ -23,7 +23,7 @@ import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 
-/** What the page of the account needs. */
+/** Dependencies of `profileEndpoints`. */
 export interface ProfileDeps {
   readonly store: Store
   readonly sessions: Sessions
@@ -64,7 +64,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     })
     return pages.send(reply, page)
 
-    /** Clients that are gone are left out: there is nothing that anybody could do with their approvals. */
+    /** Omits deleted clients, whose approvals have no effect. */
     async function clientsOf({ id }: User, texts: Texts): Promise<readonly ApprovedClient[]> {
       const approvals = await store.approvals.listOfUser(zone.id, id, clock.now())
       const groups = await store.groups.findByNames(zone.id, [...new Set(approvals.map(each => each.scope))])
@@ -116,7 +116,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
   const back = (request: FastifyRequest, reply: FastifyReply, query?: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)
 
-  /** Only what was asked before can be ticked: the form adds nothing, and a decision lives no longer than it would have. */
+  /** Only existing approvals can change: the form adds none, and does not extend their lifetime. */
   async function update(request: FastifyRequest, clientId: string, form: Form): Promise<void> {
     const { zoneId, id: userId } = personOf(request)
     const ticked = new Set(form.all('checkedScopes'))

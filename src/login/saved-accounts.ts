@@ -1,5 +1,5 @@
-// The accounts that a browser remembers, in cookies of its own, where the zone wants that. Whatever comes back in such a
-// cookie was written by anybody: it fills in a form and grants nothing.
+// The accounts that a browser remembers in cookies, if the zone enables that. The cookies are untrusted input: they only
+// pre-fill a form.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Html } from '../base/html.ts'
 import { isJsonRecord, parseJson } from '../base/json.ts'
@@ -19,7 +19,7 @@ import { ownPath } from '../web/own-path.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 
-/** What a browser remembers of an account; the members have the names of the wire. */
+/** A remembered account; members have the names used in the cookie. */
 interface SavedAccount {
   readonly userId: string
   readonly username: string
@@ -29,15 +29,15 @@ interface SavedAccount {
 
 /** The cookies of one kind. */
 export interface SavedAccounts {
-  /** Lets the browser remember the account, where the zone wants that. */
+  /** Sets the account's cookie, if the zone enables that. */
   remember(request: FastifyRequest, reply: FastifyReply, user: User): void
-  /** Lets the browser forget it. */
+  /** Expires the account's cookie. */
   forget(reply: FastifyReply, userId: string): void
-  /** What the browser remembers, that sent last first; the rest of too many is forgotten. */
+  /** The remembered accounts, last sent first; expires the cookies beyond the limit. */
   recall(request: FastifyRequest, reply: FastifyReply): readonly SavedAccount[]
 }
 
-/** What the id stands behind; it has no dot, so that no zone's prefix is the beginning of another's. */
+/** Prefix of the cookie's name, before the user id; without a dot, so that no zone's prefix starts another's. */
 const prefixIn = (zone: Zone): string =>
   zone.address === 'path' ? `${cookieNameIn(zone, 'Saved-Account')}.` : 'Saved-Account-'
 const YEAR_SECONDS = 31_536_000
@@ -86,7 +86,7 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
 
 const isUsable = (value: string, userId: string): boolean => parseAccount(value, userId) !== undefined
 
-/** The account, when the text is exactly what `remember` writes; undefined for anything else. */
+/** Parses a cookie; undefined for anything that `remember` did not write in exactly this form. */
 function parseAccount(text: string, id: string): SavedAccount | undefined {
   if (!USABLE_ID.test(id) || text.length > MAX_VALUE_LENGTH) return undefined
   const value = parseJson(text)
@@ -102,7 +102,7 @@ const isName = (value: unknown): value is string =>
   value.isWellFormed() &&
   !/\p{Cc}/u.test(value)
 
-/** What the choice of an account needs. */
+/** Dependencies of `createAccountChooser`. */
 export interface AccountChooserDeps {
   readonly store: Store
   readonly savedAccounts: SavedAccounts
@@ -110,7 +110,7 @@ export interface AccountChooserDeps {
   readonly service: Service
 }
 
-/** Makes the page that `/login` shows instead of its form, or undefined where there is nothing to choose. */
+/** Makes the page that `/login` shows instead of its form; undefined if there are no accounts to choose from. */
 export type ChooseAccountPage = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -139,7 +139,7 @@ function choosable({ userId, username, origin, email }: SavedAccount, service: S
   return { userId, userName: username, origin, email: isKnownByName ? username : email, loginHint }
 }
 
-/** `/delete_saved_account`: lets the browser forget an account, and leads back to the sign-in page. */
+/** `/delete_saved_account`: expires an account's cookie and redirects to the sign-in page. */
 export function savedAccountEndpoint(
   app: FastifyInstance,
   { savedAccounts, urls }: { savedAccounts: SavedAccounts; urls: Urls },

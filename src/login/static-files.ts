@@ -1,5 +1,5 @@
-// Addresses outside of /resources that browsers and pages of old ask for. Without routes of their own they would lead to
-// the sign-in page in `uaa`, and the browser would return to a picture after it.
+// Paths outside of /resources that browsers and old pages request. Without routes, `uaa` would redirect them to sign-in, and
+// after it the browser would return to an image.
 import type { FastifyInstance } from 'fastify'
 import { pngDataUri } from '../pages/foreign.ts'
 import { PageError } from '../web/answers.ts'

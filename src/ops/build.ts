@@ -1,5 +1,5 @@
-// What this build is, as far as it is known: the version from package.json, and commit and time from build.json beside it,
-// which whoever packages the server may write. Nothing is made up where there is none.
+// Facts of this build: the version from package.json, and commit and time from build.json beside it, an optional file that
+// packagers write. Missing facts stay undefined.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memberOf, parseJson } from '../base/json.ts'

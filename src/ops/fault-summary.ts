@@ -1,4 +1,4 @@
-// Keeps a fault that repeats from filling the log: the first of its kind is told in full, the others are counted.
+// Keeps a repeated fault from filling the log: logs the first of each kind in full, and counts the others.
 
 /** Where the lines go. */
 export interface FaultLines {
@@ -9,15 +9,15 @@ export interface FaultLines {
 /** Faults of the last minute, by kind. */
 export interface FaultSummary {
   note(message: string, cause: unknown): void
-  /** Tells the counts since the last call, and forgets kinds that did not repeat; to be called every minute. */
+  /** Logs the counts since the last call and drops kinds that did not recur; call once a minute. */
   tell(): void
 }
 
-/** What comes in more kinds is counted as one. */
+/** Further kinds are counted together as one. */
 const MAX_KINDS = 64
 const MAX_KIND_LENGTH = 200
 
-/** The same cause is one kind on whichever route it strikes: a database that is away strikes all of them. */
+/** The kind does not depend on the route: a lost database affects all of them. */
 export function createFaultSummary(lines: FaultLines): FaultSummary {
   const repeated = new Map<string, number>()
   return {

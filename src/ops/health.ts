@@ -1,16 +1,16 @@
-// Whether the server can work, as load balancers ask it. Owns when the database counts as gone; refuses to know a zone.
+// Health for load balancers. Decides when the database counts as unavailable; independent of zones.
 import type { FastifyInstance } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 
 /** The state of this process. */
 export interface Health {
-  /** Looks at the database once; never throws, and waits no longer than the patience. */
+  /** Probes the database once; never throws, and ends at the timeout. */
   probe(): Promise<void>
-  /** A request failed for the database: looks now, unless it did so within the last second. */
+  /** Called when a request failed because of the database: probes at once, but at most once a second. */
   suspect(): void
-  /** Looks again and again, which keeps no process alive; answers what ends it. */
+  /** Probes at intervals without keeping the process alive; returns the function that stops it. */
   keepProbing(everyMilliseconds: number): () => void
-  /** From now on the answer is that the process stops, whatever the database does. */
+  /** From now on reports that the process is stopping, whatever the database does. */
   stop(): void
   /** What `/healthz` answers now. */
   readonly answer: HealthAnswer
@@ -29,7 +29,7 @@ const ANSWERS = {
   stopping: { status: 503, text: 'stopping\n' },
 } as const satisfies Readonly<Record<string, HealthAnswer>>
 
-/** A database that takes longer to answer one small question does not work. */
+/** A database that takes longer for a trivial query counts as unavailable. */
 const PATIENCE_MILLISECONDS = 5000
 const SUSPICION_PAUSE_MILLISECONDS = 1000
 
@@ -64,7 +64,7 @@ export function createHealth({
     learn(failure)
   }
 
-  /** One question at a time: those that hang must not use up the connections. What comes late is believed. */
+  /** One probe at a time, so that hanging ones do not exhaust the connections. A late result still counts. */
   function ask(): Promise<void> {
     underWay ??= look().finally(() => (underWay = undefined))
     return underWay
@@ -101,7 +101,7 @@ export function createHealth({
   }
 }
 
-/** `GET /healthz`: `ok` while the server is ready; it looks at no zone, and the database was looked at before. */
+/** `GET /healthz`: `ok` while the server is ready. Independent of the zone; reports the last probe, and starts none. */
 export function healthEndpoint(app: FastifyInstance, { health }: { health: Pick<Health, 'answer'> }): void {
   app.get(
     '/healthz',

@@ -1,5 +1,5 @@
 // The log: one JSON line for each event, written without waiting; on a terminal a line that people can read, at once. Owns
-// its form; refuses to know a secret.
+// its form. Never contains secrets.
 import { isatty } from 'node:tty'
 import { pino } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
@@ -13,13 +13,13 @@ export interface Log {
   readonly info: (message: string) => void
   /** Something the operator should change. */
   readonly warn: (message: string) => void
-  /** A fault of ours, with its cause; those that repeat are counted, and told once a minute. */
+  /** A server fault with its cause; repeated ones are counted, and the counts logged once a minute. */
   readonly fault: (message: string, cause: unknown) => void
-  /** Why a caller was refused, where the caller is not told. */
+  /** Why a caller was refused, if the answer does not say so. */
   readonly refusal: (message: string) => void
   /** The audit trail. */
   readonly audit: Audit
-  /** Writes out what is still waiting; called before the process ends. */
+  /** Writes buffered lines; call before the process ends. */
   readonly flush: () => void
 }
 
@@ -62,7 +62,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
 
 const BATCH_LENGTH = 8000
 
-/** Hands lines on together, so that the stream is asked once for many. */
+/** Buffers lines, so that one write to the stream covers many. */
 function createBatch(write: (text: string) => void, maxLength: number): { add(line: string): void; flush(): void } {
   let waiting = ''
   const flush = (): void => {

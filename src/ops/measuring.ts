@@ -7,15 +7,15 @@ const EVERY_MILLISECONDS = 5000
 /** Numbers that are counted, and sent once that begins. */
 export interface Measuring {
   readonly metrics: Metrics
-  /** Sends a report every five seconds, which keeps no process alive; answers what ends it. */
+  /** Sends a report every five seconds without keeping the process alive; returns the function that stops it. */
   begin(): () => void
 }
 
-/** What the configuration wants to be measured; undefined where it wants nothing. */
+/** Opens the configured metrics; undefined if none are configured. */
 export function measure(
   config: {
     readonly baseUrl: string
-    /** The word that every name begins with. */
+    /** Prefix of every name. */
     readonly service: string
     readonly operations: {
       readonly statsd?: { readonly host: string; readonly port: number; readonly perRequest: boolean }

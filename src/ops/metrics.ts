@@ -1,5 +1,5 @@
-// What this process does, in numbers: requests, database, sign-ins, memory. Owns what is counted and under which name, those
-// of the reference system; refuses to know where the numbers go. Exists only where they go somewhere.
+// Metrics of this process: requests, database, sign-ins, memory. Decides what is counted and under which of UAA's names; does
+// not know where the numbers are sent. Created only if metrics are configured.
 import { availableParallelism, freemem, loadavg, totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -22,7 +22,7 @@ export interface Metrics {
   watch(http: FastifyInstance): void
   /** The same trail, counted. */
   counted(audit: Audit): Audit
-  /** Counts a question to the database. */
+  /** Counts a database query. */
   readonly countQuery: (milliseconds: number) => void
   /** Every number; those that count begin again. */
   report(): readonly Measurement[]
@@ -84,12 +84,12 @@ export function createMetrics({
     onLatency?.({ name: `requests.${group.name}.latency`, kind: 'timer', value: Math.round(milliseconds) })
   }
 
-  /** `close` comes to every answer, also to one that nobody waits for any more. */
+  /** `close` is emitted for every answer, even if the client has disconnected. */
   function onRequest({ routeOptions }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
     begin()
     const elapsed = stopwatch()
     raw.once('close', () => {
-      const status = raw.headersSent ? raw.statusCode : 0 // nobody was told a status
+      const status = raw.headersSent ? raw.statusCode : 0 // no status was sent
       end(groupOf(routeOptions.url, routeOptions.config.audience), status, elapsed())
     })
     done()
@@ -141,7 +141,7 @@ function createTally(): Tally {
   let fresh = 0
   let milliseconds = 0
 
-  /** Nothing is told of the time when nothing happened. */
+  /** Reports no duration if nothing happened. */
   function take(name: string, count: Measurement): readonly Measurement[] {
     const time = fresh === 0 ? [] : [gauge(`${name}.time`, milliseconds / fresh)]
     fresh = 0
@@ -160,7 +160,7 @@ function createTally(): Tally {
   }
 }
 
-/** The share of one processor that this process used since the last question. */
+/** The share of one CPU that this process used since the last call. */
 function createLoadMeter(): () => number {
   let before = process.cpuUsage()
   let elapsed = stopwatch()
@@ -173,7 +173,7 @@ function createLoadMeter(): () => number {
   }
 }
 
-/** Of the machine and of this process: where the reference system tells of its own runtime, what this one has instead. */
+/** Gauges of the machine and this process: the equivalents of UAA's JVM gauges. */
 function vitals(load: number): readonly Measurement[] {
   const { heapTotal, heapUsed } = process.memoryUsage()
   const [minute = 0] = loadavg()

@@ -1,26 +1,26 @@
-// Sends measurements to a StatsD server: text over UDP, which nobody waits for and nobody answers.
+// Sends measurements to a StatsD server: text over UDP, fire and forget.
 import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import type { Measurement } from './metrics.ts'
 
-/** A way to a StatsD server. */
+/** Sender to one StatsD server. */
 export interface Statsd {
   /** Puts a measurement into the next packet. */
   add(measurement: Measurement): void
-  /** Sends what is waiting, to the address that the name has now. */
+  /** Resolves the server's name and sends the buffered packets. */
   flush(): Promise<void>
-  /** Sends nothing any more. */
+  /** Stops sending and closes the socket. */
   close(): void
 }
 
 /** What fits into one packet on every network (RFC 8085 §3.2, with room for headers). */
 const PACKET_LENGTH = 1400
-/** Waiting packets are thrown away rather than gathered without end. */
+/** Further packets are dropped, which bounds memory. */
 const MAX_PACKETS = 1000
 
 const KINDS = { count: 'c', gauge: 'g', timer: 'ms' } as const
 
-/** Tells of the first failure after a success; a server that is not there costs nothing. */
+/** Logs only the first failure after a success. */
 export function createStatsd({
   host,
   port,

@@ -1,11 +1,11 @@
-// The log as a person at a terminal reads it: aligned, coloured, one line for each event. Refuses to let what others chose,
-// such as user names, move the cursor or look like another line.
+// The log for people at a terminal: aligned, coloured, one line per event. Escapes untrusted values such as user names, so
+// that they cannot move the cursor or forge a line.
 import { styleText } from 'node:util'
 
-/** Colours a text; leaves it as it is where NO_COLOR is set. */
+/** Colours a string; returns it unchanged if NO_COLOR is set. */
 export type Paint = (style: Style, text: string) => string
 
-/** How a text looks. */
+/** A terminal style. */
 export type Style = 'bold' | 'dim' | 'cyan' | 'green' | 'yellow' | 'red' | 'magenta'
 
 /** Colours as the process's standard output and the variables NO_COLOR and FORCE_COLOR allow them. */
@@ -55,7 +55,7 @@ function stackOf(error: unknown): readonly string[] {
   return typeof text === 'string' ? text.split('\n') : [JSON.stringify(error)]
 }
 
-/** Control characters, which a terminal would obey, and those that turn the direction of a text, as escapes. */
+/** Escapes control characters, which a terminal would execute, and characters that change text direction. */
 const visible = (text: string): string =>
   text.replaceAll(
     /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu,
