@@ -20,7 +20,7 @@ export async function exchange(method: string, url: URL, { headers, body = '' }:
   const spare = idle.get(host) ?? []
   idle.set(host, spare)
   let connection = spare.pop()
-  while (connection?.isClosed()) connection = spare.pop() // servers hang up on whoever says nothing for a while
+  while (connection?.isClosed()) connection = spare.pop() // servers close idle connections
   connection ??= connect(hostname, Number(port))
   const length = body === '' && method === 'GET' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
   const head = [`${method} ${pathname}${search} HTTP/1.1`, `host: ${host}`, ...headers, ...length]

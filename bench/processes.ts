@@ -106,7 +106,7 @@ export function createProcesses(): Processes {
   }
 }
 
-/** A port on loopback that nobody listens on at the moment. */
+/** A free loopback port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

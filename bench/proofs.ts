@@ -6,7 +6,7 @@ import { obtainRefreshToken, signIn } from './browser.ts'
 import { authorizedForm, expectFreshJwts, expectRefusal, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
 import type { Endpoints, HttpRequest } from './requests.ts'
 
-/** The token is active, and nobody is told so who does not prove who asks. */
+/** The token is active, and unauthenticated callers are refused. */
 export async function proveIntrospection(request: HttpRequest): Promise<void> {
   const { active, client_id: clientId } = await send(request)
   if (active !== true || typeof clientId !== 'string') throw new Error('the token is not active')

@@ -1,4 +1,4 @@
-// A steady load that waits for nobody: requests leave at fixed moments, whatever becomes of those before them, and a
+// An open-loop load: requests leave at fixed moments, whatever becomes of those before them, and a
 // latency counts from the moment at which the request was due. Meanwhile it watches the expired tokens go. In a process
 // of its own. Usage: node bench/steady.ts FILE   (the job, JSON; answers JSON)
 import { readFileSync } from 'node:fs'

@@ -58,7 +58,7 @@ export interface ZoneSettings extends ZoneRequests {
 export const readyOfEmpty = ({ starts }: ManyZones): number | undefined =>
   starts && medianRatio(starts.full.ready, starts.empty.ready)
 
-/** The resident memory of a full server that nobody has asked yet, of that of an empty one. */
+/** Ratio of the resident memory of a server with all zones, before any request, to that of an empty one. */
 export const idleOfEmpty = ({ starts }: ManyZones): number | undefined =>
   starts && medianRatio(starts.full.idle, starts.empty.idle)
 

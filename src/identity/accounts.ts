@@ -1,5 +1,5 @@
-// The accounts that stand here for people of other providers: found, made and kept up to date at every sign-in. Owns
-// which account a person of a provider gets; refuses to know how the provider proved who it is. See
+// Shadow accounts of people from other providers: found, created and updated at every sign-in. Decides which account a
+// person gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-who-an-upstream-person-is.md.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -17,7 +17,7 @@ export type Entry = { readonly outcome: 'entered'; readonly user: User } | Exter
 
 /** Shadow accounts. */
 export interface Accounts {
-  /** The person's account, made when the provider allows it (`addShadowUserOnLogin`), and brought up to date. */
+  /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
   enter(zone: Zone, provider: IdentityProvider, person: ExternalPerson): Promise<Entry>
 }
 
@@ -28,7 +28,7 @@ const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
 
 /**
- * Provider and external id decide, to the letter: an account that has an external id is found by nothing else, and one of
+ * Matches by provider and exact external id: an account with an external id is found by nothing else, and an account of
  * another origin never.
  */
 export function createAccounts(deps: { store: Store; clock: Clock; random: Random; behaviour: Behaviour }): Accounts {
@@ -37,14 +37,14 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
   const findOwn = (zone: Zone, origin: string, { externalId }: ExternalPerson): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
 
-  /** An account that was made before anybody signed in to it, and that is meant for this person. */
+  /** Finds a pre-created account for this person that nobody has signed in to yet. */
   async function findUnbound(
     zone: Zone,
     { originKey, config }: IdentityProvider,
     person: ExternalPerson,
   ): Promise<User | ExternalRefusal | undefined> {
     const { userName, externalId, email, emailVerified } = person
-    // A name that is not the external id may be one that the person chose.
+    // If the name is not the external id, the person may have chosen it.
     const namesake = userName === externalId ? await store.users.findByName(zone.id, originKey, userName) : undefined
     if (namesake?.userName === userName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
     const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
@@ -56,7 +56,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     return second ? AMBIGUOUS : known
   }
 
-  /** Writes the account with the person's name, or with the name that it has where somebody else has that one. */
+  /** Writes the account with the person's name, or if that is taken, with its current name. */
   async function withName<T>(user: User, before: User, write: (user: User) => Promise<T>): Promise<T> {
     try {
       return await write(user)
@@ -76,7 +76,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     })
   }
 
-  /** From now on the account is the person's; whoever was signed in to it before is not any more. */
+  /** Binds the account to the person and ends all earlier sessions and tokens of it. */
   async function bind(zone: Zone, user: User, person: ExternalPerson): Promise<Entry | undefined> {
     const now = clock.now()
     const { externalId, userName } = person
@@ -84,7 +84,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
       ...upToDate(user, person),
       externalId,
       userName,
-      passwordRevision: random.urlSafe(22), // no token that was issued before is good any more
+      passwordRevision: random.urlSafe(22), // invalidates tokens issued before
       passwordChangedAt: now,
       version: user.version + 1,
       updatedAt: now,
@@ -110,7 +110,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
       }
       const own = await findOwn(zone, origin, person) // the same person came twice at once
       if (own) return enterOwn(zone, own, person)
-      // An account that waits for somebody is not to be gone round: whose it is, an administrator has to say.
+      // A matching unbound account must not be bypassed: an administrator must decide whose it is.
       const holder = await store.users.findByName(zone.id, origin, userName)
       if (holder && isUnbound(holder)) return NOT_USABLE
     }
@@ -165,10 +165,10 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
   }
 }
 
-/** Nobody signed in to it by a provider's word yet, and nobody can by a password. */
+/** Never used through a provider, and without a password. */
 const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
 
-/** The same object when nothing changed. What the provider does not say stays: an access token says less than an ID token. */
+/** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
 function upToDate(user: User, person: ExternalPerson): User {
   const { email, givenName, familyName, phoneNumber } = person
   const told = {
@@ -182,22 +182,22 @@ function upToDate(user: User, person: ExternalPerson): User {
   return differs ? { ...user, ...told, userName: person.userName } : user
 }
 
-/** The provider's word decides; without one, a verified address stays verified as long as it is the same. */
+/** The provider's claim decides; without one, an unchanged address stays verified. */
 function isVerified(user: User, { email, emailVerified }: ExternalPerson): boolean {
   if (emailVerified === false) return false
   if (email === undefined) return user.verified
   return emailVerified === true || (user.verified && user.email === email)
 }
 
-/** No other letter than A to Z has a second form here: a provider may have different people for what folding makes equal. */
+/** Folds A to Z only: Unicode case folding could equate different people of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 
-/** A name that looks like an address is one. */
+/** A name that looks like an e-mail address is used as one. */
 function nameAsEmail(userName: string): string | undefined {
   const at = userName.indexOf('@')
   return at > 0 && at < userName.length - 1 && at === userName.lastIndexOf('@') ? userName : undefined
 }
 
-/** Every account has an address; this one reaches nobody, and is never looked for. */
+/** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
 const madeUpEmail = (userName: string, origin: string): string =>
   `${userName.replaceAll('@', '')}@user.from.${origin}.cf`

@@ -1,5 +1,5 @@
-// Signs a user in: chooses the provider and lets its source check. Owns who may answer for whom; refuses to know HTTP,
-// sessions and tokens.
+// Signs a user in: chooses the provider and delegates to its source. Decides which provider may authenticate whom; does not
+// know HTTP, sessions or tokens.
 import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import type { Random } from '../base/random.ts'
@@ -46,7 +46,7 @@ export interface PasswordSignIn extends PasswordAttempt {
 /** Why no provider could be asked. */
 export type NoProvider = 'unusable-hint' | 'provider-barred' | 'no-provider' | 'several-providers'
 
-/** Somebody else's signed word for a person, as a client hands it in. */
+/** An assertion about a person, signed by another issuer and presented by a client. */
 export interface AssertionSignIn {
   readonly assertion: string
   /** The type of provider that issues this kind of assertion. */
@@ -105,11 +105,11 @@ export interface Identity {
   isOffered(zone: Zone, provider: IdentityProvider): boolean
   /** The address at the provider to send the browser to; undefined when it is none that can be used now. */
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
-  /** Takes back who was sent to a provider, into its accounts. */
+  /** Completes a redirect sign-in and returns the person's account. */
   finishRedirect(zone: Zone, end: RedirectReturn): Promise<RedirectResult>
 }
 
-/** What signing people in needs. */
+/** Dependencies of `createIdentity`. */
 export interface IdentityDeps extends SourceDeps, OidcDeps {
   readonly random: Random
   readonly audit: Audit
@@ -193,7 +193,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       case 'account-not-verified':
         return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
       case 'account-locked':
-        // UAA: reports nothing. Where nobody is told, the operator is; neither prolongs the lock. See C12.
+        // UAA: reports nothing. Otherwise the audit trail does. Neither extends the lockout. See C12.
         if (!behaviour.hideLockout) return undefined
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
       case 'password-change-required':
@@ -252,7 +252,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return provider && redirect && { provider, redirect }
   }
 
-  /** A lock that the caller saw would tell that the account exists, and when guessing is worth while again. */
+  /** Hides lockouts from callers: one would reveal that the account exists, and when to resume guessing. */
   const told = (result: SignInResult): SignInResult =>
     behaviour.hideLockout && result.outcome === 'refused' && result.reason === 'account-locked'
       ? { ...result, reason: 'bad-credentials' }
@@ -273,7 +273,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
     async finishRedirect(zone, { origin, answer, attempt, client, remoteAddress }) {
       const found = await redirectOf(zone, origin)
-      // Before the code is redeemed: whoever may not use the client gets no account by trying.
+      // Before redeeming the code: a person who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
       const ended = await redirect.finish(answer, attempt)
@@ -295,7 +295,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       const [found, second] = opened.filter((_, place) => named[place])
       if (!found?.source || second) return { outcome: 'no-provider' }
       const { provider, source } = found
-      // Before anything is read: whoever may not use the client gets no account by trying.
+      // Before reading anything: a person who may not use the client must not get an account.
       if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
       const result = await enterByAssertion(zone, provider, { source, assertion })
       const facts = factsOf(provider, { client, remoteAddress })
@@ -320,7 +320,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         else if (relay) result = await checkElsewhere(zone, provider, { relay, signIn })
         else continue
         report(provider, signIn, result)
-        // Another provider is asked only about a name that this one does not know.
+        // Ask the next provider only about names that this one does not know.
         if (result.outcome === 'signed-in' || result.userId !== undefined) return told(result)
       }
       return result
@@ -330,5 +330,5 @@ export function createIdentity(deps: IdentityDeps): Identity {
 
 const NOT_ASKED: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
 
-/** A name that is nobody's may be a password typed into the wrong field: the trail gets its hash only. */
+/** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
 const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')

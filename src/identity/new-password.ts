@@ -1,5 +1,5 @@
-// Sets a new password: the one place where the policy is asked, whoever sets it and however. Owns what a password may be;
-// refuses to know how the person proved to be themselves, and what becomes of sessions.
+// Sets a new password: the only place that applies the password policy. Does not know how the person was authenticated, or
+// what happens to sessions.
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 export type NewPasswordResult =
   | { readonly outcome: 'changed'; readonly user: User }
   | { readonly outcome: 'refused'; readonly reason: 'same' | 'policy'; readonly message: string }
-  /** Somebody else changed the password, or removed the account, a moment ago. */
+  /** The password was changed, or the account deleted, concurrently. */
   | { readonly outcome: 'overtaken' }
 
 /** A password that somebody chose, for an account of the internal provider. */
@@ -27,7 +27,7 @@ export interface NewPassword {
   readonly remoteAddress?: string | undefined
 }
 
-/** What setting a password needs. */
+/** Dependencies of `setNewPassword`. */
 export interface NewPasswordDeps {
   readonly store: Store
   readonly passwords: Passwords

@@ -43,7 +43,7 @@ export interface PasswordAttempt {
 /** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */
 export interface ExternalPerson {
   readonly userName: string
-  /** What the provider will never give to anybody else: with its origin it alone decides whose account this is. */
+  /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
   readonly email?: string
   /** Whether the provider vouches for this very address; absent when it does not say. */
@@ -81,7 +81,7 @@ export interface RedirectAttempt {
   readonly redirectUri: string
   /** Comes back in the ID token. */
   readonly nonce: string
-  /** Proves that whoever redeems the code is who asked for it (RFC 7636 §4.1). */
+  /** Binds the code to this request (RFC 7636 §4.1). */
   readonly codeVerifier: string
 }
 
@@ -151,7 +151,7 @@ export interface IdentitySource {
   readonly assertion?: AssertionReader
 }
 
-/** What every source may use. */
+/** Dependencies of every source. */
 export interface SourceDeps {
   readonly store: Store
   readonly passwords: Passwords

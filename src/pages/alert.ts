@@ -5,7 +5,7 @@ import type { Message } from './messages.ts'
 /** By which a field says that the message belongs to it. */
 export const MESSAGE_ID = 'message'
 
-/** A sentence in front of what the page is about, read out at once when it tells of an error. */
+/** A message above the content; screen readers announce errors at once. */
 export function alert({ kind, text }: Message, className?: string): Html {
   const sign = kind === 'error' ? html`<path d="M10 5.5v5.5M10 14v.5"/>` : html`<path d="m6 10.5 2.8 2.8L14.2 7.5"/>`
   return html`<div id="${MESSAGE_ID}" class="alert alert-${kind}" role="${kind === 'error' ? 'alert' : 'status'}">

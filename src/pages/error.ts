@@ -22,7 +22,7 @@ export interface ErrorProps {
   readonly known?: ReturnType<typeof nameOfDescription>
 }
 
-/** The page for what cannot go on: what happened, what to do, and the words an administrator needs. */
+/** The error page: what happened, what to do, and the details for an administrator. */
 export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const { status, code, title, description, isForeign = false, back, known } = props
   const said = isForeign ? html`<bdi lang="en">${plain(description, 1000)}</bdi>` : isolated(description, 1000)

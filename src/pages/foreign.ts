@@ -1,6 +1,6 @@
-// What comes from outside and is shown on a page: names that clients, scopes and people chose, links and pictures of an
-// operator, descriptions with parameters in them. `html` keeps them from becoming markup; this file keeps them from
-// misleading: a text cannot turn the direction of its neighbours, a link cannot run a script, a picture is a picture.
+// Untrusted values on pages: names chosen by clients and people, links and images of operators, descriptions with
+// parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
+// links cannot run scripts, images must be PNG.
 import { type Html, html } from '../base/html.ts'
 
 /** Control characters and line separators: they show nothing, or break what stands beside them. */

@@ -62,7 +62,7 @@ export interface Page {
 
 const PRODUCT = 'Latchkey'
 
-/** Who runs the place, as the person reads it: the company in the default zone, else the zone. */
+/** Display name of the site: the company in the default zone, else the zone's name. */
 export const siteName = (chrome: Chrome): string =>
   plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? productIn(chrome)) : chrome.zoneName, 80)
 
@@ -175,7 +175,7 @@ export const hiddenField = (name: string, value: string): Html =>
 /** The anti-forgery field of the page, for every form that posts to this server. */
 export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenField(csrf.name, csrf.value)
 
-/** More than this does not stand in an address: the page behind it then goes on with what was asked for last. */
+/** Characters in the URL; without it, the next page continues with the most recent saved request. */
 const MAX_LINK_LENGTH = 2000
 
 /**

@@ -11,7 +11,7 @@ export interface LogoutConfirmationProps {
   readonly userName: string
 }
 
-/** The page that asks before a logout nobody vouches for (OpenID Connect RP-Initiated Logout §2). */
+/** Asks for confirmation of a logout without a valid `id_token_hint` (OpenID Connect RP-Initiated Logout §2). */
 export function logoutConfirmationPage(chrome: Chrome, props: LogoutConfirmationProps): Html {
   // The page's own anti-forgery value stands first and alone, whatever the request called its parameters.
   const fields = Object.entries(props.fields).filter(([name]) => name !== chrome.csrf?.name)

@@ -21,7 +21,7 @@ export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html 
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
 
-/** The page for whom another site sent: a code is made only when the person asks for it here. */
+/** The page for visitors from another site: makes a code only after confirmation here. */
 export function passcodeOfferPage(chrome: Chrome): Html {
   const texts = chrome.texts.passcode
   const body = html`<p class="lead">${texts.offer(html`<bdi>${siteName(chrome)}</bdi>`)}</p>

@@ -11,7 +11,7 @@ export interface SessionFrameProps {
   readonly parent?: { readonly clientId: string; readonly messageOrigin: string } | undefined
 }
 
-/** A document without a face, for a hidden frame: fields for its script, and the script. */
+/** An invisible document for a hidden frame: fields for its script, and the script. */
 export function sessionFrame({ frame, script, cookie, parent }: SessionFrameProps): Html {
   return html`<!doctype html>
 <html lang="en">

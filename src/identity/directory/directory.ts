@@ -1,5 +1,5 @@
-// Asks a directory who somebody is (LDAP, RFC 4511). Owns the three ways of finding a person and checking a password, and
-// the turn from one address to the next. Refuses to know who asks, and what becomes of the answer. What a directory may
+// Authenticates people against a directory (LDAP, RFC 4511): the three ways to find a person and check a password, and
+// failover between addresses. Does not know who asks, or how the result is used. What a directory may
 // cost and send is bounded in base/outbound.ts and message-stream.ts. See docs/decisions/0017-ldap-directories.md.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import type { Requester } from '../../base/fair-queue.ts'
@@ -15,7 +15,7 @@ import type { DirectoryProfile, DirectorySettings, DirectoryUrl, UserSearch } fr
 import { UnusableDirectory } from './settings.ts'
 import { isStoredPassword } from './stored-password.ts'
 
-/** What a directory says of a name and a password; reasons are for the log, and for whoever keeps the record. */
+/** The result for a name and password; reasons are for the log and for the provider's administrator. */
 export type DirectoryResult =
   | { readonly outcome: 'found'; readonly entry: DirectoryEntry; readonly groups: readonly DirectoryGroup[] }
   | { readonly outcome: 'bad-credentials' }
@@ -23,7 +23,7 @@ export type DirectoryResult =
   | {
       readonly outcome: 'unreachable'
       readonly reason: string
-      /** `busy`: too many are asked at this moment. `untrusted`: it has no certificate that proves who it is. */
+      /** `busy`: too many concurrent requests. `untrusted`: its certificate could not be verified. */
       readonly because: 'busy' | 'untrusted' | 'no-answer'
     }
 
@@ -37,19 +37,19 @@ export interface DirectoryAttempt {
 
 /** Directories that can be asked. */
 export interface Directories {
-  /** Finds the person, checks the password and reads the groups; throws only `TooManyHashes` and for faults. */
+  /** Finds the person, checks the password and reads the groups; throws `TooManyHashes`, or for an internal fault. */
   authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
 }
 
-/** What asking needs. */
+/** Dependencies of `createDirectories`. */
 export interface DirectoryDeps {
   readonly outbound: OutboundConnections
   readonly passwords: Pick<Passwords, 'verify'>
 }
 
-/** From the first address to the last answer of the last. */
+/** Total time for all addresses. */
 const TIMEOUT_MS = 5000
-/** A longer one is no value of any directory, and might be told apart by its refusal of the DN. */
+/** Characters; longer names exist in no directory, and the refusal of such a DN could be distinguishable. */
 const MAX_NAME_LENGTH = 1000
 /** No person has more. */
 const MAX_STORED_PASSWORDS = 16
@@ -60,7 +60,7 @@ const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
 export function createDirectories({ outbound, passwords }: DirectoryDeps): Directories {
   async function authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult> {
     const { userName, password } = attempt
-    // RFC 4513 §5.1.2: a bind without a password is a success that proves nothing. The others are in no directory.
+    // RFC 4513 §5.1.2: an unauthenticated bind succeeds without a password. The other names exist in no directory.
     if (password === '' || userName.trim() === '') return BAD_CREDENTIALS
     if (hasControlCharacter(userName) || hasControlCharacter(password)) return BAD_CREDENTIALS
     if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > MAX_NAME_LENGTH)
@@ -130,7 +130,7 @@ interface Found {
 const connectionOf = ({ open, url, settings }: Conversation): Promise<DirectorySession> =>
   openSession(open, url, settings.verifiesCertificate)
 
-/** Whether the directory takes the password; on a connection of its own, so that no failed bind leaves anything behind. */
+/** Whether a bind with the password succeeds; on a separate connection, so that a failed bind leaves no state. */
 async function bindAs(conversation: Conversation, dn: string): Promise<DirectorySession | undefined> {
   const session = await connectionOf(conversation)
   try {
@@ -197,14 +197,14 @@ async function searchAndCheck(
       }))
     )
       continue
-    // The stored value has done its work, and goes no further.
+    // The stored password is not needed any more.
     const left = new Map([...whole.attributes].filter(([each]) => each !== name))
     return { entry: { dn: whole.dn, attributes: left }, session }
   }
   return undefined
 }
 
-/** The one entry that the filter matches; none and several are the same. */
+/** The only entry that the filter matches; undefined for none or several. */
 async function findOne(
   session: DirectorySession,
   search: Omit<UserSearch, 'filter'> & {
@@ -224,7 +224,7 @@ async function findOne(
   return entry
 }
 
-/** What is refused to the record's own account or place is a mistake in the record, which the message names. */
+/** Reports refusals of the configured account or search base as misconfiguration, naming the subject. */
 async function about<T>(subject: string, work: Promise<T>): Promise<T> {
   try {
     return await work

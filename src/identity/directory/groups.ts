@@ -1,4 +1,4 @@
-// The groups of a person, and the groups that these are in (§4.3): each is looked at once, however they refer to each other.
+// The groups of a person, including nested ones (§4.3): each is read once, even in cycles.
 import { commonNameOf, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
 import { DirectoryError } from './session.ts'
@@ -12,7 +12,7 @@ export interface DirectoryGroup {
   readonly roles: readonly string[]
 }
 
-/** More than anybody is in; beyond it the answer would be a wrong one, so there is none. */
+/** More than any person has; fails beyond it, because a truncated list would be wrong. */
 const MAX_GROUPS = 1000
 /** Groups that one search asks for. */
 const AT_ONCE = 50
@@ -23,7 +23,7 @@ export interface GroupMember {
   readonly userName: string
 }
 
-/** Finds the groups; a `DirectoryError` when the directory does not say, or names too many. */
+/** Finds the groups; throws `DirectoryError` if the search fails or returns too many. */
 export async function findGroups(
   rule: GroupRule,
   { entry, userName }: GroupMember,
@@ -39,7 +39,7 @@ export async function findGroups(
   const template = await readFilter(rule.filter, 'groupSearchFilter')
   const found = new Map<string, DirectoryGroup>()
   const seen = new Set([entry.dn.toLowerCase()])
-  // The name stays the person's at every level: a group's own name in its place would be taken for a person's.
+  // `{1}` stays the person's user name at every level: a group's name there could match a person's.
   const filterFor = (dn: string) => template({ '{0}': dn, '{1}': userName })
 
   let level: readonly string[] = [entry.dn]

@@ -1,8 +1,7 @@
-// What may be an answer of a directory (RFC 4511 §4), checked byte by byte before the library reads it: the library walks
-// lists until their announced end, and never gets there when a length inside is a lie. Bounds and grammar are here; what
-// an answer says is none of this file's business.
+// Validates a directory's messages (RFC 4511 §4) byte by byte before the library parses them: the library reads lists until
+// their announced end, and loops forever if a length inside is wrong. Checks bounds and grammar only, not the content.
 
-/** The largest message that is taken. */
+/** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 256 * 1024
 
 const INTEGER = 0x02
@@ -23,7 +22,7 @@ interface Element {
   readonly end: number
 }
 
-/** Thrown for bytes that are no answer of a directory. */
+/** Thrown for bytes that are not a valid LDAP response. */
 export class NotLdap extends Error {
   constructor() {
     super('answered what is no LDAP')
@@ -31,7 +30,7 @@ export class NotLdap extends Error {
   }
 }
 
-/** The length of the message that the bytes begin with; undefined while too few are there. Throws `NotLdap`. */
+/** Length in bytes of the message at the start; undefined if its header is incomplete. Throws `NotLdap`. */
 export function messageLength(bytes: Buffer): number | undefined {
   if (bytes.length > 0 && bytes[0] !== SEQUENCE) throw new NotLdap()
   const length = readLength(bytes, 1)
@@ -70,7 +69,7 @@ function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readon
   return found
 }
 
-/** The message without its controls, which nobody asked for; throws `NotLdap` when it is no answer to what is asked. */
+/** The message without its controls, which are never requested; throws `NotLdap` for anything but an expected response. */
 export function checkedMessage(bytes: Buffer): Buffer {
   const [message, ...rest] = elementsIn(bytes, { start: 0, end: bytes.length })
   if (!message || message.tag !== SEQUENCE || rest.length > 0) throw new NotLdap()

@@ -1,17 +1,17 @@
-// The stream that the LDAP library reads and writes in place of a socket: what comes in is cut into messages, checked and
-// counted, and one is handed over at a time.
+// The stream that the LDAP library uses instead of a socket: splits input into messages, validates and counts them, and
+// passes them on one at a time.
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { checkedMessage, messageLength, NotLdap } from './ldap-message.ts'
 
 /** What a directory may send over one connection. */
 const MAX_BYTES = 1024 * 1024
-/** Small ones cost more than their bytes. */
+/** Bounded separately: many small messages cost more than their bytes. */
 const MAX_MESSAGES = 10_000
 
-/** Messages of one connection; ends with the socket, and destroys it when something else than LDAP comes. */
+/** The messages of one connection; ends with the socket, and destroys it on invalid input. */
 export class MessageStream extends Duplex {
-  /** What the library asks a socket whether it is connected already. */
+  /** The socket property by which the library checks for a connection. */
   readonly readyState = 'open'
   readonly #socket: Socket
   readonly #chunks: Buffer[] = []
@@ -30,11 +30,11 @@ export class MessageStream extends Duplex {
     if (socket.destroyed) this.#end()
   }
 
-  /** Gives the socket back after a single answer; throws when anything came behind it. */
+  /** Releases the socket after a single response; throws if further bytes followed it. */
   detach(): Socket {
     this.#release()
     this.#socket.pause()
-    // Bytes that were sent in the clear must not become part of what is said under TLS.
+    // Bytes sent in plaintext must not be read as part of the TLS session.
     if (this.#messages !== 1 || this.#waiting > 0) throw new NotLdap()
     return this.#socket
   }
@@ -73,7 +73,7 @@ export class MessageStream extends Duplex {
     }
   }
 
-  /** A message that is not complete is put together only when it may be, so that many small parts cost little. */
+  /** Concatenates chunks only once a message can be complete, so that many small chunks stay cheap. */
   #cut(): void {
     const head = Buffer.concat(this.#chunks.length > 1 ? this.#chunks.slice(0, 6) : this.#chunks)
     const first = messageLength(head)

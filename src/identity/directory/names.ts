@@ -1,4 +1,4 @@
-// A person's name inside of what is asked: as a value in a DN, and as a value in a filter.
+// Escapes a user name as a value in a DN or filter, against LDAP injection.
 import type { Filter } from 'ldapts'
 import { UnusableDirectory } from './settings.ts'
 
@@ -10,7 +10,7 @@ const SPECIAL = /[\u0000-\u001f\u007f"+,;<=>\\#]|^ | $/g
 export const dnValue = (name: string): string =>
   name.replace(SPECIAL, character => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
-/** A filter with places, read once; giving it values cannot change its structure. */
+/** A parsed filter with placeholders; values cannot change its structure. */
 export type FilterTemplate = (values: Readonly<Record<'{0}' | '{1}', string>>) => Filter
 
 /** Reads a filter (RFC 4515) in which `{0}` and `{1}` stand for values; `member` is what the record calls it. */

@@ -1,5 +1,5 @@
-// One connection to a directory, secured as its settings say, with the three questions that are asked over it. The only
-// user of the LDAP library, which is imported when a directory is first asked: it costs a start 14 MB.
+// One connection to a directory, secured as configured, with the three operations used. The only importer of the LDAP
+// library, which costs 14 MB and is therefore loaded on first use.
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -69,7 +69,7 @@ export async function openSession(
     return new LdapClient({
       url: 'ldap://directory', // never used: the connection is there
       createConnection: () => {
-        // The library would connect again, to whoever is there now, with nobody signed in.
+        // Prevents the library from reconnecting, which would be without a bind.
         if (isTaken || stream.destroyed) throw new Error('closed')
         isTaken = true
         // The stream has all that the library uses of a socket.

@@ -20,10 +20,10 @@ const DIGESTS: Readonly<
   SSHA512: { algorithm: 'sha512', bytes: 64, isSalted: true },
 }
 
-/** The directory chooses the cost of bcrypt, and 31 would take a day; this one takes about a second. */
+/** The directory chooses bcrypt's cost; 14 takes about a second, and 31 would take a day. */
 const HIGHEST_BCRYPT_COST = 14
 
-/** Whether the password is the stored one; never for a scheme that is not known. Throws `TooManyHashes`. */
+/** Compares the password; false for an unknown scheme. Throws `TooManyHashes`. */
 export async function isStoredPassword(
   stored: string,
   password: string,

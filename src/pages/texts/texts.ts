@@ -1,6 +1,6 @@
-// Every word of every page, in each language. Owns the shape that all catalogues have, so that a text that was forgotten
-// does not compile, and the choice between them; refuses to know how a page looks. What is put into a sentence is an
-// argument of its function: each language has it where it belongs. To translate, copy `en.ts` and follow the compiler.
+// The texts of all pages in each language. All catalogues have one type, so that a missing text does not compile. Values in a
+// sentence are arguments of a function, so that each language can place them. To add a language, copy `en.ts` and follow
+// the compiler.
 import type { Html } from '../../base/html.ts'
 import type { Language } from '../../model/language.ts'
 import { scopeMeaning } from '../../model/scope-texts.ts'
