@@ -1,5 +1,5 @@
-// Makes the database hold what the configuration defines. Each record is applied once per definition: what was changed
-// or deleted through an API stays so until the definition itself changes, and then the record is what the definition says.
+// Applies the records of the configuration to the database. Each definition is applied once: changes and deletions through
+// an API stay until the definition itself changes, which then replaces the record.
 import type { BootstrapDeps } from './bootstrap/deps.ts'
 import { BootstrapError } from './bootstrap/bootstrap-error.ts'
 import { applyClient } from './bootstrap/clients.ts'
@@ -48,7 +48,7 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
 
 const MASTER_KEY = ['master-key', 'check'] as const
 
-/** Throws `BootstrapError` for a database of another service or another master key; one that is empty is nobody's yet. */
+/** Throws `BootstrapError` for a database of another service or another master key; accepts an empty one. */
 export async function refuseForeignDatabase({
   store,
   vault,
@@ -66,7 +66,7 @@ export async function refuseForeignDatabase({
 
 type Deps = BootstrapDeps & { readonly ledger: Ledger }
 
-/** What the configuration says about a zone. */
+/** The part of a zone that the configuration defines. */
 type ZoneDefinition = Omit<Zone, 'version' | 'createdAt' | 'updatedAt'>
 
 const standardGroups = (service: string): readonly string[] => [
@@ -89,7 +89,7 @@ function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | unde
   return { ...zone, config: { ...zone.config, userConfig } }
 }
 
-/** False for a zone that was deleted through the API since its definition was applied: then nothing is put into it. */
+/** False for a zone that was deleted through the API after its definition was applied; its contents are skipped. */
 async function applyZone(
   { zone, bootstrap }: { zone: ZoneDefinition; bootstrap: ZoneBootstrap },
   deps: Deps,
@@ -119,7 +119,7 @@ async function applyZone(
 
   const defaults = defaultGroups(made, service)
   await inBatches(defaults, displayName =>
-    // Before the defined ones, which may be the same with a description.
+    // Before the defined groups, which may add a description to the same group.
     ledger.once(
       { zoneId, kind: 'group', key: `default ${displayName.toLowerCase()}`, definition: displayName },
       async () => {
@@ -163,7 +163,7 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
     const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
       sealProviderSecrets({ ...known, zoneId, id, version, createdAt, updatedAt: now }, vault)
     return upsert({
-      // Past the cache: another process that starts with this configuration may have been faster.
+      // Not cached: another process that starts with this configuration may have been faster.
       find: async () =>
         (await store.providers.list(zoneId)).find(({ provider }) => provider.originKey === record.originKey)?.provider,
       insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
@@ -173,7 +173,7 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
   try {
     await write(definition)
   } catch (error) {
-    // Another provider has its issuer or entity id: no reason not to start, for then nobody is signed in by either.
+    // Another provider has the same issuer or entity id. Start anyway: neither can be used to sign in.
     if (!(error instanceof AlreadyExists) || externalKey === undefined) throw error
     await write(unnamed)
   }

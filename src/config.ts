@@ -1,5 +1,5 @@
-// What the server is told from outside: command line, environment, file, defaults, in this order. The only reader of the
-// environment. Everything that is wrong is told at once; what passes is typed, and nobody asks again.
+// Reads the configuration from command line, environment, file and defaults, in this order of precedence. The only reader
+// of the environment. Reports all problems at once; the result is typed and fully validated.
 import { dirname, resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
 import type { Config, SmtpConfig } from './config/config.ts'
@@ -28,7 +28,7 @@ export { ConfigError } from './config/problems.ts'
 export type { Bootstrap, ZoneBootstrap } from './config/records.ts'
 export type { SigningKeys } from './config/signing-keys.ts'
 
-/** Options of the command line, as they were typed. */
+/** Options of the command line, unparsed. */
 export interface CommandOptions {
   readonly config?: string
   readonly host?: string
@@ -38,14 +38,14 @@ export interface CommandOptions {
   readonly workers?: string
 }
 
-/** Where the configuration comes from; the environment and folder of the process unless a test says otherwise. */
+/** Sources of the configuration; tests replace the environment and the working directory. */
 export interface ConfigSources {
   readonly options?: CommandOptions
   readonly env?: Environment
   readonly cwd?: string
 }
 
-/** Reads and checks everything; throws a `ConfigError` that lists all that is wrong. */
+/** Reads and validates everything; throws a `ConfigError` that lists all problems. */
 export async function loadConfig({
   options = {},
   env = process.env,
@@ -151,7 +151,7 @@ interface Sources {
   readonly problems: Problems
 }
 
-/** A value and the name that a person knows it by. */
+/** A value and the name of its source for messages. */
 interface Found {
   readonly key: string
   readonly value: string | number
@@ -161,7 +161,7 @@ type Candidate = readonly [key: string, value: string | number | undefined]
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
-/** The first that is given: option, environment (where empty means absent), file. */
+/** The first value given: option, environment (empty means absent), file. */
 function pick(
   { env, problems }: Sources,
   option: Candidate | undefined,

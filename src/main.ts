@@ -1,4 +1,4 @@
-// Starts the server: opens the store, applies the bootstrap, builds the app, listens, and drains when told to stop.
+// Starts the server: opens the store, applies the bootstrap, builds the app, listens, and drains on SIGTERM or SIGINT.
 import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
 import { createServer } from 'node:net'
@@ -29,10 +29,10 @@ const RESTART_PAUSE_MS = 1000
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
-/** Runs until SIGTERM or SIGINT; rejects when the database or the port cannot be had. */
+/** Runs until SIGTERM or SIGINT; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
   const log = createLog()
-  process.on('exit', log.flush) // whichever way the process ends, the last lines are written
+  process.on('exit', log.flush) // writes the last lines however the process ends
   if (cluster.isWorker) return follow(given, log)
   const config = await withUsablePort(given)
   if (config.workers > 1) return lead(config, log)
@@ -50,7 +50,7 @@ export async function start(given: Config): Promise<void> {
   announce(config, log)
 }
 
-/** One of several processes that serve; the one that leads has prepared the database, and purges it. */
+/** A worker process; the primary process has prepared the database and purges it. */
 async function follow(config: Config, log: Log): Promise<void> {
   try {
     const parts = await prepare(config, log)
@@ -63,7 +63,7 @@ async function follow(config: Config, log: Log): Promise<void> {
   }
 }
 
-/** The first process of several: it prepares the database, then only keeps the others running. */
+/** The primary process: prepares the database, then only restarts workers and purges. */
 async function lead(config: Config, log: Log): Promise<void> {
   const parts = await prepare(config, log)
   let stopping = false
@@ -71,7 +71,7 @@ async function lead(config: Config, log: Log): Promise<void> {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
     const stopPurging = keepPurging(parts.store, log)
-    // Heard before any worker is started: the first one serves while the last one is not ready yet.
+    // Registered before any worker starts: the first one serves before the last one is ready.
     onStop(parts, async () => {
       stopping = true
       stopPurging()
@@ -84,7 +84,7 @@ async function lead(config: Config, log: Log): Promise<void> {
   cluster.on('exit', ({ process: { pid } }, status, signal) => {
     if (stopping) return
     log.warn(`worker ${pid} ended with ${endOf(status, signal)}; starting another`)
-    // What ends each worker at once, such as a database that is gone, must not become a storm of processes.
+    // Paused, so that a fault that ends every worker at once does not cause a restart storm.
     setTimeout(() => stopping || cluster.fork(), RESTART_PAUSE_MS)
   })
 }
@@ -132,7 +132,7 @@ const endOf = (status: number | null, signal: string | null): string =>
 
 type Parts = Omit<AppDeps, 'build' | 'metrics'> & { readonly app: App; readonly measuring: Measuring | undefined }
 
-/** Opens the database and builds the server; nothing is listening yet. */
+/** Opens the database and builds the server, but does not listen. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
   const measuring = measure(config, cause => log.fault('metrics cannot be sent', cause))
   const metrics = measuring?.metrics
@@ -148,7 +148,7 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
   }))
 }
 
-/** An open database would keep a process alive that cannot do its work. */
+/** Closes the store on failure: an open database would keep the process alive. */
 async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -170,7 +170,7 @@ async function serve({ app, config, measuring }: Parts): Promise<void> {
   }
 }
 
-/** Says that it stops for as long as the configuration wants, then does. */
+/** Reports unready for the configured time, then closes. */
 async function stopServing(parts: Parts): Promise<void> {
   const { stoppingMilliseconds } = parts.config.operations
   parts.app.health.stop()
@@ -186,7 +186,7 @@ async function close({ app, store }: Parts): Promise<void> {
   await store.close()
 }
 
-/** Deletes what expired, in small batches with pauses between them, so that no request waits for it. */
+/** Deletes expired rows in small batches with pauses, so that no request waits. */
 function keepPurging(store: Store, log: Log): () => void {
   let running = false
   async function purge(): Promise<void> {
@@ -209,7 +209,7 @@ function keepPurging(store: Store, log: Log): () => void {
   return () => clearInterval(timer)
 }
 
-/** Stops accepting, finishes what is under way, exits with 0; after ten seconds it no longer waits. */
+/** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */
 function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Promise<void>): void {
   let stopping = false
   const handle = (): void => {
@@ -246,7 +246,7 @@ async function withUsablePort(config: Config): Promise<Config> {
   return { ...config, listen: { ...config.listen, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
 }
 
-/** Why it cannot listen, in words that need no knowledge of the system. */
+/** Replaces a system error of `listen` by a message for operators. */
 function explained(error: unknown, { host, port }: Config['listen']): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {

@@ -63,7 +63,7 @@ export async function applyClient(
   await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
 }
 
-/** A client that says nothing of it keeps what the API gave it. */
+/** A client without display metadata in the configuration keeps what was set through the API. */
 async function describeAs(
   zoneId: string,
   clientId: string,

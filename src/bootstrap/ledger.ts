@@ -1,9 +1,9 @@
-// Remembers what the bootstrap applied, so that a start changes nothing that the configuration does not change.
+// Records which definitions the bootstrap has applied, so that a start applies only changed ones.
 import type { Vault } from '../base/secrets.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
 
-/** A record of the configuration: what it is, and everything that the configuration says about it. */
+/** A record of the configuration: its identity and its whole definition. */
 export interface DefinedRecord {
   readonly zoneId: string
   readonly kind: 'zone' | 'signing-key' | 'active-key' | 'provider' | 'group' | 'client' | 'user' | 'external-group'
@@ -13,7 +13,7 @@ export interface DefinedRecord {
 
 /** Applies each definition once. */
 export interface Ledger {
-  /** Runs `apply` unless this very definition was the last one applied to the record, whatever became of the record. */
+  /** Runs `apply` unless this definition was the last one applied, even if the record has changed since. */
   once(record: DefinedRecord, apply: () => Promise<void>): Promise<void>
   /** Makes the next start with this definition apply it again. */
   forget(record: Omit<DefinedRecord, 'definition'>): Promise<void>
@@ -21,7 +21,7 @@ export interface Ledger {
   readonly applied: number
 }
 
-/** Definitions are remembered as keyed digests, because they hold secrets. */
+/** Stores definitions as keyed digests, because they contain secrets. */
 export function createLedger(store: Store, vault: Vault): Ledger {
   let applied = 0
   return {
@@ -46,7 +46,7 @@ export interface Upsert<T> {
   readonly update: (existing: T) => Promise<void>
 }
 
-/** Makes the record or changes the one that is there, also when another process makes it in between. */
+/** Inserts or updates the record; safe when another process inserts it at the same time. */
 export async function upsert<T>({ find, insert, update }: Upsert<T>): Promise<void> {
   const existing = await find()
   if (existing !== undefined) return update(existing)
@@ -59,7 +59,7 @@ export async function upsert<T>({ find, insert, update }: Upsert<T>): Promise<vo
   }
 }
 
-/** Side by side, but never so many that they crowd the queue of the password hashes. */
+/** Works in concurrent batches, small enough not to fill the password hashing queue. */
 export async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const size = 16
   for (let start = 0; start < items.length; start += size) {

@@ -1,5 +1,5 @@
-// A database that was used in playground mode has accounts whose secrets everybody knows. They must not survive into a
-// start with a configuration file, which promises that there are none.
+// Playground mode creates accounts with published secrets. These must not stay usable when the database is later started
+// with a configuration file.
 import type { BootstrapDeps } from './deps.ts'
 import { playgroundBootstrap } from '../config/playground.ts'
 import type { ClientRecord, UserRecord } from '../config/records.ts'
@@ -9,7 +9,7 @@ import { userKey } from './users.ts'
 const KIND = 'playground'
 const KEY = 'accounts'
 
-/** Remembers that the playground's accounts are in the zone. */
+/** Records that the zone has the playground's accounts. */
 export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promise<void> =>
   store.bootstrap.remember(zoneId, KIND, KEY, 'present')
 

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { openKey, sealedKey } from '../token/keys.ts'
 import type { Ledger } from './ledger.ts'
 
-/** What applying keys works with. */
+/** Dependencies of `applySigningKeys`. */
 export interface SigningKeyDeps {
   readonly store: Store
   readonly vault: Vault

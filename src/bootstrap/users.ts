@@ -58,7 +58,7 @@ const newGroup = (group: Omit<Group, 'version' | 'createdAt' | 'updatedAt'>, now
   updatedAt: now,
 })
 
-/** Maps a group of a provider to one here. */
+/** Maps a group of a provider to a group of the zone. */
 export async function applyExternalGroup(
   zoneId: string,
   { displayName, externalGroup, origin = 'ldap' }: ExternalGroupRecord,
@@ -85,7 +85,7 @@ export async function applyUser(
   const origin = record.origin ?? config.service
   const password = origin === config.service ? record.password : undefined
   const { externalId = '' } = record
-  // People of other providers may be called otherwise since they signed in.
+  // Users of external providers may have been renamed at a sign-in.
   const find = async (): Promise<User | undefined> =>
     (await store.users.findByName(zoneId, origin, record.userName)) ??
     (origin === config.service || externalId === ''

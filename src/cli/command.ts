@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util'
 
-/** One word after `latchkey`. */
+/** A subcommand of `latchkey`. */
 export interface Command {
   readonly name: string
   readonly summary: string
   /** The lines of its options in the help text. */
   readonly options: string
-  /** Answers the exit status, or undefined when the process is to go on. Throws `UsageError` for a wrong option. */
+  /** Returns the exit status, or undefined to keep the process running. Throws `UsageError` for a wrong option. */
   run(args: readonly string[]): Promise<number | undefined>
 }
 
-/** Thrown for a command line that makes no sense. */
+/** Thrown for an invalid command line. */
 export class UsageError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -18,7 +18,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Thrown when something outside keeps the server from starting; its message says all there is to say. */
+/** Thrown when an external cause prevents the start; printed as its message only. */
 export class StartFailure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -26,7 +26,7 @@ export class StartFailure extends Error {
   }
 }
 
-/** Thrown when a command cannot do what it was told because of what it found; its message says all there is to say. */
+/** Thrown when the state of the database or a file prevents a command; printed as its message only. */
 export class CommandFailure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -37,7 +37,7 @@ export class CommandFailure extends Error {
 /** What an option takes: a value, or nothing. */
 export type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
 
-/** The options by name; throws `UsageError` for one that is unknown, lacks its value or stands there twice. */
+/** The options by name; throws `UsageError` for one that is unknown, lacks its value or is repeated. */
 export function readOptions<K extends OptionKinds>(
   args: readonly string[],
   kinds: K,

@@ -1,4 +1,4 @@
-// What `latchkey keys` does to the database. A server that runs on it hears of each change as of any other.
+// The actions of `latchkey keys`. A running server receives each change like any other.
 import { existsSync, readFileSync } from 'node:fs'
 import { addSeconds } from '../base/clock.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
@@ -17,11 +17,11 @@ import type { KeyAction } from './keys.ts'
 import type { Storage } from './storage.ts'
 import { openStorage } from './storage.ts'
 
-/** Another process may sign with the old key until it has heard of the new one. */
+/** Another process may sign with the old key until it receives the change. */
 const SLACK_SECONDS = 60
 
-/** Does what was told and answers the lines to print; nothing private is in them. */
-export async function runKeyAction(config: Config, zoneId: string | undefined, told: KeyAction): Promise<string> {
+/** Runs the action and returns the lines to print, which contain no secrets. */
+export async function runKeyAction(config: Config, zoneId: string | undefined, action: KeyAction): Promise<string> {
   refuseMissingDatabase(config.database)
   const storage = await openStorage(config, () => {}) // what counts for a command fails in the foreground as well
   try {
@@ -32,14 +32,14 @@ export async function runKeyAction(config: Config, zoneId: string | undefined, t
         zoneId === undefined ? 'the database is empty: start the server first' : `there is no zone ${zoneId}`,
       )
     }
-    const said = await act(zone, told, { ...storage, config })
-    return `${said}${table(await storage.store.keys.list(zone.id), storage.clock.now())}`
+    const output = await act(zone, action, { ...storage, config })
+    return `${output}${table(await storage.store.keys.list(zone.id), storage.clock.now())}`
   } finally {
     await storage.store.close()
   }
 }
 
-/** A mistyped path would otherwise become a database, and get a master key of its own. */
+/** Prevents a mistyped path from creating a new database and master key. */
 function refuseMissingDatabase(database: string): void {
   if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
   const path = /^sqlite:(.+)$/.exec(database)?.[1]
@@ -50,24 +50,28 @@ function refuseMissingDatabase(database: string): void {
 
 type Deps = Storage & { readonly config: Config }
 
-async function act(zone: Zone, told: KeyAction, deps: Deps): Promise<string> {
-  switch (told.action) {
+async function act(zone: Zone, action: KeyAction, deps: Deps): Promise<string> {
+  switch (action.action) {
     case 'list':
       return ''
     case 'add':
-      return add(zone, told, deps)
+      return add(zone, action, deps)
     case 'activate':
-      return activate(zone, told.keyId, deps)
+      return activate(zone, action.keyId, deps)
     case 'retire':
-      return retire(zone, told, deps)
+      return retire(zone, action, deps)
   }
 }
 
-type Told<A extends KeyAction['action']> = Extract<KeyAction, { action: A }>
+type ActionOf<A extends KeyAction['action']> = Extract<KeyAction, { action: A }>
 
-async function add({ id: zoneId }: Zone, told: Told<'add'>, { store, vault, clock, random }: Deps): Promise<string> {
-  const { keyId = random.hex(8), algorithm = 'RS256', pemFile } = told
-  const material = pemFile === undefined ? await generateKey(algorithm, random) : readPemFile(pemFile, told.algorithm)
+async function add(
+  { id: zoneId }: Zone,
+  action: ActionOf<'add'>,
+  { store, vault, clock, random }: Deps,
+): Promise<string> {
+  const { keyId = random.hex(8), algorithm = 'RS256', pemFile } = action
+  const material = pemFile === undefined ? await generateKey(algorithm, random) : readPemFile(pemFile, action.algorithm)
   try {
     await store.keys.insert(
       zoneId,
@@ -93,7 +97,7 @@ async function activate({ id: zoneId }: Zone, keyId: string, { store, clock }: D
   throw new CommandFailure(`zone ${zoneId} has no key ${keyId} that could sign`)
 }
 
-async function retire(zone: Zone, { keyId, now: atOnce }: Told<'retire'>, deps: Deps): Promise<string> {
+async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, deps: Deps): Promise<string> {
   const { store, clock, config } = deps
   const now = clock.now()
   const seconds = maxTokenSeconds(zone, await store.clients.maxLifetimes(zone.id), behaviourOf(config.compatibility))

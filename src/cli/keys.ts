@@ -5,7 +5,7 @@ import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import type { Command } from './command.ts'
 import { readOptions, UsageError } from './command.ts'
 
-/** What `latchkey keys` was told to do. */
+/** An action of `latchkey keys`. */
 export type KeyAction =
   | { readonly action: 'list' }
   | {
@@ -35,45 +35,45 @@ export const keys: Command = {
 `,
   async run(args) {
     const [word, ...rest] = args
-    const { told, zoneId, options } = readAction(word, rest)
+    const { action, zoneId, options } = readAction(word, rest)
     const config: Config = await loadConfig({ options })
     const { runKeyAction } = await import('./key-actions.ts') // the database: not for a command line that is refused
-    process.stdout.write(await runKeyAction(config, zoneId, told))
+    process.stdout.write(await runKeyAction(config, zoneId, action))
     return 0
   },
 }
 
-interface Told {
-  readonly told: KeyAction
+interface ParsedAction {
+  readonly action: KeyAction
   readonly zoneId: string | undefined
   readonly options: { readonly config?: string; readonly database?: string }
 }
 
-function readAction(word: string | undefined, args: readonly string[]): Told {
+function readAction(word: string | undefined, args: readonly string[]): ParsedAction {
   switch (word) {
     case 'list': {
       const { zone, ...options } = readOptions(args, WHERE)
-      return { told: { action: 'list' }, zoneId: zone, options }
+      return { action: { action: 'list' }, zoneId: zone, options }
     }
     case 'add': {
       const kinds = { ...WHERE, 'key-id': 'string', alg: 'string', 'pem-file': 'string' } as const
       const { zone, alg, 'key-id': keyId, 'pem-file': pemFile, ...options } = readOptions(args, kinds)
-      const told = {
+      const action = {
         action: 'add',
         ...(keyId !== undefined && { keyId: usableKeyId(keyId) }),
         ...(alg !== undefined && { algorithm: algorithmNamed(alg) }),
         ...(pemFile !== undefined && { pemFile }),
       } as const
-      return { told, zoneId: zone, options }
+      return { action, zoneId: zone, options }
     }
     case 'activate': {
       const { zone, 'key-id': keyId, ...options } = readOptions(args, { ...WHERE, 'key-id': 'string' } as const)
-      return { told: { action: 'activate', keyId: required(keyId) }, zoneId: zone, options }
+      return { action: { action: 'activate', keyId: required(keyId) }, zoneId: zone, options }
     }
     case 'retire': {
       const kinds = { ...WHERE, 'key-id': 'string', now: 'boolean' } as const
       const { zone, now = false, 'key-id': keyId, ...options } = readOptions(args, kinds)
-      return { told: { action: 'retire', keyId: required(keyId), now }, zoneId: zone, options }
+      return { action: { action: 'retire', keyId: required(keyId), now }, zoneId: zone, options }
     }
     default:
       throw new UsageError(`keys wants one of list, add, activate, retire${word === undefined ? '' : `, not ${word}`}`)

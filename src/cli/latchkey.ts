@@ -10,7 +10,7 @@ import { keys } from './keys.ts'
 import { programName } from './program-name.ts'
 import { serve } from './serve.ts'
 
-/** Every command; the first one is meant when none is named. */
+/** All commands; the first is the default. */
 const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig, keys]
 
 const help = (): string => `Latchkey, an identity and authorization server.
@@ -46,7 +46,7 @@ function linesOf(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)]
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`)
   if (error instanceof UsageError) return [`${error.message} (see ${programName()} --help)`]
-  // Such an error has nothing to say beyond its message; any other is a fault of the program, and its place matters.
+  // Expected errors are printed as their message; any other is a bug and is printed with its stack.
   const isExpected = EXPECTED.some(kind => error instanceof kind) || isSystemError(error)
   return [isExpected ? error.message : (error.stack ?? error.message)]
 }

@@ -11,7 +11,7 @@ const KINDS = {
   workers: 'string',
 } as const
 
-/** `latchkey serve`: reads the configuration and starts the server, which runs until it is told to stop. */
+/** `latchkey serve`: reads the configuration and runs the server until SIGTERM or SIGINT. */
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the server (the default).',

@@ -9,7 +9,7 @@ import { masterKeyFor } from '../config.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 
-/** What is at rest, opened, with what it takes to read and write it. */
+/** The open store with its vault, clock and random source. */
 export interface Storage {
   readonly store: Store
   readonly vault: Vault
