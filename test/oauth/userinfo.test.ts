@@ -14,7 +14,7 @@ const bootstrap = {
       client_id: 'all',
       client_secret: 'secret',
       authorized_grant_types: ['password', 'client_credentials'],
-      scope: ['openid', 'profile', 'email', 'phone', 'cloud.read'],
+      scope: ['openid', 'profile', 'email', 'phone', 'cloud.read', 'openid.x'],
       authorities: ['openid'],
     },
   ],
@@ -22,6 +22,12 @@ const bootstrap = {
     {
       ...defaultBootstrap.users[0],
       phoneNumbers: [{ value: '+49 30 1234' }],
+    },
+    {
+      userName: 'extra',
+      password: 'secret',
+      emails: [{ value: 'x@example.org' }],
+      groups: ['openid.x'],
     },
     {
       userName: 'nameless',
@@ -70,6 +76,12 @@ for (const mode of MODES) {
         assert.match(String(answer.headers['content-type']), /^application\/json\b/)
       })
     }
+
+    it('refuses a scope below openid, which puts openid into the audience too', async () => {
+      const token = await tokenFor('openid.x', 'extra', 'secret')
+      const answer = await send(token)
+      assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
+    })
 
     it('tells when the person signed in before, once that has happened', async () => {
       const first = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
