@@ -36,7 +36,7 @@ export interface Authorization {
   readonly azAttr?: Readonly<Record<string, string>> | undefined
   /** Stores the access token even where the zone does not ask for it, so that it can be revoked by itself. */
   readonly revocable?: boolean
-  /** The authorization code that is issued alongside; its hash stands in the ID token. */
+  /** The authorization code issued alongside; its hash is in the ID token (`c_hash`). */
   readonly code?: string
   /** Names everything issued from one act of granting. */
   readonly grantId?: string

@@ -47,7 +47,7 @@ type Token =
   | { readonly kind: 'value'; readonly value: string | number; readonly at: number }
   | { readonly kind: '(' | ')' | 'end'; readonly at: number }
 
-/** Reads a filter; throws `InvalidFilter`, and nothing else, for a text that is none. */
+/** Parses a filter; throws only `InvalidFilter`. */
 export function parseFilter(text: string): Filter {
   if (text.length > MAX_FILTER_LENGTH) throw new InvalidFilter(`it is longer than ${MAX_FILTER_LENGTH} characters`)
   const tokens = readTokens(text)
@@ -108,7 +108,7 @@ export function parseFilter(text: string): Filter {
   return filter
 }
 
-/** The filter as a text that `parseFilter` reads back into the same tree. */
+/** Formats a filter; `parseFilter` parses the result into the same tree. */
 export function filterText(filter: Filter): string {
   switch (filter.kind) {
     case 'compare':

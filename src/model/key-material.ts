@@ -60,7 +60,7 @@ export function readKeyMaterial(given: {
   }
   const isSymmetric = algorithm !== undefined && hashBytesOfSymmetric(algorithm) !== undefined
   if (given.text.includes('-----BEGIN')) {
-    // Whoever has the public key must not be able to guess the secret, nor the other way round.
+    // A public key must never serve as a shared secret, nor the reverse (algorithm confusion).
     if (isSymmetric) return { part: 'key', problem: `${algorithm} needs a shared secret, this is a key in PEM` }
     return readAsymmetric(given.text, algorithm, given.certificate)
   }

@@ -3,8 +3,8 @@ export const LANGUAGES = ['en', 'de', 'fr', 'es', 'ja', 'zh'] as const
 /** See `LANGUAGES`. */
 export type Language = (typeof LANGUAGES)[number]
 
-/** What somebody says about the languages they read; either may be absent, and both may be anything at all. */
-export interface LanguageWishes {
+/** The client's language preferences; both are untrusted and optional. */
+export interface LanguagePreferences {
   /** Ranges in their order, separated by spaces (OpenID Connect Core §3.1.2.1). */
   readonly uiLocales?: string | undefined
   /** The header of RFC 9110 §12.5.4: ranges separated by commas, each with a weight. */
@@ -24,7 +24,7 @@ interface WeighedRange {
 }
 
 /** The language that fits best: what an application asked for comes before what the browser is set to. */
-export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: LanguageWishes): Language {
+export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: LanguagePreferences): Language {
   const asked = pieces(uiLocales, ' ').map(range => ({ range, weight: 1 }))
   return lookUp(asked) ?? lookUp(pieces(acceptLanguage, ',').flatMap(weigh)) ?? LANGUAGES[0]
 }

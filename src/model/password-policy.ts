@@ -58,7 +58,7 @@ interface Rule {
 
 const count = (password: string, kind: RegExp): number => password.match(kind)?.length ?? 0
 
-/** The rules that the policy really has, in the order in which a person is told of them. */
+/** The rules in effect, in the order in which violations are reported. */
 function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 'minPasswordLength'>): readonly Rule[] {
   const least = Math.max(policy.minLength ?? minPasswordLength, 1) // nobody has no password
   // NIST 800-63B §3.1.1.2: each code point is one character.

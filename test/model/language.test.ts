@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LANGUAGES, negotiateLanguage } from '../../src/model/language.ts'
-import type { Language, LanguageWishes } from '../../src/model/language.ts'
+import type { Language, LanguagePreferences } from '../../src/model/language.ts'
 
-interface Case extends LanguageWishes {
+interface Case extends LanguagePreferences {
   readonly name: string
   readonly want: Language
 }
