@@ -2,11 +2,12 @@ import type { BootstrapDeps } from './deps.ts'
 import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records.ts'
 import type { Group } from '../model/group.ts'
 import type { User } from '../model/user.ts'
+import { userNameKey } from '../model/user.ts'
 import { upsert } from './ledger.ts'
 
 /** The key under which a user is remembered: names are unique with the origin, whatever the case. */
 export const userKey = ({ origin, userName }: UserRecord, service: string): string =>
-  JSON.stringify([origin ?? service, userName.toLowerCase()])
+  JSON.stringify([origin ?? service, userNameKey(userName)])
 
 /** Writes the group as the configuration defines it. */
 export function applyGroup(

@@ -8,6 +8,7 @@ import type { ClientRules } from '../model/client-json.ts'
 import { providerFromJson } from '../model/provider-json.ts'
 import { providerRecordTypes } from '../model/provider-types.ts'
 import { serviceNamed } from '../model/service.ts'
+import { userNameKey } from '../model/user.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import { checkZoneCors } from './cors.ts'
 import type { Problems } from './problems.ts'
@@ -253,7 +254,7 @@ export const clientRules = ({
 
 function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {
   const originOf = (user: UserRecord): string => user.origin ?? service
-  refuseTwins(items, 'userName', user => JSON.stringify([originOf(user), user.userName]).toLowerCase(), problems)
+  refuseTwins(items, 'userName', user => JSON.stringify([originOf(user), userNameKey(user.userName)]), problems)
   for (const { record, key } of items) {
     if (record.groups?.some(name => name.trim() === '') === true)
       problems.add(`${key}.groups`, 'contains an empty name')

@@ -7,6 +7,7 @@ import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
+import { withEmail, withPhoneNumber } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
@@ -179,7 +180,9 @@ function upToDate(user: User, person: ExternalPerson): User {
     verified: isVerified(user, person),
   }
   const differs = Object.entries(told).some(([member, value]) => Reflect.get(user, member) !== value)
-  return differs ? { ...user, ...told, userName: person.userName } : user
+  if (!differs) return user
+  const reached = withPhoneNumber(withEmail(user, email ?? user.email), phoneNumber ?? user.phoneNumber)
+  return { ...reached, ...told, userName: person.userName }
 }
 
 /** The provider's claim decides; without one, an unchanged address stays verified. */

@@ -1,29 +1,10 @@
+import type { Profile } from '../records/profile.ts'
+import type { UserFields } from '../records/user.ts'
+
+export type { Profile } from '../records/profile.ts'
+
 /** A person's account. Those of the internal provider have a password here; the others are shadows of a directory's. */
-export interface User {
-  readonly zoneId: string
-  readonly id: string
-  /** As written; unique with the origin inside the zone, whatever the case. */
-  readonly userName: string
-  readonly origin: string
-  /** Absent for accounts of other providers: they never sign in with a password here. */
-  readonly passwordHash?: string
-  /** The value that `rev_sig` uses: fixed when the password was last really changed. */
-  readonly passwordRevision: string
-  readonly email: string
-  readonly givenName?: string
-  readonly familyName?: string
-  readonly phoneNumber?: string
-  readonly externalId?: string
-  readonly active: boolean
-  readonly verified: boolean
-  readonly salt?: string
-  readonly passwordChangedAt: Date
-  readonly passwordChangeRequired: boolean
-  readonly lastLogonAt?: Date
-  readonly previousLogonAt?: Date
-  readonly version: number
-  readonly createdAt: Date
-  readonly updatedAt: Date
+export interface User extends UserFields {
   /** Names of the groups that the user is in, directly or through others, where they were read with the account. */
   readonly groupNames?: readonly string[]
 }
@@ -32,4 +13,39 @@ export interface User {
 export function fullName(user: User): string | undefined {
   const parts = [user.givenName, user.familyName].filter(part => part !== undefined && part !== '')
   return parts.length > 0 ? parts.join(' ') : undefined
+}
+
+/** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
+export const userNameKey = (userName: string): string => userName.normalize('NFKC').toLowerCase().normalize('NFKC')
+
+/** The user with another primary e-mail address, which also takes the place of the former one in the profile's list. */
+export const withEmail = (user: User, email: string): User => ({
+  ...user,
+  email,
+  ...withFirst(user, 'emails', user.email, email),
+})
+
+/** The user with another telephone number, or none, in the same way. */
+export function withPhoneNumber(user: User, phoneNumber: string | undefined): User {
+  const { phoneNumber: former, ...others } = user
+  return {
+    ...others,
+    ...(phoneNumber !== undefined && { phoneNumber }),
+    ...withFirst(user, 'phoneNumbers', former, phoneNumber),
+  }
+}
+
+/** The profile with the entry replaced, removed, or put before the others; nothing where the profile has no such list. */
+function withFirst(
+  { profile }: User,
+  list: 'emails' | 'phoneNumbers',
+  former: string | undefined,
+  value: string | undefined,
+): { readonly profile?: Profile } {
+  const entries = profile?.[list]
+  if (profile === undefined || entries === undefined || former === value) return {}
+  const place = entries.findIndex(entry => entry.value === former)
+  const others = entries.filter((entry, index) => index !== place && entry.value !== value)
+  const { display: _, ...kept } = entries[place] ?? {}
+  return { profile: { ...profile, [list]: value === undefined ? others : [{ ...kept, value }, ...others] } }
 }

@@ -1,13 +1,16 @@
 // All changes to the schema, for both databases. Never edit a released migration; append a new one. All pending ones run
 // in one transaction under one lock, so that processes that start at once do not conflict.
 import type { Clock } from '../base/clock.ts'
-import { type ColumnTypes, type Database, statement } from './database.ts'
+import { userNameKey } from '../model/user.ts'
+import { type ColumnTypes, type Database, statement, type Transaction } from './database.ts'
 import { StoreUnavailable } from './store.ts'
 
 /** One step of the schema. */
 interface Migration {
   readonly id: string
   readonly statements: (types: ColumnTypes) => readonly string[]
+  /** What SQL cannot do, after the statements. */
+  readonly after?: (within: Transaction) => Promise<void>
 }
 
 const MIGRATIONS: readonly Migration[] = [
@@ -215,7 +218,32 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table authorization_codes add column rev_sig ${text}`,
     ],
   },
+  {
+    id: '0008-profiles',
+    // What SCIM 2.0 and OpenID Connect know of a person beside names, address and state.
+    statements: ({ text }) => [`alter table users add column profile ${text}`],
+    after: normalizeUserNames,
+  },
 ]
+
+const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(
+  `select zone_id, id, user_name from users where octet_length(user_name) <> length(user_name)`,
+)
+const SET_NAME_KEY = statement<{ zone_id: string; id: string; key: string }>(
+  `update users set user_name_lower = :key where zone_id = :zone_id and id = :id and not exists (
+   select 1 from users other where other.zone_id = users.zone_id and other.origin = users.origin
+   and other.user_name_lower = :key and other.id <> users.id)`,
+)
+
+/**
+ * User names that differ in their Unicode form only are the same from now on. Where there are two already, the one whose
+ * name has the common form keeps it, and the other is found by its id only, for an administrator to rename.
+ */
+async function normalizeUserNames(within: Transaction): Promise<void> {
+  for (const { zone_id, id, user_name: userName } of (await within.run(NAMES_BEYOND_ASCII, {})).rows) {
+    await within.run(SET_NAME_KEY, { zone_id, id, key: userNameKey(userName) })
+  }
+}
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)
 const REMEMBER = statement<{ id: string; applied_at: number }>(
@@ -240,6 +268,7 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
     }
     for (const migration of MIGRATIONS.filter(({ id }) => !applied.has(id))) {
       for (const text of migration.statements(db.columnTypes)) await within.run(statement(text), {})
+      await migration.after?.(within)
       await within.run(REMEMBER, { id: migration.id, applied_at: clock.now().getTime() })
     }
   })

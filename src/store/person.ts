@@ -1,8 +1,10 @@
 // Reads a user and its groups in one statement, for code that needs both on every request.
 import type { User } from '../model/user.ts'
+import { rowMapping } from '../records/record.ts'
+import { userFields } from '../records/user.ts'
+import { statement } from './database.ts'
 import type { UserRow } from './schema.ts'
 import { USER_COLUMNS } from './schema.ts'
-import { dateOrNull, withoutNulls } from './rows.ts'
 
 /** Prefix of the columns of the user and its groups, so that they do not clash with those of a joined table. */
 const PREFIX = 'person_'
@@ -41,6 +43,11 @@ export const PERSON_COLUMNS = [
   `${GROUPS} as ${PREFIX}groups`,
 ].join(', ')
 
+/** A user with `groupNames`, by id. */
+export const FIND_WITH_GROUPS = statement<{ zone_id: string; id: string }, PersonRow>(
+  `select ${PERSON_COLUMNS} from users where users.zone_id = :zone_id and users.id = :id`,
+)
+
 const PREFIXED = USER_COLUMNS.map(column => [column, `${PREFIX}${column}`] as const)
 
 /** The user of a row with `groupNames`; undefined when the row has none. */
@@ -60,66 +67,5 @@ function namesIn(text: string | null): readonly string[] {
     .toSorted((a, b) => (a < b ? -1 : 1))
 }
 
-/** A user and its groups as two strings, for `returning`, which can return columns of one table only. */
-export interface PackedPerson {
-  readonly person: string | null
-  readonly person_groups: string | null
-}
-
-const NUMBERS: ReadonlySet<keyof UserRow> = new Set([
-  'active',
-  'verified',
-  'password_changed_at',
-  'password_change_required',
-  'last_logon_at',
-  'previous_logon_at',
-  'version',
-  'created_at',
-  'updated_at',
-])
-const NULL = '\\0'
-
-/** SQL for `returning` that yields a `PackedPerson`; the condition selects from `users`. */
-export function packedPerson(condition: string): string {
-  const columns = USER_COLUMNS.map(column => `coalesce(${escaped(`cast(users.${column} as text)`)}, '${NULL}')`)
-  return `(select ${columns.join(` || '|' || `)} from users where ${condition}) as person,
-    (select ${GROUPS} from users where ${condition}) as person_groups`
-}
-
-/** Reads the result of `packedPerson`; undefined when there is no such user. */
-export function unpackPerson({ person, person_groups: groups }: PackedPerson): User | undefined {
-  if (person === null) return undefined
-  const texts = person.split('|')
-  const columns: Record<string, unknown> = {}
-  for (const [place, column] of USER_COLUMNS.entries()) {
-    const text = texts[place] ?? NULL
-    columns[column] = text === NULL ? null : NUMBERS.has(column) ? Number(text) : unescaped(text)
-  }
-  return { ...toUser(columns as unknown as UserRow), groupNames: namesIn(groups) } // as in toPerson
-}
-
-/** The user of a row. */
-export const toUser = (row: UserRow): User =>
-  withoutNulls<Omit<User, 'groupNames'>>({
-    zoneId: row.zone_id,
-    id: row.id,
-    userName: row.user_name,
-    origin: row.origin,
-    passwordHash: row.password_hash,
-    passwordRevision: row.password_revision,
-    email: row.email,
-    givenName: row.given_name,
-    familyName: row.family_name,
-    phoneNumber: row.phone_number,
-    externalId: row.external_id,
-    active: row.active === 1,
-    verified: row.verified === 1,
-    salt: row.salt,
-    passwordChangedAt: new Date(row.password_changed_at),
-    passwordChangeRequired: row.password_change_required === 1,
-    lastLogonAt: dateOrNull(row.last_logon_at),
-    previousLogonAt: dateOrNull(row.previous_logon_at),
-    version: row.version,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  })
+/** Map a user to the columns of the record and back; `user_name_lower` is added by whoever writes. */
+export const { toRow: toUserRow, toRecord: toUser } = rowMapping(userFields)

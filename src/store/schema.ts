@@ -1,5 +1,8 @@
 // The rows and columns of each table. An absent member of a record is null here. Every key begins with the zone; expired
 // rows are found by an index on `expires_at`.
+import { columnsOf } from '../records/record.ts'
+import { userFields } from '../records/user.ts'
+import type { UserFieldsRow } from '../records/user.ts'
 
 /** 0 or 1: PostgreSQL takes no boolean for an integer column, SQLite has none. */
 export type Flag = 0 | 1
@@ -31,56 +34,12 @@ export const ZONE_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof ZoneRow)[]
 
-/** A user; `user_name_lower` is unique with the origin. */
-export interface UserRow {
-  zone_id: string
-  id: string
-  user_name: string
+/** A user; `user_name_lower`, which has the Unicode form of `userNameKey`, is unique with the origin. */
+export interface UserRow extends UserFieldsRow {
   user_name_lower: string
-  origin: string
-  password_hash: string | null
-  password_revision: string
-  email: string
-  given_name: string | null
-  family_name: string | null
-  phone_number: string | null
-  external_id: string | null
-  active: Flag
-  verified: Flag
-  salt: string | null
-  password_changed_at: number
-  password_change_required: Flag
-  last_logon_at: number | null
-  previous_logon_at: number | null
-  version: number
-  created_at: number
-  updated_at: number
 }
 /** Columns of `users`. */
-export const USER_COLUMNS = [
-  'zone_id',
-  'id',
-  'user_name',
-  'user_name_lower',
-  'origin',
-  'password_hash',
-  'password_revision',
-  'email',
-  'given_name',
-  'family_name',
-  'phone_number',
-  'external_id',
-  'active',
-  'verified',
-  'salt',
-  'password_changed_at',
-  'password_change_required',
-  'last_logon_at',
-  'previous_logon_at',
-  'version',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof UserRow)[]
+export const USER_COLUMNS: readonly (keyof UserRow)[] = [...columnsOf(userFields), 'user_name_lower']
 
 /** A group; `display_name_lower` is unique. */
 export interface GroupRow {

@@ -2,7 +2,7 @@
 // `used_at is null` in an update lets exactly one caller win, on both databases.
 import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
 import { type Database, isStorable, type Statement, statement } from './database.ts'
-import { type PackedPerson, packedPerson, unpackPerson } from './person.ts'
+import { FIND_WITH_GROUPS, toPerson } from './person.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import { addClientTo } from './sessions.ts'
@@ -17,12 +17,9 @@ const INSERT_CODE = statement<CodeRow>(insertInto('authorization_codes', CODE_CO
 const FIND_CODE = statement<CodeKey, CodeRow>(
   `select ${list(CODE_COLUMNS)} from authorization_codes where zone_id = :zone_id and code_digest = :code_digest`,
 )
-const REDEEM = statement<CodeKey & { used_at: number }, CodeRow & PackedPerson>(
+const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
   `update authorization_codes set used_at = :used_at
-   where zone_id = :zone_id and code_digest = :code_digest and used_at is null
-   returning ${list(CODE_COLUMNS)}, ${packedPerson(
-     'users.zone_id = authorization_codes.zone_id and users.id = authorization_codes.user_id',
-   )}`,
+   where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
 )
 
 /** Implements `CodeStore` for both databases. */
@@ -42,7 +39,10 @@ export function createCodes(db: Database): CodeStore {
       if (!isStorable(zoneId) || !isStorable(codeDigest)) return { outcome: 'unknown' }
       const key = { zone_id: zoneId, code_digest: codeDigest }
       const [redeemed] = (await db.write(REDEEM, { ...key, used_at: now.getTime() })).rows
-      if (redeemed !== undefined) return { outcome: 'redeemed', code: toCode(redeemed), user: unpackPerson(redeemed) }
+      if (redeemed !== undefined) {
+        const [row] = await db.read(FIND_WITH_GROUPS, { zone_id: zoneId, id: redeemed.user_id })
+        return { outcome: 'redeemed', code: toCode(redeemed), user: row && toPerson(row) }
+      }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
     },

@@ -1,8 +1,9 @@
 import type { User } from '../model/user.ts'
+import { userNameKey } from '../model/user.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
-import { PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
-import { flag, lowerCase, timeOrNull } from './rows.ts'
+import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser, toUserRow } from './person.ts'
+import { flag, lowerCase } from './rows.ts'
 import { insertInto, list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
 
@@ -23,9 +24,6 @@ const FIND_BY_EXTERNAL_ID = statement<{ zone_id: string; origin: string; externa
 const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower limit 3`,
-)
-const FIND_WITH_GROUPS = statement<{ zone_id: string; id: string }, PersonRow>(
-  `select ${PERSON_COLUMNS} from users where users.zone_id = :zone_id and users.id = :id`,
 )
 // Failure times are aggregated into a string, so that there is exactly one row for the account.
 const FIND_FOR_SIGN_IN = statement<
@@ -65,6 +63,7 @@ const PROFILE = [
   'family_name',
   'phone_number',
   'external_id',
+  'profile',
   'verified',
   'version',
   'updated_at',
@@ -96,7 +95,7 @@ export function createUsers(db: Database): UserStore {
       return row && toUser(row)
     },
     async findByName(zoneId, origin, userName) {
-      const [row] = await db.read(FIND_BY_NAME, { zone_id: zoneId, origin, user_name_lower: lowerCase(userName) })
+      const [row] = await db.read(FIND_BY_NAME, { zone_id: zoneId, origin, user_name_lower: userNameKey(userName) })
       return row && toUser(row)
     },
     async findByExternalId(zoneId, origin, externalId) {
@@ -115,7 +114,7 @@ export function createUsers(db: Database): UserStore {
       const [row] = await db.read(FIND_FOR_SIGN_IN, {
         zone_id: zoneId,
         origin,
-        user_name_lower: lowerCase(userName),
+        user_name_lower: userNameKey(userName),
         since: failuresSince.getTime(),
       })
       const user = row && toPerson(row)
@@ -172,27 +171,8 @@ async function endAccess(within: Transaction, zoneId: string, userId: string): P
   for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
 }
 
+/** The row of the user in this zone, whatever zone the record names. */
 const toRow = (zoneId: string, user: User): UserRow => ({
-  zone_id: zoneId,
-  id: user.id,
-  user_name: user.userName,
-  user_name_lower: lowerCase(user.userName),
-  origin: user.origin,
-  password_hash: user.passwordHash ?? null,
-  password_revision: user.passwordRevision,
-  email: user.email,
-  given_name: user.givenName ?? null,
-  family_name: user.familyName ?? null,
-  phone_number: user.phoneNumber ?? null,
-  external_id: user.externalId ?? null,
-  active: flag(user.active),
-  verified: flag(user.verified),
-  salt: user.salt ?? null,
-  password_changed_at: user.passwordChangedAt.getTime(),
-  password_change_required: flag(user.passwordChangeRequired),
-  last_logon_at: timeOrNull(user.lastLogonAt),
-  previous_logon_at: timeOrNull(user.previousLogonAt),
-  version: user.version,
-  created_at: user.createdAt.getTime(),
-  updated_at: user.updatedAt.getTime(),
+  ...toUserRow({ ...user, zoneId }),
+  user_name_lower: userNameKey(user.userName),
 })

@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fullName, type User } from '../../src/model/user.ts'
+import { fullName, type User, userNameKey, withEmail, withPhoneNumber } from '../../src/model/user.ts'
 
 const EPOCH = new Date(0)
 
+const user: User = {
+  zoneId: 'svc',
+  id: 'u1',
+  userName: 'marissa',
+  origin: 'svc',
+  passwordRevision: '',
+  email: 'marissa@example.org',
+  active: true,
+  verified: true,
+  passwordChangedAt: EPOCH,
+  passwordChangeRequired: false,
+  version: 0,
+  createdAt: EPOCH,
+  updatedAt: EPOCH,
+}
+
 describe('fullName', () => {
-  const user: User = {
-    zoneId: 'svc',
-    id: 'u1',
-    userName: 'marissa',
-    origin: 'svc',
-    passwordRevision: '',
-    email: 'marissa@example.org',
-    active: true,
-    verified: true,
-    passwordChangedAt: EPOCH,
-    passwordChangeRequired: false,
-    version: 0,
-    createdAt: EPOCH,
-    updatedAt: EPOCH,
-  }
   const cases: readonly { name: string; members: Partial<User>; want: string | undefined }[] = [
     { name: 'joins both names', members: { givenName: 'Marissa', familyName: 'Bloggs' }, want: 'Marissa Bloggs' },
     { name: 'is the given name alone', members: { givenName: 'Marissa' }, want: 'Marissa' },
@@ -31,4 +32,47 @@ describe('fullName', () => {
   for (const { name, members, want } of cases) {
     it(name, () => assert.equal(fullName({ ...user, ...members }), want))
   }
+})
+
+describe('userNameKey', () => {
+  const same = [
+    ['Marissa', 'mARISSA'],
+    ['\u00e9lodie', 'E\u0301lodie'],
+    ['\uff4d\uff41x', 'max'],
+    ['\ufb01nn', 'finn'],
+    ['\u212bsa', '\u00e5sa'],
+  ] as const
+  for (const [a, b] of same) it(`is the same of ${a} and ${b}`, () => assert.equal(userNameKey(a), userNameKey(b)))
+  it('differs where the letters differ', () => assert.notEqual(userNameKey('elodie'), userNameKey('\u00e9lodie')))
+})
+
+describe('a new primary address or number', () => {
+  const emails = [
+    { value: 'home@x', type: 'home' },
+    { value: user.email, type: 'work', primary: true },
+  ] as const
+
+  it('leaves a user without a list in the profile alone', () => {
+    assert.deepEqual(withEmail(user, 'new@x'), { ...user, email: 'new@x' })
+    assert.deepEqual(withPhoneNumber(user, '1'), { ...user, phoneNumber: '1' })
+    assert.deepEqual(withPhoneNumber({ ...user, phoneNumber: '1' }, undefined), user)
+  })
+  it('takes the place of the former one, with its type, and goes first', () => {
+    const changed = withEmail({ ...user, profile: { title: 'Dr.', emails } }, 'new@x')
+    assert.equal(changed.email, 'new@x')
+    assert.deepEqual(changed.profile, {
+      title: 'Dr.',
+      emails: [{ value: 'new@x', type: 'work', primary: true }, emails[0]],
+    })
+  })
+  it('is in the list once when it was there already', () => {
+    assert.deepEqual(withEmail({ ...user, profile: { emails } }, 'home@x').profile?.emails, [
+      { value: 'home@x', type: 'work', primary: true },
+    ])
+  })
+  it('goes, when there is none any more', () => {
+    const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
+    const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
+    assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })
+  })
 })

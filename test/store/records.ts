@@ -107,6 +107,14 @@ export const fullUser: Partial<User> = {
   passwordChangeRequired: true,
   lastLogonAt: at(10),
   previousLogonAt: at(9),
+  profile: {
+    name: { middleName: 'M.' },
+    nickName: 'Mary',
+    emails: [{ value: 'marissa@example.org', type: 'work', primary: true }, { value: 'm@example.org' }],
+    addresses: [{ formatted: 'Main Street 1\nSpringfield', country: 'DE' }],
+    enterprise: { manager: { value: 'u2' } },
+    custom: { team: ['red', 'blue'] },
+  },
   version: 4,
 }
 

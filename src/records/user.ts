@@ -1,0 +1,170 @@
+// The record of a user, as the APIs, the configuration and the database have it. `wire` and the names of filters are those of
+// UAA's `/Users`, which nests some fields: `name.givenName`, `emails[0].value`.
+import { flag, own, string } from './kinds.ts'
+import { profileKind } from './profile.ts'
+import { describeRecord } from './record.ts'
+import type { RecordOf, RowOf } from './record.ts'
+
+/** The fields of a user. */
+export const userFields = describeRecord({
+  zoneId: { wire: 'zoneId', sent: 'never', kind: own<string>(), column: 'zone_id', storage: 'text' },
+  id: { wire: 'id', sent: 'never', kind: own<string>(), column: 'id', storage: 'text', filter: 'text', sort: true },
+  /** As written; unique with the origin inside the zone, whatever the case or the Unicode form. */
+  userName: {
+    wire: 'userName',
+    kind: string,
+    column: 'user_name',
+    storage: 'text',
+    required: true,
+    filter: 'text',
+    sort: true,
+    schema: { minLength: 1, maxLength: 255 },
+  },
+  /** The key of the provider that the user signs in with. */
+  origin: {
+    wire: 'origin',
+    kind: string,
+    column: 'origin',
+    storage: 'text',
+    filter: 'text',
+    sort: true,
+    schema: { maxLength: 36 },
+    about: 'The key of the identity provider that the user signs in with.',
+  },
+  /** Absent for accounts of other providers: they never sign in with a password here. */
+  passwordHash: { kind: own<string>(), column: 'password_hash', storage: 'text', optional: true },
+  /** The value that `rev_sig` uses: fixed when the password was last really changed. */
+  passwordRevision: { kind: own<string>(), column: 'password_revision', storage: 'text' },
+  /** The primary one. */
+  email: { kind: string, column: 'email', storage: 'text' },
+  givenName: {
+    kind: string,
+    column: 'given_name',
+    storage: 'text',
+    optional: true,
+    attribute: 'givenname',
+    filter: 'text',
+    sort: true,
+  },
+  familyName: {
+    kind: string,
+    column: 'family_name',
+    storage: 'text',
+    optional: true,
+    attribute: 'familyname',
+    filter: 'text',
+    sort: true,
+  },
+  /** The first one. */
+  phoneNumber: { kind: string, column: 'phone_number', storage: 'text', optional: true },
+  externalId: {
+    wire: 'externalId',
+    kind: string,
+    column: 'external_id',
+    storage: 'text',
+    optional: true,
+    attribute: 'external_id',
+    filter: 'text',
+    sort: true,
+    schema: { maxLength: 255 },
+    about: "The user's id in the system that provides the account.",
+  },
+  active: {
+    wire: 'active',
+    kind: flag,
+    column: 'active',
+    storage: 'flag',
+    filter: 'flag',
+    sort: true,
+    about: 'Whether the user can sign in; otherwise tokens and sessions end.',
+  },
+  verified: {
+    wire: 'verified',
+    kind: flag,
+    column: 'verified',
+    storage: 'flag',
+    filter: 'flag',
+    sort: true,
+    about: 'Whether the e-mail address is known to be theirs.',
+  },
+  salt: {
+    wire: 'salt',
+    kind: string,
+    column: 'salt',
+    storage: 'text',
+    optional: true,
+    schema: { maxLength: 36 },
+    about: 'Part of the signature over revocation: a new value ends all tokens.',
+  },
+  passwordChangedAt: {
+    wire: 'passwordLastModified',
+    sent: 'never',
+    kind: own<Date>(),
+    column: 'password_changed_at',
+    storage: 'time',
+    attribute: 'passwd_lastmodified',
+    filter: 'date',
+    sort: true,
+  },
+  passwordChangeRequired: {
+    kind: own<boolean>(),
+    column: 'password_change_required',
+    storage: 'flag',
+    attribute: 'passwd_change_required',
+    filter: 'flag',
+  },
+  lastLogonAt: {
+    wire: 'lastLogonTime',
+    sent: 'never',
+    kind: own<Date>(),
+    column: 'last_logon_at',
+    storage: 'time',
+    optional: true,
+    attribute: 'last_logon_success_time',
+    filter: 'date',
+    sort: true,
+  },
+  previousLogonAt: {
+    wire: 'previousLogonTime',
+    sent: 'never',
+    kind: own<Date>(),
+    column: 'previous_logon_at',
+    storage: 'time',
+    optional: true,
+    attribute: 'previous_logon_success_time',
+    filter: 'date',
+    sort: true,
+  },
+  profile: { kind: profileKind, column: 'profile', storage: 'json', optional: true },
+  /** Counts the changes through the APIs; the ETag. */
+  version: {
+    kind: own<number>(),
+    column: 'version',
+    storage: 'integer',
+    attribute: 'version',
+    filter: 'number',
+    sort: true,
+  },
+  createdAt: {
+    kind: own<Date>(),
+    column: 'created_at',
+    storage: 'time',
+    attribute: 'created',
+    filter: 'date',
+    sort: true,
+  },
+  updatedAt: {
+    kind: own<Date>(),
+    column: 'updated_at',
+    storage: 'time',
+    attribute: 'lastmodified',
+    filter: 'date',
+    sort: true,
+  },
+})
+
+/** A user as described. */
+export interface UserFields extends RecordOf<typeof userFields> {}
+
+/** A user as the database keeps it, without what is only there to find it. */
+export interface UserFieldsRow extends RowOf<typeof userFields> {}
