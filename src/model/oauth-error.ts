@@ -27,6 +27,20 @@ export const OAUTH_ERROR_STATUS = {
   unknown_error: 400,
   zone_exists: 409,
   invalid_identity_zone: 422,
+  // Of users and groups (UAA's SCIM 1 API).
+  scim: 400,
+  invalid_scim_resource: 400,
+  invalid_password: 400,
+  bad_credentials: 401,
+  internal_user_management_disabled: 403,
+  invalid_self_edit: 403,
+  scim_resource_not_found: 404,
+  member_not_found: 404,
+  user_already_verified: 405,
+  scim_resource_already_exists: 409,
+  scim_resource_conflict: 409,
+  member_already_exists: 409,
+  scim_resource_constraint_failed: 412,
 } as const
 
 /** A code that the wire knows. */

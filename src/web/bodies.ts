@@ -8,8 +8,11 @@ import { parseJsonList, parseJsonObject } from './json.ts'
 const expectedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
   BODIES.find(({ kind }) => kind === request.routeOptions.config.body) ?? BODIES[0]
 
-const wrongContentType = (request: FastifyRequest): MalformedInput =>
-  new MalformedInput(`The content type must be ${expectedBody(request).type}`)
+/** Thrown for a body of a type that the route does not take. */
+export class WrongContentType extends MalformedInput {}
+
+const wrongContentType = (request: FastifyRequest): WrongContentType =>
+  new WrongContentType(`The content type must be ${expectedBody(request).type}`)
 
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'

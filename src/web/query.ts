@@ -22,9 +22,16 @@ export function queryForm(request: FastifyRequest): Form {
   return query
 }
 
+/** The first of the names that was sent more than once, where that is refused (row A3). */
+export const repeatedName = (
+  form: Form,
+  names: readonly string[],
+  { refuseRepeated: refuses }: Behaviour,
+): string | undefined => (refuses ? names.find(name => form.repeated.includes(name)) : undefined)
+
 /** Throws `invalid_request` for the first of the names that was sent more than once (row A3). */
-export function refuseRepeated(form: Form, names: readonly string[], { refuseRepeated: refuses }: Behaviour): void {
-  const repeated = refuses ? names.find(name => form.repeated.includes(name)) : undefined
+export function refuseRepeated(form: Form, names: readonly string[], behaviour: Behaviour): void {
+  const repeated = repeatedName(form, names, behaviour)
   if (repeated === undefined) return
   throw new OAuthError('invalid_request', `The parameter ${repeated.slice(0, 100)} must not be repeated`)
 }

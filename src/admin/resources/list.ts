@@ -1,0 +1,138 @@
+// Lists of clients, users and groups in UAA's dialect of SCIM: parameters, envelope and the choice of attributes. Where the
+// lists differ, `ListRules` says how.
+import { html } from '../../base/html.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { InvalidFilter, MAX_FILTER_LENGTH, parseFilter } from '../../model/filter.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import type { ListQuery, Page } from '../../store/store.ts'
+import type { Form } from '../../web/form.ts'
+import { repeatedName } from '../../web/query.ts'
+
+/** UAA: `userMaxCount`, `groupMaxCount`, `clientMaxCount`. */
+const MAX_PER_PAGE = 500
+const MAX_INT32 = 2 ** 31 - 1
+/** More than a record has; each is answered for each of five hundred records. */
+const MAX_ATTRIBUTES = 100
+
+/** The query of a list, with its defaults; an empty parameter is an absent one. */
+export interface ListParameters extends Omit<ListQuery, 'filter'> {
+  readonly filter: string
+  /** Names that each resource is reduced to; none leaves it whole. */
+  readonly attributes: readonly string[]
+}
+
+/** What is particular to a list. */
+export interface ListRules {
+  /** Filter and order where the request names none. */
+  readonly defaults: { readonly filter: string; readonly sortBy: string }
+  /** Whether `sortOrder` asks for the reverse order. */
+  readonly isDescending: (sortOrder: string) => boolean
+  /** Whether a start before 1 and a negative count are taken as 1 and 0 rather than refused. */
+  readonly lenient: { readonly startIndex: boolean; readonly count: boolean }
+  /** Whether a name can be a path such as `meta.created`; anything that is none is refused then. */
+  readonly attributePaths: boolean
+  /** Attributes whose values are not where their name says. */
+  readonly attributes?: ReadonlyMap<string, (resource: Resource) => unknown>
+  readonly schemas: readonly string[]
+  readonly refuse: (message: string) => OAuthError
+  readonly refuseFilter: (query: ShownQuery, cause: InvalidFilter) => OAuthError
+}
+
+/** A record as answers show it. */
+export type Resource = Readonly<Record<string, unknown>>
+
+/** Filter and order for an error message: shortened. */
+export interface ShownQuery {
+  readonly filter: string
+  readonly sortBy: string
+}
+
+/** Reads the parameters of a list; throws what the rules refuse with. */
+export function readListParameters(query: Form, rules: ListRules, behaviour: Behaviour): ListParameters {
+  const names = ['filter', 'sortBy', 'sortOrder', 'startIndex', 'count', 'attributes']
+  const repeated = repeatedName(query, names, behaviour)
+  if (repeated !== undefined) throw rules.refuse(`The parameter ${repeated} must not be repeated`)
+  const text = (name: string, fallback: string): string => query.get(name) || fallback
+  const startIndex = wholeNumber('startIndex', text('startIndex', '1'), rules)
+  const count = wholeNumber('count', text('count', '100'), rules)
+  if (startIndex < 1 && !rules.lenient.startIndex) throw rules.refuse('The parameter startIndex must be at least 1')
+  if (count < 0 && !rules.lenient.count) throw rules.refuse('The parameter count must not be negative')
+  return {
+    filter: text('filter', rules.defaults.filter),
+    sortBy: text('sortBy', rules.defaults.sortBy),
+    descending: rules.isDescending(text('sortOrder', 'ascending')),
+    startIndex: Math.max(startIndex, 1),
+    // RFC 7644 §3.4.2.4: 0 asks only how many there are.
+    count: Math.min(Math.max(count, 0), MAX_PER_PAGE),
+    attributes: attributesIn(text('attributes', ''), rules),
+  }
+}
+
+function wholeNumber(name: string, text: string, { refuse }: ListRules): number {
+  if (/^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) <= MAX_INT32) return Number(text)
+  throw refuse(`The parameter ${name} must be a whole number`)
+}
+
+const PATH = /^[A-Za-z_$][\w$-]*(?:\.[A-Za-z_$][\w$-]*)*$/
+
+function attributesIn(text: string, { attributePaths, refuse }: ListRules): readonly string[] {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  if (names.length > MAX_ATTRIBUTES) throw refuse(`The parameter attributes must name at most ${MAX_ATTRIBUTES}`)
+  if (!attributePaths || names.every(name => PATH.test(name))) return names
+  throw refuse(`Invalid attributes: [${text.slice(0, MAX_FILTER_LENGTH)}]`)
+}
+
+/** Reads the page from the store; throws what the rules say of a filter or an order that cannot be. */
+export async function findPage<T>(
+  { filter, sortBy, ...page }: ListParameters,
+  { refuseFilter }: ListRules,
+  list: (query: ListQuery) => Promise<Page<T>>,
+): Promise<Page<T>> {
+  try {
+    return await list({ ...page, sortBy, filter: parseFilter(filter) })
+  } catch (cause) {
+    if (!(cause instanceof InvalidFilter)) throw cause
+    const [shownFilter, shownOrder] = [filter, sortBy].map(text => text.slice(0, MAX_FILTER_LENGTH))
+    throw refuseFilter({ filter: shownFilter ?? '', sortBy: shownOrder ?? '' }, cause)
+  }
+}
+
+/** UAA escapes what it repeats of a request in the messages of `/Users` and `/Groups`. */
+export const escapedFilter = (text: string): string => html`${text}`.toString()
+
+/** The envelope of a page; `itemsPerPage` is the count asked for unless given. */
+export const listOf = (
+  resources: readonly Resource[],
+  { startIndex, count, attributes }: ListParameters,
+  { rules, totalResults, itemsPerPage = count }: { rules: ListRules; totalResults: number; itemsPerPage?: number },
+): Resource => ({
+  resources: resources.map(resource => selected(resource, attributes, rules)),
+  startIndex,
+  itemsPerPage,
+  totalResults,
+  schemas: rules.schemas,
+})
+
+/** Whether the request wants the attribute, or names none and so wants all. */
+export const wants = ({ attributes }: Pick<ListParameters, 'attributes'>, name: string): boolean =>
+  attributes.length === 0 || attributes.includes(name)
+
+/** The resource with exactly the names asked for, in their order; null where it has no such attribute. */
+function selected(resource: Resource, names: readonly string[], rules: ListRules): Resource {
+  if (names.length === 0) return resource
+  return Object.fromEntries(names.map(name => [name, valueOf(resource, name, rules) ?? null]))
+}
+
+function valueOf(resource: Resource, name: string, { attributes, attributePaths }: ListRules): unknown {
+  const special = attributes?.get(name)
+  if (special) return special(resource)
+  let value: unknown = resource
+  for (const part of attributePaths ? name.split('.') : [name]) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, part)) return null
+    value = Reflect.get(value, part)
+  }
+  return value
+}

@@ -1,0 +1,34 @@
+// Versions of users and groups: `If-Match` in requests and `ETag` in answers.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendJson } from '../../web/json.ts'
+import { refuseResource } from './refusal.ts'
+
+/** The version that a change may replace; `any` is whatever the record has. */
+export type ExpectedVersion = number | 'any'
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */
+export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | undefined {
+  const header = headers['if-match']
+  if (header === undefined) return undefined
+  const value = header.trim().replace(/^"+|"+$/g, '')
+  if (value === '*') return 'any'
+  if (/^\d{1,10}$/.test(value) && Number(value) <= MAX_INT32) return Number(value)
+  throw refuseResource('scim', `Invalid version match header (should be a version number): ${header}`)
+}
+
+/** As `expectedVersion`, where a change must say which version it replaces. */
+export function requiredVersion(request: FastifyRequest): ExpectedVersion {
+  const expected = expectedVersion(request)
+  if (expected === undefined) throw refuseResource('scim', 'Missing If-Match for PUT') // UAA: for PATCH, too
+  return expected
+}
+
+/** Whether the record still has the expected version. */
+export const hasVersion = (expected: ExpectedVersion | undefined, version: number): boolean =>
+  expected === undefined || expected === 'any' || expected === version
+
+/** Answers one record with its version as `ETag`. */
+export const sendVersioned = (reply: FastifyReply, resource: unknown, version: number, status = 200): FastifyReply =>
+  sendJson(reply.header('etag', `"${version}"`), resource, status)
