@@ -17,6 +17,8 @@ export interface Attribute {
   /** A column or an SQL expression. */
   readonly column: string
   readonly type: AttributeType
+  /** Of a `text`: what has the column's value without case, an indexed column or expression. Default: ASCII is lowered. */
+  readonly folded?: { readonly column: string; readonly fold?: (text: string) => string }
 }
 
 /** By lower-case name: attribute names are case-insensitive. */
@@ -73,27 +75,18 @@ const isPresent = ({ column, type }: Attribute): string =>
 interface Comparing {
   readonly attribute: string
   readonly column: string
+  readonly folded?: Attribute['folded']
   readonly comparison: Comparison
   readonly value: NonNullable<FilterValue>
   readonly bind: (value: Value) => string
 }
 
 const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string>> = {
-  text({ column, comparison, value, bind, attribute }) {
-    if (typeof value !== 'string') throw unfit(attribute, 'a text')
-    const text = lowerAscii(value)
-    if (comparison === 'co') return contains(`lower(${column})`, text, bind)
-    if (comparison === 'sw') return like(`lower(${column})`, bind(`${literally(text)}%`))
-    return `(lower(${column}) ${OPERATORS[comparison]} ${bind(text)})`
+  text({ column, folded, ...comparing }) {
+    const { column: lowered, fold = lowerAscii } = folded ?? { column: `lower(${column})` }
+    return compareText({ ...comparing, column: lowered }, fold)
   },
-  exact({ column, comparison, value, bind, attribute }) {
-    if (typeof value !== 'string') throw unfit(attribute, 'a text')
-    // SQLite's `like` ignores case.
-    if (value === '' && comparison === 'sw') return `(${column} is not null)`
-    if (comparison === 'co') return contains(column, value, bind)
-    if (comparison === 'sw') return `(substr(${column}, 1, ${bind(Array.from(value).length)}) = ${bind(value)})`
-    return `(${column} ${OPERATORS[comparison]} ${bind(value)})`
-  },
+  exact: comparing => compareText(comparing, text => text),
   number: ({ value, ...comparing }) => compareOrdered(comparing, wholeNumber(value, comparing.attribute)),
   date: ({ value, ...comparing }) => compareOrdered(comparing, moment(value, comparing.attribute)),
   flag({ column, comparison, value, bind, attribute }) {
@@ -123,6 +116,22 @@ const OPERATORS = { eq: '=', gt: '>', ge: '>=', lt: '<', le: '<=' } as const
 
 const unfit = (attribute: string, what: string): InvalidFilter => new InvalidFilter(`${attribute} takes ${what}`)
 
+function compareText(
+  { column, comparison, value, bind, attribute }: Comparing,
+  fold: (text: string) => string,
+): string {
+  if (typeof value !== 'string') throw unfit(attribute, 'a text')
+  const text = fold(value)
+  switch (comparison) {
+    case 'co':
+      return contains(column, text, bind)
+    case 'sw':
+      return startsWith(column, text, bind)
+    default:
+      return `(${column} ${OPERATORS[comparison]} ${bind(text)})`
+  }
+}
+
 function compareOrdered({ column, comparison, bind, attribute }: Omit<Comparing, 'value'>, value: number): string {
   if (comparison === 'co' || comparison === 'sw') throw unfit(attribute, 'eq, gt, ge, lt or le')
   return `(${column} ${OPERATORS[comparison]} ${bind(value)})`
@@ -149,6 +158,26 @@ function moment(value: FilterValue, attribute: string): number {
 const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 
 const like = (text: string, pattern: string): string => `${text} like ${pattern} escape '\\'`
+
+/** As a range, for which an index serves: both databases order strings by their bytes. */
+function startsWith(column: string, prefix: string, bind: (value: Value) => string): string {
+  if (prefix === '') return `(${column} is not null)`
+  const from = `${column} >= ${bind(prefix)}`
+  const end = afterPrefix(prefix)
+  return end === undefined ? `(${from})` : `(${from} and ${column} < ${bind(end)})`
+}
+
+const LAST_CODE_POINT = 0x10ffff
+
+/** The first string behind all that start with the prefix; undefined when there is none. */
+function afterPrefix(prefix: string): string | undefined {
+  const codePoints = Array.from(prefix, character => character.codePointAt(0) ?? 0)
+  while (codePoints.at(-1) === LAST_CODE_POINT) codePoints.pop()
+  const last = codePoints.pop()
+  if (last === undefined) return undefined
+  const next = last === 0xd7ff ? 0xe000 : last + 1 // no surrogate stands alone
+  return String.fromCodePoint(...codePoints, next)
+}
 
 /**
  * Whether the column contains a string. Not with `like`, whose quadratic time an attacker can exploit (`aaa…b` in a column

@@ -222,6 +222,8 @@ export interface UserStore {
   findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
   /** Users of the origin with this address, case-insensitive, unordered; at most three, since two are already ambiguous. */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
+  /** With UAA's names of attributes. Throws `InvalidFilter` for an unsupported attribute or value. */
+  list(zoneId: string, query: ListQuery): Promise<Page<User>>
   insert(zoneId: string, user: User): Promise<void>
   update(zoneId: string, user: User): Promise<void>
   /** Writes names, addresses and `verified` only, so that concurrent changes of other fields, such as a salt, survive. */

@@ -6,6 +6,7 @@ import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser, toU
 import { flag, lowerCase } from './rows.ts'
 import { insertInto, list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
+import { createUserList } from './user-list.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users where zone_id = :zone_id and id = :id`,
@@ -121,6 +122,7 @@ export function createUsers(db: Database): UserStore {
       const failures = row?.failures?.split(' ').map(Number) ?? []
       return user && { user, failures: failures.toSorted((a, b) => a - b).map(time => new Date(time)) }
     },
+    list: createUserList(db),
     async insert(zoneId, user) {
       await db.write(INSERT, toRow(zoneId, user))
     },

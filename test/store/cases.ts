@@ -37,6 +37,7 @@ import {
 } from './records.ts'
 import { personCases } from './person-cases.ts'
 import { tokenCases } from './token-cases.ts'
+import { userListCases } from './user-list-cases.ts'
 import { zoneCases } from './zone-cases.ts'
 
 const OTHER_PROCESS = fileURLToPath(new URL('other-process.ts', import.meta.url))
@@ -798,6 +799,7 @@ export function storeCases(kind: DatabaseKind): void {
   filterCases({ ...lent, url: () => database.url, kind, inTime })
   ownSessionCases(lent)
   providerCases(lent)
+  userListCases(lent)
   zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('sessions', () => {
