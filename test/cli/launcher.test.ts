@@ -1,7 +1,7 @@
 // The launcher with a program of the test's own behind it, so that it can be watched without a server.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -28,9 +28,8 @@ const repository = fileURLToPath(new URL('../..', import.meta.url))
 /** A checkout with nothing but the launcher and the program; `pinned` puts the running Node.js where npm puts it. */
 function checkout({ pinned }: { pinned: boolean }): string {
   const root = temporaryFolder()
-  for (const folder of ['bin', join('src', 'cli')]) mkdirSync(join(root, folder), { recursive: true })
-  for (const file of ['latchkey', 'latchkey.cjs', 'find-node.cjs'])
-    copyFileSync(join(repository, 'bin', file), join(root, 'bin', file))
+  mkdirSync(join(root, 'src', 'cli'), { recursive: true })
+  cpSync(join(repository, 'bin'), join(root, 'bin'), { recursive: true })
   writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), PROGRAM)
   writeFileSync(join(root, 'package.json'), '{"type":"module"}')
   // What an old Node.js looks like to the launcher: this one, under a false name.
@@ -92,6 +91,18 @@ describe('the launcher', () => {
     assert.match(stdout, new RegExp(`"version":"${process.versions.node}","args":\\["x"\\]`))
   })
 
+  it('loads modules with types that import one another, and says which one is missing', () => {
+    const root = checkout({ pinned: false })
+    mkdirSync(join(root, 'src', 'base'))
+    writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), `import { word } from '../base/word.ts'; console.log(word)`)
+    writeFileSync(join(root, 'src', 'base', 'word.ts'), `export const word: string = import.meta.url`)
+    assert.match(run(root, []).stdout, /^file:.*base\/word\.ts\n$/)
+    rmSync(join(root, 'src', 'base', 'word.ts'))
+    const { stderr, status } = run(root, [])
+    assert.match(stderr, /word\.ts/)
+    assert.equal(status, 1)
+  })
+
   it('ends with the status of the program', () => {
     const root = checkout({ pinned: true })
     assert.equal(run(root, ['fail'], { old: true }).status, 5)
@@ -141,7 +152,7 @@ function writeExecutable(path: string, text: string): void {
   writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
 }
 
-const flag = '--max-semi-space-size=8'
+const flag = '--max-semi-space-size=2'
 
 describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /bin/sh' }, () => {
   it('becomes the pinned runtime: nothing else stays', () => {
@@ -206,7 +217,7 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
   it('installs nothing with LATCHKEY_NO_INSTALL', { skip: process.platform !== 'linux' && 'for Linux only' }, () => {
     const root = brokenCheckout('')
     const packages = join(root, 'scripts', 'system-packages')
-    copyFileSync(join(repository, 'scripts', 'system-packages'), packages)
+    cpSync(join(repository, 'scripts', 'system-packages'), packages)
     writeExecutable(join(root, 'old', 'ldd'), 'echo "libatomic.so.1 => not found"')
     for (const program of ['apt-get', 'dpkg', 'sudo']) {
       writeExecutable(join(root, 'old', program), `touch '${join(root, 'installed')}'`)
