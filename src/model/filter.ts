@@ -1,4 +1,4 @@
-// The filter language of lists (that of SCIM 1.x without its sub-filters), read into a tree and written back. Owns the
+// The filter language of lists, read into a tree and written back: UAA's dialect of SCIM 1.x, and that of SCIM 2.0. Owns the
 // grammar and its limits; refuses to know which attributes there are and how a database is asked.
 //
 //   filter      = and *( "or" and )            "and" binds tighter
@@ -6,12 +6,25 @@
 //   term        = "not" group / group / attribute "pr" / attribute operator value
 //   group       = "(" filter ")"
 //   value       = string in double or single quotes with the escapes of JSON / number / "true" / "false" / "null"
+//
+// SCIM 2.0 (RFC 7644 §3.4.2.2) adds `ne` and `ew`, attributes with the URN of their schema, and filters of values; it has no
+// single quotes:
+//
+//   term        =/ attribute "[" filter "]" [ "." name ( "pr" / operator value ) ]
+import type { FilterDialect, Token } from './filter-tokens.ts'
+import { InvalidFilter, readTokens } from './filter-tokens.ts'
 
-/** How an attribute is set against a value. */
+export type { FilterDialect } from './filter-tokens.ts'
+export { InvalidFilter } from './filter-tokens.ts'
+
+/** How UAA's dialect sets an attribute against a value. */
 export const COMPARISONS = ['eq', 'co', 'sw', 'gt', 'ge', 'lt', 'le'] as const
 
-/** One of `COMPARISONS`. */
-export type Comparison = (typeof COMPARISONS)[number]
+/** How SCIM 2.0 does. `ne` is the negation of `eq`: it matches where the attribute is absent. */
+export const SCIM_COMPARISONS = [...COMPARISONS, 'ne', 'ew'] as const
+
+/** One of `SCIM_COMPARISONS`. */
+export type Comparison = (typeof SCIM_COMPARISONS)[number]
 
 /** What an attribute is compared with. */
 export type FilterValue = string | number | boolean | null
@@ -27,35 +40,56 @@ export type Filter =
   | { readonly kind: 'present'; readonly attribute: string }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly Filter[] }
   | { readonly kind: 'not'; readonly part: Filter }
-
-/** Thrown for a filter that is no filter, too large, or asks for what cannot be asked; the message says what is wrong. */
-export class InvalidFilter extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'InvalidFilter'
-  }
-}
+  /** `emails[type eq "work"]`: one value of the attribute matches; the names inside are those of its members. */
+  | { readonly kind: 'values'; readonly attribute: string; readonly filter: Filter }
 
 /** The longest text of a filter. */
 export const MAX_FILTER_LENGTH = 4096
 const MAX_COMPARISONS = 50
 const MAX_NESTING = 20
 
-/** A piece of the text; a string has its quotes and escapes resolved already. */
-type Token =
-  | { readonly kind: 'word'; readonly text: string; readonly at: number }
-  | { readonly kind: 'value'; readonly value: string | number; readonly at: number }
-  | { readonly kind: '(' | ')' | 'end'; readonly at: number }
-
 /** Parses a filter; throws only `InvalidFilter`. */
-export function parseFilter(text: string): Filter {
+export function parseFilter(text: string, dialect: FilterDialect = 'uaa'): Filter {
+  const parser = createParser(text, dialect)
+  const filter = parser.filter()
+  parser.end('"and", "or" or the end')
+  return filter
+}
+
+/** The target of a change (RFC 7644 §3.5.2). */
+export interface AttributePath {
+  /** The URN before the attribute; of the name of a schema alone, the part before its last colon. */
+  readonly schema?: string
+  readonly attribute: string
+  /** Which of the attribute's values. */
+  readonly filter?: Filter
+  readonly subAttribute?: string
+}
+
+/** Parses `name.familyName`, `emails[type eq "work"].value` and the like; throws only `InvalidFilter`. */
+export function parsePath(text: string): AttributePath {
+  const parser = createParser(text, 'scim')
+  const path = parser.path()
+  parser.end('the end')
+  return path
+}
+
+interface Parser {
+  filter(): Filter
+  path(): AttributePath
+  /** Refuses anything behind what was read. */
+  end(what: string): void
+}
+
+function createParser(text: string, dialect: FilterDialect): Parser {
   if (text.length > MAX_FILTER_LENGTH) throw new InvalidFilter(`it is longer than ${MAX_FILTER_LENGTH} characters`)
-  const tokens = readTokens(text)
+  const tokens = readTokens(text, dialect)
+  const operators: readonly Comparison[] = dialect === 'scim' ? SCIM_COMPARISONS : COMPARISONS
   const end: Token = { kind: 'end', at: text.length }
   let position = 0
   let comparisons = 0
 
-  const peek = (ahead = 0): Token => tokens[position + ahead] ?? end
+  const peek = (): Token => tokens[position] ?? end
   function next(): Token {
     const token = peek()
     position += 1
@@ -63,8 +97,8 @@ export function parseFilter(text: string): Filter {
   }
   const isWord = (token: Token, word: string): boolean => token.kind === 'word' && token.text.toLowerCase() === word
 
-  function joined(kind: 'and' | 'or', depth: number): Filter {
-    const part = (): Filter => (kind === 'or' ? joined('and', depth) : term(depth))
+  function joined(kind: 'and' | 'or', inside: Inside): Filter {
+    const part = (): Filter => (kind === 'or' ? joined('and', inside) : term(inside))
     const first = part()
     const parts = [first]
     while (isWord(peek(), kind)) {
@@ -74,38 +108,93 @@ export function parseFilter(text: string): Filter {
     return parts.length === 1 ? first : { kind, parts }
   }
 
-  function term(depth: number): Filter {
+  function term(inside: Inside): Filter {
     const token = next()
     // RFC 7644 §3.4.2.2: without a parenthesis behind it, `not` is the name of an attribute like any other.
-    if (isWord(token, 'not') && peek().kind === '(') return { kind: 'not', part: group(next(), depth) }
-    if (token.kind === '(') return group(token, depth)
+    if (isWord(token, 'not') && peek().kind === '(') return { kind: 'not', part: group(next(), inside) }
+    if (token.kind === '(') return group(token, inside)
     if (token.kind !== 'word') throw expected('an attribute', token)
-    return comparison(token)
+    if (!inside.brackets && opensValues(token)) return values(token, inside)
+    return comparison(attributeOf(token, dialect))
   }
 
-  function group(opening: Token, depth: number): Filter {
-    if (depth === MAX_NESTING) throw new InvalidFilter(`it is nested more than ${MAX_NESTING} deep`)
-    const inside = joined('or', depth + 1)
+  function group(opening: Token, inside: Inside): Filter {
+    const closes = opening.kind === '[' ? ']' : ')'
+    if (inside.depth === MAX_NESTING) throw new InvalidFilter(`it is nested more than ${MAX_NESTING} deep`)
+    const brackets = inside.brackets || opening.kind === '['
+    const content = joined('or', { depth: inside.depth + 1, brackets })
     const closing = next()
-    if (closing.kind !== ')') throw expected(`a ) for the ( at ${opening.at + 1}`, closing)
-    return inside
+    if (closing.kind !== closes) throw expected(`a ${closes} for the ${opening.kind} at ${opening.at + 1}`, closing)
+    return content
   }
 
-  function comparison(name: Token & { kind: 'word' }): Filter {
-    const attribute = attributeOf(name)
+  const opensValues = (name: Token & { kind: 'word' }): boolean => {
+    const bracket = peek()
+    return bracket.kind === '[' && bracket.at === name.at + name.text.length
+  }
+
+  /** `emails[type eq "work"].value co "x"` is the same as `emails[type eq "work" and value co "x"]`. */
+  function values(name: Token & { kind: 'word' }, inside: Inside): Filter {
+    const attribute = attributeOf(name, dialect)
+    const filter = group(next(), inside)
+    const member = peek()
+    if (member.kind !== 'member') return { kind: 'values', attribute, filter }
+    position += 1
+    const compared = comparison(member.text)
+    const parts = filter.kind === 'and' ? [...filter.parts, compared] : [filter, compared]
+    return { kind: 'values', attribute, filter: { kind: 'and', parts } }
+  }
+
+  function comparison(attribute: string): Filter {
     const operator = next()
     comparisons += 1
     if (comparisons > MAX_COMPARISONS) throw new InvalidFilter(`it has more than ${MAX_COMPARISONS} comparisons`)
     if (isWord(operator, 'pr')) return { kind: 'present', attribute }
-    const known = COMPARISONS.find(word => isWord(operator, word))
+    const known = operators.find(word => isWord(operator, word))
     if (known === undefined) throw expected('an operator', operator)
     return { kind: 'compare', attribute, comparison: known, value: valueOf(next()) }
   }
 
-  const filter = joined('or', 0)
-  const rest = peek()
-  if (rest.kind !== 'end') throw expected('"and", "or" or the end', rest)
-  return filter
+  return {
+    filter: () => joined('or', { depth: 0, brackets: false }),
+    path() {
+      const name = next()
+      if (name.kind !== 'word') throw expected('an attribute', name)
+      const written = attributeOf(name, dialect)
+      if (!opensValues(name)) return pathOf(written, name.at)
+      const filter = group(next(), { depth: 0, brackets: false })
+      const path = pathOf(written, name.at)
+      if (path.subAttribute !== undefined) throw new InvalidFilter(`the word at ${name.at + 1} has a dot before a [`)
+      const member = peek()
+      if (member.kind !== 'member') return { ...path, filter }
+      position += 1
+      return { ...path, filter, subAttribute: member.text }
+    },
+    end(what) {
+      const rest = peek()
+      if (rest.kind !== 'end') throw expected(what, rest)
+    },
+  }
+}
+
+/** Where a part of a filter stands. */
+interface Inside {
+  readonly depth: number
+  /** In the filter of values, which has none itself. */
+  readonly brackets: boolean
+}
+
+/** The URN of a name, without its last colon, and the name behind it. */
+export function splitName(name: string): { readonly schema?: string; readonly name: string } {
+  const colon = name.lastIndexOf(':')
+  return colon === -1 ? { name } : { schema: name.slice(0, colon), name: name.slice(colon + 1) }
+}
+
+function pathOf(written: string, at: number): AttributePath {
+  const { schema, name } = splitName(written)
+  const [attribute = '', subAttribute, ...more] = name.split('.')
+  if (more.length > 0) throw new InvalidFilter(`the word at ${at + 1} has too many parts`)
+  return { ...(schema !== undefined && { schema }), attribute, ...(subAttribute !== undefined && { subAttribute }) }
 }
 
 /** Formats a filter; `parseFilter` parses the result into the same tree. */
@@ -117,6 +206,8 @@ export function filterText(filter: Filter): string {
       return `${filter.attribute} pr`
     case 'not':
       return `not (${filterText(filter.part)})`
+    case 'values':
+      return `${filter.attribute}[${filterText(filter.filter)}]`
     case 'and':
     case 'or':
       return filter.parts
@@ -125,76 +216,14 @@ export function filterText(filter: Filter): string {
   }
 }
 
-const BLANKS = /[ \t\r\n]*/y
-const PARENTHESIS = /[()]/y
-const WORD = /[A-Za-z$_][\w$.-]*/y
-// RFC 8259 §6 and §7; what may stand between single quotes is the same, with the quotes exchanged.
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const DOUBLE_QUOTED = /"(?:[^"\\]|\\[^])*"/y
-const SINGLE_QUOTED = /'(?:[^'\\]|\\[^])*'/y
-
-/** Each expression is tried once where a piece begins, and none of them has two ways to fit: the cost is the length. */
-function readTokens(text: string): Token[] {
-  const tokens: Token[] = []
-  let at = 0
-  const take = (expression: RegExp): string | undefined => {
-    expression.lastIndex = at
-    const found = expression.exec(text)?.[0]
-    at += found?.length ?? 0
-    return found
-  }
-  for (take(BLANKS); at < text.length; take(BLANKS)) {
-    const token = readToken(text.charAt(at), at, take)
-    // `1and`, `"a"b` and `'a''b'` are two pieces to the expressions, and a mistake to whoever wrote them.
-    const before = tokens.at(-1)
-    if (before?.kind === 'value' && token.kind !== ')' && !/[ \t\r\n]/.test(text.charAt(token.at - 1))) {
-      throw new InvalidFilter(`a blank is missing at ${token.at + 1}`)
-    }
-    tokens.push(token)
-  }
-  return tokens
-}
-
-function readToken(first: string, at: number, take: (expression: RegExp) => string | undefined): Token {
-  if (first === '(' || first === ')') {
-    take(PARENTHESIS)
-    return { kind: first, at }
-  }
-  const word = take(WORD)
-  if (word !== undefined) return { kind: 'word', text: word, at }
-  const number = take(NUMBER)
-  if (number !== undefined) return { kind: 'value', value: numberOf(number, at), at }
-  const double = take(DOUBLE_QUOTED)
-  if (double !== undefined) return { kind: 'value', value: stringOf(double, at), at }
-  const single = take(SINGLE_QUOTED)
-  if (single !== undefined) return { kind: 'value', value: stringOf(requoted(single), at), at }
-  if (first === '"' || first === "'") throw new InvalidFilter(`the string at ${at + 1} has no end`)
-  throw new InvalidFilter(`the character at ${at + 1} has no meaning`)
-}
-
-function numberOf(text: string, at: number): number {
-  const number = Number(text)
-  if (!Number.isFinite(number)) throw new InvalidFilter(`the number at ${at + 1} is too large`)
-  return number + 0 // there is no negative zero in a database
-}
-
-function stringOf(quoted: string, at: number): string {
-  try {
-    return String(JSON.parse(quoted))
-  } catch (cause) {
-    throw new InvalidFilter(`the string at ${at + 1} has a character or an escape that JSON does not know`, { cause })
-  }
-}
-
-/** From single quotes to double ones. */
-const requoted = (single: string): string =>
-  `"${single.slice(1, -1).replace(/\\[^]|"/g, found => (found === '"' ? '\\"' : found === "\\'" ? "'" : found))}"`
-
 // A name, and those of its parts behind dots: `meta.lastModified`, `$ref`. RFC 7644 §3.10 begins each with a letter.
 const ATTRIBUTE = /^[A-Za-z$][\w$-]*(?:\.[A-Za-z$][\w$-]*)*$/
+const URN = /^urn(?::[\w$.-]+)+$/i
 
-function attributeOf({ text, at }: Token & { kind: 'word' }): string {
-  if (!ATTRIBUTE.test(text)) throw new InvalidFilter(`the word at ${at + 1} is no name of an attribute`)
+function attributeOf({ text, at }: Token & { kind: 'word' }, dialect: FilterDialect): string {
+  const { schema, name } = dialect === 'scim' ? splitName(text) : { name: text }
+  if (!ATTRIBUTE.test(name) || (schema !== undefined && !URN.test(schema)))
+    throw new InvalidFilter(`the word at ${at + 1} is no name of an attribute`)
   return text
 }
 

@@ -1,6 +1,7 @@
 // Compiles a filter to SQL. Columns and keywords come only from this file and the attribute tables; every value of a
 // caller is a bound parameter. Both databases give the same results: they lower ASCII only and compare the rest byte by
 // byte, and the SQL is explicit where `like`, null and order would differ.
+import { lowerAscii, timeOf } from '../model/filter-match.ts'
 import type { Comparison, Filter, FilterValue } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Value } from './database.ts'
@@ -8,9 +9,10 @@ import { isStorable } from './database.ts'
 
 /**
  * How a column is compared: `text` ignores case, `exact` does not, dates take `"2030-01-01T00:00:00.000Z"` or
- * milliseconds, and lists (JSON arrays of strings) match by any entry.
+ * milliseconds, those of SCIM 2.0 (`dateTime`) also any offset from UTC, and lists (JSON arrays of strings) match by any
+ * entry.
  */
-export type AttributeType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
+export type AttributeType = 'text' | 'exact' | 'number' | 'date' | 'dateTime' | 'flag' | 'list'
 
 /** The column of a filter attribute. */
 export interface Attribute {
@@ -19,6 +21,18 @@ export interface Attribute {
   readonly type: AttributeType
   /** Of a `text`: what has the column's value without case, an indexed column or expression. Default: ASCII is lowered. */
   readonly folded?: { readonly column: string; readonly fold?: (text: string) => string }
+  /** Where the values of a multi-valued attribute are; `column` is one of these rows then. */
+  readonly rows?: ValueRows
+}
+
+/** The rows of another table that have an attribute's values. */
+export interface ValueRows {
+  /** What stands behind `from`, with a condition; may use `:zone_id`. */
+  readonly from: string
+  /** Its column with the key of the filtered row. */
+  readonly owner: string
+  /** Attributes of a value, for filters in brackets, by lower-case name. */
+  readonly members?: Attributes
 }
 
 /** By lower-case name: attribute names are case-insensitive. */
@@ -30,8 +44,10 @@ export interface Condition {
   readonly args: Readonly<Record<string, Value>>
 }
 
-/** Compiles a filter; throws `InvalidFilter` for an unknown attribute or a value of the wrong type. */
-export function compileFilter(filter: Filter, attributes: Attributes): Condition {
+/**
+ * Compiles a filter of the rows with this key; throws `InvalidFilter` for an unknown attribute or a value of the wrong type.
+ */
+export function compileFilter(filter: Filter, attributes: Attributes, key = 'id'): Condition {
   const args: Record<string, Value> = {}
   let count = 0
   const bind = (value: Value): string => {
@@ -41,32 +57,60 @@ export function compileFilter(filter: Filter, attributes: Attributes): Condition
     return `:filter_${count}`
   }
 
-  function attributeNamed(name: string): Attribute {
-    const attribute = attributes.get(name.toLowerCase())
-    if (attribute === undefined) throw new InvalidFilter(`there is no attribute ${name} to filter by`)
-    return attribute
-  }
+  const among = ({ from, owner }: ValueRows, condition: string): string =>
+    `(${key} in (select ${owner} from ${from} and ${condition}))`
 
-  function compile(part: Filter): string {
+  function compile(part: Filter, known: Attributes): string {
     switch (part.kind) {
       case 'and':
       case 'or':
-        return `(${part.parts.map(compile).join(` ${part.kind} `)})`
+        return `(${part.parts.map(each => compile(each, known)).join(` ${part.kind} `)})`
       case 'not':
-        // A null must not match, and its negation must: in SQL both would be unknown.
-        return `not coalesce(${compile(part.part)}, false)`
-      case 'present':
-        return isPresent(attributeNamed(part.attribute))
-      case 'compare': {
-        const attribute = attributeNamed(part.attribute)
-        if (part.value !== null) return COMPILERS[attribute.type]({ ...part, ...attribute, value: part.value, bind })
-        if (part.comparison !== 'eq') throw new InvalidFilter('null can only be equal')
-        return `not (${isPresent(attribute)})`
+        return negated(compile(part.part, known))
+      case 'values': {
+        const { rows } = attributeNamed(part.attribute, known)
+        if (rows?.members === undefined) throw new InvalidFilter(`${part.attribute} takes no filter in brackets`)
+        return among(rows, compile(part.filter, rows.members))
       }
+      case 'present':
+        return present(attributeNamed(part.attribute, known))
+      case 'compare':
+        return compare(part, attributeNamed(part.attribute, known))
     }
   }
-  return { text: compile(filter), args }
+
+  function present(attribute: Attribute): string {
+    return attribute.rows ? among(attribute.rows, isPresent(attribute)) : isPresent(attribute)
+  }
+
+  function compare(part: Filter & { kind: 'compare' }, attribute: Attribute): string {
+    const { comparison, value } = part
+    if (comparison === 'ne') return value === null ? present(attribute) : negated(equal(part, attribute))
+    if (value !== null) return set({ ...part, comparison, value }, attribute)
+    if (comparison !== 'eq') throw new InvalidFilter('null can only be equal')
+    return `not (${present(attribute)})`
+  }
+
+  const equal = (part: Filter & { kind: 'compare' }, attribute: Attribute): string =>
+    compare({ ...part, comparison: 'eq' }, attribute)
+
+  function set(part: Pick<Comparing, 'attribute' | 'comparison' | 'value'>, attribute: Attribute): string {
+    const { rows, ...column } = attribute
+    const condition = COMPILERS[attribute.type]({ ...part, ...column, bind })
+    return rows ? among(rows, condition) : condition
+  }
+
+  return { text: compile(filter, attributes), args }
 }
+
+function attributeNamed(name: string, known: Attributes): Attribute {
+  const attribute = known.get(name.toLowerCase())
+  if (attribute === undefined) throw new InvalidFilter(`there is no attribute ${name} to filter by`)
+  return attribute
+}
+
+/** A null must not match, and its negation must: in SQL both would be unknown. */
+const negated = (condition: string): string => `not coalesce(${condition}, false)`
 
 const isPresent = ({ column, type }: Attribute): string =>
   type === 'list' ? `(${column} is not null and ${column} <> '[]')` : `(${column} is not null)`
@@ -76,7 +120,7 @@ interface Comparing {
   readonly attribute: string
   readonly column: string
   readonly folded?: Attribute['folded']
-  readonly comparison: Comparison
+  readonly comparison: Exclude<Comparison, 'ne'>
   readonly value: NonNullable<FilterValue>
   readonly bind: (value: Value) => string
 }
@@ -89,6 +133,7 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
   exact: comparing => compareText(comparing, text => text),
   number: ({ value, ...comparing }) => compareOrdered(comparing, wholeNumber(value, comparing.attribute)),
   date: ({ value, ...comparing }) => compareOrdered(comparing, moment(value, comparing.attribute)),
+  dateTime: ({ value, ...comparing }) => compareOrdered(comparing, moment(value, comparing.attribute, true)),
   flag({ column, comparison, value, bind, attribute }) {
     if (typeof value !== 'boolean' || comparison !== 'eq') throw unfit(attribute, 'eq and true or false')
     return `(${column} = ${bind(value ? 1 : 0)})`
@@ -127,13 +172,15 @@ function compareText(
       return contains(column, text, bind)
     case 'sw':
       return startsWith(column, text, bind)
+    case 'ew':
+      return endsWith(column, text, bind)
     default:
       return `(${column} ${OPERATORS[comparison]} ${bind(text)})`
   }
 }
 
 function compareOrdered({ column, comparison, bind, attribute }: Omit<Comparing, 'value'>, value: number): string {
-  if (comparison === 'co' || comparison === 'sw') throw unfit(attribute, 'eq, gt, ge, lt or le')
+  if (comparison === 'co' || comparison === 'sw' || comparison === 'ew') throw unfit(attribute, 'eq, gt, ge, lt or le')
   return `(${column} ${OPERATORS[comparison]} ${bind(value)})`
 }
 
@@ -142,20 +189,13 @@ function wholeNumber(value: FilterValue, attribute: string): number {
   return value
 }
 
-/** Milliseconds since 1970 from an ISO 8601 string in UTC or a number. */
-function moment(value: FilterValue, attribute: string): number {
+/** Milliseconds since 1970 from an ISO 8601 string, in UTC unless `anyZone`, or a number. */
+function moment(value: FilterValue, attribute: string, anyZone = false): number {
   if (typeof value !== 'string') return wholeNumber(value, attribute)
-  const [, seconds] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z$/.exec(value) ?? []
-  const time = Date.parse(value)
-  // JavaScript parses February 30 as March 2.
-  if (seconds === undefined || !Number.isFinite(time) || !new Date(time).toISOString().startsWith(seconds)) {
-    throw unfit(attribute, 'a date such as "2030-01-01T00:00:00.000Z"')
-  }
+  const time = anyZone || value.endsWith('Z') ? timeOf(value) : undefined
+  if (time === undefined) throw unfit(attribute, 'a date such as "2030-01-01T00:00:00.000Z"')
   return time
 }
-
-/** Lowers ASCII only, like both databases. */
-const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 
 const like = (text: string, pattern: string): string => `${text} like ${pattern} escape '\\'`
 
@@ -165,6 +205,13 @@ function startsWith(column: string, prefix: string, bind: (value: Value) => stri
   const from = `${column} >= ${bind(prefix)}`
   const end = afterPrefix(prefix)
   return end === undefined ? `(${from})` : `(${from} and ${column} < ${bind(end)})`
+}
+
+/** `substr` with a length: `right` and negative starts differ. A shorter string has a shorter end, which is another one. */
+function endsWith(column: string, suffix: string, bind: (value: Value) => string): string {
+  if (suffix === '') return `(${column} is not null)`
+  const length = Array.from(suffix).length
+  return `(substr(${column}, length(${column}) - ${length - 1}, ${length}) = ${bind(suffix)})`
 }
 
 const LAST_CODE_POINT = 0x10ffff

@@ -35,7 +35,7 @@ const USER_NAME: Attribute = {
 const EMAIL: Attribute = { column: 'email', type: 'text' }
 const PHONE_NUMBER: Attribute = { column: 'phone_number', type: 'text' }
 
-const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map([
+const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map<string, Attribute>([
   ...FIELDS,
   ...nested(FIELDS),
   ['username', USER_NAME],

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { systemClock } from '../../src/base/clock.ts'
 import type { Comparison, Filter, FilterValue } from '../../src/model/filter.ts'
-import { COMPARISONS, InvalidFilter, filterText, parseFilter } from '../../src/model/filter.ts'
+import { InvalidFilter, SCIM_COMPARISONS, filterText, parseFilter } from '../../src/model/filter.ts'
 import type { Database } from '../../src/store/database.ts'
 import { statement, statementOnce } from '../../src/store/database.ts'
 import type { Attribute } from '../../src/store/filter-sql.ts'
@@ -29,6 +29,25 @@ interface Thing {
 }
 const COLUMNS = ['zone_id', 'id', 'name', 'code', 'size', 'made_at', 'is_new', 'tags'] as const
 
+/** What a thing has several of, in a table of its own. */
+interface Mail {
+  readonly zone_id: string
+  readonly thing_id: string
+  readonly value: string
+  readonly type: string | null
+  readonly is_primary: 0 | 1
+}
+const MAIL_COLUMNS = ['zone_id', 'thing_id', 'value', 'type', 'is_primary'] as const
+const mailsOf = new Map<string, readonly Mail[]>()
+const MAILS = { from: 'mails where zone_id = :zone_id', owner: 'thing_id' }
+const MAIL_MEMBERS: ReadonlyMap<string, Attribute & { readonly of: (mail: Mail) => unknown }> = new Map([
+  ['value', { column: 'value', type: 'text', of: (mail: Mail) => mail.value }],
+  ['type', { column: 'type', type: 'text', of: (mail: Mail) => mail.type }],
+  ['primary', { column: 'is_primary', type: 'flag', of: (mail: Mail) => mail.is_primary === 1 }],
+])
+const mailsIn = (thing: Thing, attribute: string): readonly unknown[] =>
+  (mailsOf.get(thing.id) ?? []).flatMap(mail => MAIL_MEMBERS.get(attribute)?.of(mail) ?? [])
+
 const ATTRIBUTES: ReadonlyMap<string, Attribute & { readonly of: (thing: Thing) => unknown }> = new Map([
   ['id', { column: 'id', type: 'text', of: thing => thing.id }],
   ['name', { column: 'name', type: 'text', of: thing => thing.name }],
@@ -37,6 +56,12 @@ const ATTRIBUTES: ReadonlyMap<string, Attribute & { readonly of: (thing: Thing) 
   ['meta.made', { column: 'made_at', type: 'date', of: thing => thing.made_at }],
   ['new', { column: 'is_new', type: 'flag', of: thing => thing.is_new === 1 }],
   ['tags', { column: 'tags', type: 'list', of: thing => JSON.parse(thing.tags) as readonly string[] }], // as below
+  [
+    'mails',
+    { column: 'value', type: 'text', rows: { ...MAILS, members: MAIL_MEMBERS }, of: thing => mailsIn(thing, 'value') },
+  ],
+  ['mails.type', { column: 'type', type: 'text', rows: MAILS, of: thing => mailsIn(thing, 'type') }],
+  ['mails.primary', { column: 'is_primary', type: 'flag', rows: MAILS, of: thing => mailsIn(thing, 'primary') }],
 ])
 
 /** Whatever is special to one of the layers: the language, `like`, JSON, the bytes of UTF-8, the case of letters. */
@@ -71,7 +96,7 @@ const lower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.
 const inBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** Whether one value stands to another as the comparison says; the values are both texts or both numbers. */
-function holds(one: string | number, comparison: Comparison, other: string | number): boolean {
+function holds(one: string | number, comparison: Exclude<Comparison, 'ne'>, other: string | number): boolean {
   const order = typeof one === 'string' ? inBytes(one, String(other)) : one - Number(other)
   switch (comparison) {
     case 'eq':
@@ -80,6 +105,8 @@ function holds(one: string | number, comparison: Comparison, other: string | num
       return String(one).includes(String(other))
     case 'sw':
       return String(one).startsWith(String(other))
+    case 'ew':
+      return String(one).endsWith(String(other))
     case 'gt':
       return order > 0
     case 'ge':
@@ -91,32 +118,49 @@ function holds(one: string | number, comparison: Comparison, other: string | num
   }
 }
 
+/** What an attribute has: nothing for null. */
+type Look = (attribute: string) => { readonly found: unknown; readonly isExact: boolean }
+
+const lookAt =
+  (thing: Thing): Look =>
+  attribute => {
+    const known = ATTRIBUTES.get(attribute.toLowerCase())
+    return { found: known?.of(thing), isExact: known?.type === 'exact' }
+  }
+const lookAtMail =
+  (mail: Mail): Look =>
+  attribute => ({ found: MAIL_MEMBERS.get(attribute.toLowerCase())?.of(mail), isExact: false })
+
+const matches = (thing: Thing, filter: Filter): boolean => means(filter, lookAt(thing), mailsOf.get(thing.id) ?? [])
+
 /** What a filter means, said once more. */
-function matches(thing: Thing, filter: Filter): boolean {
+function means(filter: Filter, look: Look, mails: readonly Mail[]): boolean {
   switch (filter.kind) {
     case 'and':
-      return filter.parts.every(part => matches(thing, part))
+      return filter.parts.every(part => means(part, look, mails))
     case 'or':
-      return filter.parts.some(part => matches(thing, part))
+      return filter.parts.some(part => means(part, look, mails))
     case 'not':
-      return !matches(thing, filter.part)
+      return !means(filter.part, look, mails)
+    case 'values':
+      return mails.some(mail => means(filter.filter, lookAtMail(mail), []))
     case 'present':
     case 'compare': {
-      const attribute = ATTRIBUTES.get(filter.attribute.toLowerCase())
-      const found = attribute?.of(thing)
+      const { found, isExact } = look(filter.attribute)
       const present = Array.isArray(found) ? found.length > 0 : found !== null
       if (filter.kind === 'present') return present
-      if (filter.value === null) return !present
-      if (Array.isArray(found)) {
-        return found.some(each => holds(lower(String(each)), filter.comparison, lower(String(filter.value))))
-      }
-      if (typeof found === 'boolean') return found === filter.value
-      if (typeof found === 'number') {
-        const value = typeof filter.value === 'string' ? Date.parse(filter.value) : Number(filter.value)
-        return holds(found, filter.comparison, value)
-      }
-      const fold = attribute?.type === 'exact' ? String : lower
-      return typeof found === 'string' && holds(fold(found), filter.comparison, fold(String(filter.value)))
+      const { comparison, value } = filter
+      if (comparison === 'ne') return !means({ ...filter, comparison: 'eq' }, look, mails)
+      if (value === null) return !present
+      const fold = isExact ? String : lower
+      return [found].flat().some(each => {
+        if (typeof each === 'boolean') return each === value
+        if (typeof each === 'string') return holds(fold(each), comparison, fold(String(value)))
+        return (
+          each !== null &&
+          holds(Number(each), comparison, typeof value === 'string' ? Date.parse(value) : Number(value))
+        )
+      })
     }
   }
 }
@@ -136,6 +180,21 @@ const things = (zoneId: string): Thing[] =>
     )
     .map((thing, index) => ({ ...thing, zone_id: zoneId, id: `${TEXTS[index % TEXTS.length] ?? ''}${index}` }))
 
+/** None, one or two for each. */
+const mails = (of: readonly Thing[], zoneId: string): Mail[] =>
+  of.flatMap((thing, index) =>
+    fc
+      .sample(
+        fc.record({
+          value: fc.constantFrom(...TEXTS, ...AWKWARD),
+          type: fc.option(fc.constantFrom('work', 'Work', 'home')),
+          is_primary: fc.constantFrom(0 as const, 1 as const),
+        }),
+        { numRuns: index % 3, seed: index },
+      )
+      .map(mail => ({ ...mail, zone_id: zoneId, thing_id: thing.id })),
+  )
+
 const filters = ((): fc.Arbitrary<Filter> => {
   const compare = (
     attribute: string,
@@ -145,17 +204,32 @@ const filters = ((): fc.Arbitrary<Filter> => {
     fc
       .tuple(fc.constantFrom(...comparisons), values)
       .map(([comparison, value]) => ({ kind: 'compare', attribute, comparison, value }))
-  const ordered = COMPARISONS.filter(word => word !== 'co' && word !== 'sw')
+  const ordered = SCIM_COMPARISONS.filter(word => !['co', 'sw', 'ew'].includes(word))
   const texts = fc.constantFrom(...TEXTS, ...AWKWARD)
+  const bothWays = ['eq', 'ne'] as const
+  const members = fc.oneof(
+    compare('value', SCIM_COMPARISONS, texts),
+    compare('Type', SCIM_COMPARISONS, fc.constantFrom('work', 'home', 'w')),
+    compare('primary', bothWays, fc.boolean()),
+    compare('type', bothWays, fc.constant(null)),
+    fc.constant<Filter>({ kind: 'not', part: { kind: 'present', attribute: 'type' } }),
+  )
+  const inBrackets = fc
+    .tuple(fc.constantFrom('and' as const, 'or' as const), fc.array(members, { minLength: 2, maxLength: 3 }))
+    .map(([kind, parts]): Filter => ({ kind: 'values', attribute: 'mails', filter: { kind, parts } }))
   const leaves = fc.oneof(
-    compare('id', COMPARISONS, texts),
-    compare('NAME', COMPARISONS, texts),
-    compare('code', COMPARISONS, texts),
+    inBrackets,
+    compare('mails', SCIM_COMPARISONS, texts),
+    compare('mails.type', SCIM_COMPARISONS, fc.constantFrom('WORK', 'ome')),
+    compare('mails.primary', bothWays, fc.boolean()),
+    compare('id', SCIM_COMPARISONS, texts),
+    compare('NAME', SCIM_COMPARISONS, texts),
+    compare('code', SCIM_COMPARISONS, texts),
     compare('size', ordered, fc.constantFrom(-2, 0, 1, Number.MAX_SAFE_INTEGER)),
     compare('meta.made', ordered, fc.constantFrom('1970-01-01T00:00:01Z', '2030-01-01T00:00:00.000Z', 1000)),
-    compare('new', ['eq'], fc.boolean()),
-    compare('tags', ['eq', 'co', 'sw'], fc.constantFrom(...TEXTS)),
-    fc.constantFrom(...ATTRIBUTES.keys()).chain(attribute => compare(attribute, ['eq'], fc.constant(null))),
+    compare('new', bothWays, fc.boolean()),
+    compare('tags', ['eq', 'ne', 'co', 'sw'], fc.constantFrom(...TEXTS)),
+    fc.constantFrom(...ATTRIBUTES.keys()).chain(attribute => compare(attribute, bothWays, fc.constant(null))),
     fc.constantFrom(...ATTRIBUTES.keys()).map((attribute): Filter => ({ kind: 'present', attribute })),
   )
   return fc.letrec<{ tree: Filter }>(tie => ({
@@ -197,6 +271,16 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'NUL in a list', filter: 'tags co "\\u0000"' },
   { name: 'NUL beside what matches', filter: 'id pr or code sw "a\\u0000"' },
   { name: 'a lone surrogate', filter: 'not (name co "\\ud800")' },
+  { name: 'the end of a number', filter: 'size ew 1' },
+  { name: 'the end of a list', filter: 'tags ew "a"' },
+  { name: 'another one than an unfit value', filter: 'size ne "1"' },
+  { name: 'brackets behind one value', filter: 'name[value eq "a"]' },
+  { name: 'brackets behind a member', filter: 'mails.type[value eq "a"]' },
+  { name: 'a member that there is not', filter: 'mails[display eq "a"]' },
+  { name: 'a column that is no member', filter: 'mails[is_primary eq true]' },
+  { name: 'an attribute of the thing in brackets', filter: 'mails[name eq "a"]' },
+  { name: 'the zone in brackets', filter: 'mails[zone_id eq "theirs"]' },
+  { name: 'NUL in brackets', filter: 'mails[value eq "\\u0000"]' },
   { name: 'a lone surrogate in a list', filter: 'tags sw "\\udc00"' },
 ]
 
@@ -254,8 +338,23 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
         `insert into things (${COLUMNS.join(', ')}) values (${COLUMNS.map(column => `:${column}`).join(', ')})`,
       )
       for (const thing of [...rows, ...things('theirs').slice(0, 5)]) await db.write(insert, thing)
+      await db.write(
+        statement(`create table mails (zone_id ${text} not null, thing_id ${text} not null, value ${text} not null,
+          type ${text}, is_primary ${flag} not null)${tableEnd}`),
+        {},
+      )
+      const insertMail = statement<Mail>(
+        `insert into mails (${MAIL_COLUMNS.join(', ')}) values (${MAIL_COLUMNS.map(column => `:${column}`).join(', ')})`,
+      )
+      for (const mail of mails(rows, zoneId)) {
+        mailsOf.set(mail.thing_id, [...(mailsOf.get(mail.thing_id) ?? []), mail])
+        await db.write(insertMail, mail)
+        await db.write(insertMail, { ...mail, zone_id: 'theirs', value: 'a', type: 'work' })
+      }
     })
     after(async () => {
+      mailsOf.clear()
+      await db.write(statement(`drop table mails`), {})
       await db.write(statement(`drop table things`), {})
       await db.close()
     })
@@ -292,7 +391,7 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
     })
 
     for (const { name, filter } of refusals) {
-      it(`is refused: ${name}`, () => assert.rejects(() => ask(parseFilter(filter)), InvalidFilter))
+      it(`is refused: ${name}`, () => assert.rejects(() => ask(parseFilter(filter, 'scim')), InvalidFilter))
     }
 
     const orders: readonly { sortBy: string; of: (one: Thing, other: Thing) => number }[] = [
