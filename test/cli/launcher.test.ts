@@ -175,6 +175,16 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(stdout, /"flags":\[\]/)
   })
 
+  it('limits the arenas of glibc unless the operator did', () => {
+    const arenas = (env: Readonly<Record<string, string>>): string => {
+      const root = checkout({ pinned: true })
+      writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), `console.log(process.env['MALLOC_ARENA_MAX'])`)
+      return runLauncher(root, [], env).stdout.trim()
+    }
+    assert.equal(arenas({}), '2')
+    assert.equal(arenas({ MALLOC_ARENA_MAX: '8' }), '8')
+  })
+
   it('ends with the status of the program', () => {
     assert.equal(runLauncher(checkout({ pinned: true }), ['fail']).status, 5)
   })
