@@ -1,0 +1,172 @@
+// What a description of a SCIM resource consists of (RFC 7643 §7), and how its attributes are found by name. Reading,
+// answers, PATCH paths, filters and `/Schemas` are all derived from descriptions; none of them knows a single attribute.
+
+/** RFC 7643 §2.3, without the types that no attribute has. */
+export type AttributeType = 'string' | 'boolean' | 'integer' | 'dateTime' | 'reference' | 'binary' | 'complex'
+
+/** One attribute; what is absent has the default of RFC 7643 §2.2. */
+export interface Attribute {
+  readonly name: string
+  readonly type: AttributeType
+  readonly description: string
+  readonly multiValued?: true
+  readonly required?: true
+  /** Of a required attribute: a request may leave it out, for the server has a value. */
+  readonly defaulted?: true
+  readonly caseExact?: true
+  readonly mutability?: 'readOnly' | 'immutable' | 'writeOnly'
+  readonly returned?: 'always' | 'never' | 'request'
+  readonly uniqueness?: 'server'
+  readonly canonicalValues?: readonly string[]
+  readonly referenceTypes?: readonly string[]
+  readonly subAttributes?: readonly Attribute[]
+  /** The members of the record that hold it, joined by dots. Absent for what is computed. */
+  readonly at?: string
+  /** Its name in lists of the store; absent for what lists cannot filter by. */
+  readonly listed?: string
+}
+
+/** A schema: a resource's own, or an extension of it. */
+export interface Schema {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly attributes: readonly Attribute[]
+}
+
+/** A type of resource (RFC 7643 §6). */
+export interface ResourceType {
+  readonly name: 'User' | 'Group'
+  readonly endpoint: '/Users' | '/Groups'
+  readonly description: string
+  /** Attributes beside those of `schema` that no schema lists. */
+  readonly common: readonly Attribute[]
+  readonly schema: Schema
+  readonly extensions: readonly Schema[]
+}
+
+/** A resource, or a part of one, with the names of the description. Extensions are members named by their URN. */
+export type Json = Readonly<Record<string, unknown>>
+
+/** Attributes that every resource has (RFC 7643 §3.1). */
+export const COMMON: readonly Attribute[] = [
+  {
+    name: 'schemas',
+    type: 'reference',
+    description: 'The schemas of the resource.',
+    multiValued: true,
+    caseExact: true,
+    mutability: 'readOnly',
+    returned: 'always',
+  },
+  {
+    name: 'id',
+    type: 'string',
+    description: 'The identifier of the resource.',
+    caseExact: true,
+    mutability: 'readOnly',
+    returned: 'always',
+    uniqueness: 'server',
+    listed: 'id',
+  },
+  {
+    name: 'meta',
+    type: 'complex',
+    description: 'What the server knows of the resource.',
+    mutability: 'readOnly',
+    subAttributes: [
+      {
+        name: 'resourceType',
+        type: 'string',
+        description: 'The type of resource.',
+        mutability: 'readOnly',
+        caseExact: true,
+      },
+      {
+        name: 'created',
+        type: 'dateTime',
+        description: 'When it was created.',
+        mutability: 'readOnly',
+        listed: 'created',
+      },
+      {
+        name: 'lastModified',
+        type: 'dateTime',
+        description: 'When it was last changed.',
+        mutability: 'readOnly',
+        listed: 'lastModified',
+      },
+      { name: 'location', type: 'string', description: 'Its URL.', mutability: 'readOnly', caseExact: true },
+      {
+        name: 'version',
+        type: 'string',
+        description: 'Its version, as in ETag.',
+        mutability: 'readOnly',
+        caseExact: true,
+      },
+    ],
+  },
+]
+
+/** An attribute with where it stands: the extension that owns it, and the attribute around it. */
+export interface Place {
+  /** The URN of the extension; absent for the resource's own schema. */
+  readonly extension?: string
+  readonly attribute: Attribute
+  readonly sub?: Attribute
+}
+
+/** Finds attributes by the names that requests use, in any case (RFC 7643 §2.1). */
+export interface Names {
+  /** By path without a filter: `userName`, `name.givenName`, `urn:…:User:department`. */
+  find(path: string): Place | undefined
+  /** The extension with this URN. */
+  extension(urn: string): Schema | undefined
+  /** The resource's own attributes and the common ones. */
+  readonly own: readonly Attribute[]
+  readonly type: ResourceType
+}
+
+/** The index of a type; made once. */
+export function namesOf(type: ResourceType): Names {
+  const own = [...type.common, ...type.schema.attributes]
+  const schemas = new Map<string, { readonly extension?: Schema; readonly attributes: readonly Attribute[] }>([
+    [type.schema.id.toLowerCase(), { attributes: own }],
+    ...type.extensions.map(
+      extension => [extension.id.toLowerCase(), { extension, attributes: extension.attributes }] as const,
+    ),
+  ])
+
+  /** The schema that a path begins with, and the rest. */
+  function splitUrn(path: string): { readonly urn: string | undefined; readonly rest: string } {
+    const lower = path.toLowerCase()
+    for (const urn of schemas.keys()) if (lower.startsWith(`${urn}:`)) return { urn, rest: path.slice(urn.length + 1) }
+    return { urn: undefined, rest: path }
+  }
+
+  return {
+    own,
+    type,
+    find(path) {
+      const { urn, rest } = splitUrn(path)
+      const [name = '', subName, ...more] = rest.split('.')
+      const { extension, attributes } = (urn !== undefined && schemas.get(urn)) || { attributes: own }
+      const attribute = named(attributes, name)
+      if (!attribute || more.length > 0) return undefined
+      const sub = subName === undefined ? undefined : named(attribute.subAttributes ?? [], subName)
+      if (subName !== undefined && !sub) return undefined
+      return { attribute, ...(extension && { extension: extension.id }), ...(sub && { sub }) }
+    },
+    extension: urn => schemas.get(urn.toLowerCase())?.extension,
+  }
+}
+
+/** The attribute of this name, in any case. */
+export function named(attributes: readonly Attribute[], name: string): Attribute | undefined {
+  const lower = name.toLowerCase()
+  return attributes.find(attribute => attribute.name.toLowerCase() === lower)
+}
+
+/** The full name of a place, as in error messages. */
+export const nameOf = ({ extension, attribute, sub }: Place): string =>
+  `${extension === undefined ? '' : `${extension}:`}${attribute.name}${sub ? `.${sub.name}` : ''}`

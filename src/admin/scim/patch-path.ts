@@ -1,0 +1,32 @@
+// The targets of PATCH operations: `attrPath` and `valuePath` of RFC 7644 §3.5.2, found in the description.
+import type { AttributePath, Filter } from '../../model/filter.ts'
+import { InvalidFilter, parsePath } from '../../model/filter.ts'
+import type { Names, Place, Schema } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { shown } from './reader.ts'
+import { checkValueFilter } from './value-filter.ts'
+
+/** An attribute or a part of it, where `filter` selects values of a list; or a whole extension. */
+export type Target = { readonly place: Place; readonly filter?: Filter } | { readonly schema: Schema }
+
+/** Reads a path; throws `invalidPath`, or `invalidFilter` for what stands in brackets. */
+export function readTarget(names: Names, path: string): Target {
+  const extension = names.extension(path)
+  if (extension) return { schema: extension }
+  const { schema, attribute, filter, subAttribute } = parse(path)
+  const name = [schema === undefined ? attribute : `${schema}:${attribute}`, subAttribute].filter(Boolean).join('.')
+  const place = names.find(name)
+  if (!place) throw new ScimError('invalidPath', `There is no attribute ${shown(name)}`)
+  if (!filter) return { place }
+  if (!place.attribute.multiValued) throw new ScimError('invalidPath', `${place.attribute.name} is no list`)
+  return { place, filter: checkValueFilter(filter, place.attribute) }
+}
+
+function parse(path: string): AttributePath {
+  try {
+    return parsePath(path)
+  } catch (cause) {
+    if (!(cause instanceof InvalidFilter)) throw cause
+    throw new ScimError('invalidPath', `The path ${shown(path)} is not valid: ${cause.message}`, { cause })
+  }
+}

@@ -1,0 +1,271 @@
+// PATCH (RFC 7644 §3.5.2) as a function from one resource to the next: every operation or none.
+import { isDeepStrictEqual } from 'node:util'
+import { isJsonRecord } from '../../base/json.ts'
+import type { Filter } from '../../model/filter.ts'
+import type { Attribute, Json, Names, Place } from './attribute.ts'
+import { nameOf, named } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { readTarget } from './patch-path.ts'
+import type { Target } from './patch-path.ts'
+import { checkRequired, isPrimary, readSingle, readValue, shown } from './reader.ts'
+import type { SentOperation } from './tolerances.ts'
+import { entryFor, mayBeAbsent, tolerated } from './tolerances.ts'
+import { selects } from './value-filter.ts'
+
+/** The schema of a PATCH body. */
+export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+const MAX_OPERATIONS = 1000
+
+const OPS = ['add', 'replace', 'remove'] as const
+type Op = (typeof OPS)[number]
+
+/** An operation with its path, which may still be absent. */
+export interface Operation {
+  readonly op: Op
+  readonly path?: string
+  readonly value?: unknown
+}
+
+/** Members of a resource that is being changed; every name in it is one of the description. */
+type Draft = Record<string, unknown>
+
+/** Reads the body of a PATCH, with the tolerances. */
+export function readOperations(names: Names, body: Json): readonly Operation[] {
+  const member = (name: string): unknown => Object.entries(body).find(([key]) => key.toLowerCase() === name)?.[1]
+  const schemas = member('schemas')
+  if (!Array.isArray(schemas) || !schemas.includes(PATCH_SCHEMA)) {
+    throw new ScimError('invalidSyntax', `schemas must have ${PATCH_SCHEMA}`)
+  }
+  const list = member('operations')
+  if (!Array.isArray(list) || list.length === 0) throw new ScimError('invalidSyntax', 'Operations must be a list')
+  const operations = list.flatMap((each: unknown) => {
+    if (!isJsonRecord(each)) throw new ScimError('invalidSyntax', 'An operation must be an object')
+    return tolerated({ op: each['op'], path: each['path'] ?? undefined, value: each['value'] }, names)
+  })
+  if (operations.length > MAX_OPERATIONS) {
+    throw new ScimError('invalidValue', `A request can have at most ${MAX_OPERATIONS} operations`)
+  }
+  return operations.map(readOperation)
+}
+
+function readOperation({ op: sent, path, value }: SentOperation): Operation {
+  const op = OPS.find(each => each === sent)
+  if (!op) throw new ScimError('invalidSyntax', `op must be one of ${OPS.join(', ')}`)
+  if (path !== undefined && typeof path !== 'string') throw new ScimError('invalidPath', 'path must be a string')
+  if (op === 'remove' && path === undefined) throw new ScimError('noTarget', 'remove needs a path')
+  if (op !== 'remove' && value === undefined) throw new ScimError('invalidValue', `${op} needs a value`)
+  return { op, ...(path !== undefined && { path }), value }
+}
+
+/** The resource after all operations. Throws `ScimError` for the first that cannot be done. */
+export function applyPatch(names: Names, resource: Json, operations: readonly Operation[]): Json {
+  const draft: Draft = structuredClone(resource)
+  for (const operation of operations) apply(names, draft, operation)
+  checkRequired(names, draft)
+  for (const { id } of names.type.extensions) {
+    const members = draft[id]
+    if (isJsonRecord(members) && Object.keys(members).length === 0) delete draft[id]
+  }
+  return draft
+}
+
+function apply(names: Names, draft: Draft, { op, path, value }: Operation): void {
+  if (path !== undefined) return change(draft, { op, target: readTarget(names, path), value })
+  if (!isJsonRecord(value)) throw new ScimError('invalidValue', 'Without a path, the value must be an object')
+  for (const [name, each] of Object.entries(value)) {
+    change(draft, { op, target: readTarget(names, name), value: each })
+  }
+}
+
+interface Change {
+  readonly op: Op
+  readonly target: Target
+  readonly value: unknown
+}
+
+function change(draft: Draft, { op, target, value }: Change): void {
+  if ('schema' in target) {
+    const { id, attributes } = target.schema
+    if (op !== 'remove' && !isJsonRecord(value)) throw new ScimError('invalidValue', `${id} must be an object`)
+    const members = isJsonRecord(value) && op !== 'remove' ? Object.keys(value) : Object.keys(ownerOf(draft, id))
+    for (const name of members) {
+      const attribute = named(attributes, name)
+      if (!attribute) throw new ScimError('invalidPath', `There is no attribute ${id}:${shown(name)}`)
+      const each = isJsonRecord(value) ? value[name] : undefined
+      if (op === 'remove' && attribute.mutability === 'readOnly') continue
+      change(draft, { op, target: { place: { extension: id, attribute } }, value: each })
+    }
+    return
+  }
+  const { place, filter } = target
+  checkMutable(place)
+  const owner = place.extension === undefined ? draft : ownerOf(draft, place.extension)
+  const context: Context = { owner, place, path: nameOf(place) }
+  // RFC 7643 §2.5: null and an empty list are no value.
+  const isEmpty = value === null || (Array.isArray(value) && value.length === 0)
+  if (op === 'remove' || (isEmpty && op === 'replace')) return remove(context, filter, op)
+  if (isEmpty) return
+  if (place.attribute.multiValued) changeList(context, { op, filter, value })
+  else if (place.attribute.type === 'complex') changeComplex(context, value)
+  else setSimple(context, value)
+}
+
+/** Where a change happens. */
+interface Context {
+  readonly owner: Draft
+  readonly place: Place
+  /** For messages. */
+  readonly path: string
+}
+
+/** The members of an extension, which are there from now on. */
+function ownerOf(draft: Draft, extension: string): Draft {
+  const members = draft[extension]
+  if (isJsonRecord(members)) return members
+  const created: Draft = {}
+  draft[extension] = created
+  return created
+}
+
+function checkMutable(place: Place): void {
+  const readOnly = [place.attribute, place.sub].some(attribute => attribute?.mutability === 'readOnly')
+  if (readOnly) throw new ScimError('mutability', `${nameOf(place)} cannot be changed`)
+}
+
+function setSimple({ owner, place: { attribute }, path }: Context, value: unknown): void {
+  const read = readValue(attribute, value, path)
+  const current = owner[attribute.name]
+  if (attribute.mutability === 'immutable' && current !== undefined && current !== read) {
+    throw new ScimError('mutability', `${path} cannot be changed any more`)
+  }
+  owner[attribute.name] = read
+}
+
+/** A value replaces the sub-attributes that it has, and leaves the others (RFC 7644 §3.5.2.1 and §3.5.2.3). */
+function changeComplex({ owner, place: { attribute, sub }, path }: Context, value: unknown): void {
+  const current = owner[attribute.name]
+  const members: Draft = isJsonRecord(current) ? { ...current } : {}
+  if (sub) members[sub.name] = readValue(sub, value, path)
+  else merge(members, attribute, value, path)
+  owner[attribute.name] = withoutUndefined(members)
+}
+
+/** Sets the members that the value has; null removes one. */
+function merge(members: Draft, attribute: Attribute, value: unknown, path: string): void {
+  const read = readSingle(attribute, value, path)
+  if (isJsonRecord(read)) Object.assign(members, read)
+  if (!isJsonRecord(value)) return
+  for (const [name, each] of Object.entries(value)) {
+    const sub = each === null ? named(attribute.subAttributes ?? [], name) : undefined
+    if (sub && sub.mutability !== 'readOnly') delete members[sub.name]
+  }
+}
+
+const withoutUndefined = (members: Draft): Draft | undefined => {
+  const kept = Object.entries(members).filter(([, value]) => value !== undefined)
+  return kept.length > 0 ? Object.fromEntries(kept) : undefined
+}
+
+const listIn = (owner: Draft, { name }: Attribute): readonly unknown[] => {
+  const list = owner[name]
+  return Array.isArray(list) ? list : []
+}
+
+function changeList(
+  { owner, place: { attribute, sub }, path }: Context,
+  { op, filter, value }: { readonly op: Op; readonly filter: Filter | undefined; readonly value: unknown },
+): void {
+  const list = listIn(owner, attribute)
+  if (!filter && !sub) {
+    const sent = Array.isArray(value) ? value : [value]
+    const read = readValue(attribute, sent, path)
+    const values: readonly unknown[] = Array.isArray(read) ? read : []
+    owner[attribute.name] = op === 'replace' ? values : joined(attribute, list, values)
+    return
+  }
+  const chosen = new Set(list.filter(entry => filter === undefined || selects(filter, entry, attribute)))
+  if (chosen.size === 0) {
+    const entry = filter && entryFor(filter)
+    if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
+    const made = readSingle(attribute, entry, path)
+    const changed = changedEntry(made, { attribute, sub, value, path, op: 'add' })
+    owner[attribute.name] = joined(attribute, list, [changed])
+    return
+  }
+  const changed = list.map(entry =>
+    chosen.has(entry) ? changedEntry(entry, { attribute, sub, value, path, op }) : entry,
+  )
+  const preferred = changed.findLast((entry, index) => chosen.has(list[index]) && isPrimary(entry))
+  owner[attribute.name] = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
+}
+
+interface EntryChange {
+  readonly op: Op
+  readonly attribute: Attribute
+  readonly sub: Attribute | undefined
+  readonly value: unknown
+  readonly path: string
+}
+
+/** An entry of a list after a change of one of its members, or of all. */
+function changedEntry(entry: unknown, { op, attribute, sub, value, path }: EntryChange): unknown {
+  const members: Draft = isJsonRecord(entry) ? { ...entry } : {}
+  if (sub) {
+    const read = readValue(sub, value, path)
+    if (sub.mutability === 'immutable' && members[sub.name] !== undefined && members[sub.name] !== read) {
+      throw new ScimError('mutability', `${path} cannot be changed any more`)
+    }
+    members[sub.name] = read
+    return withoutUndefined(members)
+  }
+  if (op === 'replace') return readSingle(attribute, value, path)
+  merge(members, attribute, value, path)
+  return withoutUndefined(members)
+}
+
+/** The list with the values that it does not have yet. A new primary value takes the mark from the old one (§3.5.2). */
+function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
+  const id = attribute.subAttributes?.find(({ name, mutability }) => name === 'value' && mutability === 'immutable')
+  const known = id ? new Set(list.map(entry => idOf(entry))) : undefined
+  const fresh = values.filter(value =>
+    known ? !known.has(idOf(value)) && known.add(idOf(value)) : !list.some(each => isDeepStrictEqual(each, value)),
+  )
+  return onlyPrimary([...list, ...fresh], fresh.find(isPrimary))
+}
+
+const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
+
+/** Takes the mark of all values but the preferred one, if there is one. */
+const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
+  preferred === undefined
+    ? list
+    : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...Object(entry), primary: false } : entry))
+
+function remove({ owner, place: { attribute, sub }, path }: Context, filter: Filter | undefined, op: Op): void {
+  const isWhole = !filter && !sub
+  if ((isWhole && (attribute.required || attribute.mutability)) || (sub && (sub.required || sub.mutability))) {
+    throw new ScimError('mutability', `${path} cannot be removed`)
+  }
+  if (isWhole) {
+    delete owner[attribute.name]
+    return
+  }
+  if (!attribute.multiValued) {
+    const current = owner[attribute.name]
+    const { [sub?.name ?? '']: _, ...others } = isJsonRecord(current) ? current : {}
+    owner[attribute.name] = withoutUndefined(others)
+    return
+  }
+  const list = listIn(owner, attribute)
+  const chosen = new Set(list.filter(entry => filter === undefined || selects(filter, entry, attribute)))
+  if (chosen.size === 0 && filter && !(op === 'remove' && mayBeAbsent(attribute))) {
+    throw new ScimError('noTarget', `${path} has no such value`)
+  }
+  const left = list.flatMap(entry => {
+    if (!chosen.has(entry)) return [entry]
+    if (!sub) return []
+    const { [sub.name]: _, ...others } = isJsonRecord(entry) ? entry : {}
+    return withoutUndefined(others) ?? []
+  })
+  owner[attribute.name] = left.length > 0 ? left : undefined
+}

@@ -1,0 +1,126 @@
+// Reads resources and values of requests by their description, strictly: what is left has the names of the description, no
+// attribute that only the server writes, and nothing unassigned (RFC 7643 §2.5).
+import { isJsonRecord } from '../../base/json.ts'
+import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import type { Attribute, Json, Names } from './attribute.ts'
+import { named } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { isForeignSchema, toleratedBoolean, toleratedComplex } from './tolerances.ts'
+
+/** Reads the body of a POST or PUT. Throws `ScimError`. */
+export function readResource(names: Names, body: Json): Json {
+  checkSchemas(names, body)
+  const resource: Record<string, unknown> = {}
+  for (const [key, sent] of Object.entries(body)) {
+    const extension = names.extension(key)
+    const name = extension?.id ?? named(names.own, key)?.name
+    if (name === undefined) throw new ScimError('invalidSyntax', `There is no attribute ${shown(key)}`)
+    if (Object.hasOwn(resource, name)) throw new ScimError('invalidSyntax', `${name} is there twice`)
+    if (extension) {
+      if (sent === null) continue
+      if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', `${extension.id} must be an object`)
+      const members = readMembers(extension.attributes, sent, `${extension.id}:`)
+      if (Object.keys(members).length > 0) resource[name] = members
+      continue
+    }
+    const attribute = named(names.own, key)
+    const value = attribute && attribute.mutability !== 'readOnly' ? readValue(attribute, sent, name) : undefined
+    if (value !== undefined) resource[name] = value
+  }
+  checkRequired(names, resource)
+  return resource
+}
+
+const MAX_SCHEMAS = 20
+
+/** RFC 7643 §3: the resource's own schema is named, and nothing that is no schema of it. */
+function checkSchemas(names: Names, body: Json): void {
+  const { type } = names
+  const sent = Object.entries(body).find(([key]) => key.toLowerCase() === 'schemas')?.[1]
+  const list: readonly unknown[] = Array.isArray(sent) ? sent : []
+  if (list.length > MAX_SCHEMAS || !list.some(each => typeof each === 'string' && isSame(each, type.schema.id))) {
+    throw new ScimError('invalidSyntax', `schemas must have ${type.schema.id}`)
+  }
+  for (const each of list) {
+    if (typeof each !== 'string') throw new ScimError('invalidSyntax', 'schemas must be a list of strings')
+    if (isSame(each, type.schema.id) || names.extension(each) || isForeignSchema(each)) continue
+    throw new ScimError('invalidSyntax', `${type.name} has no schema ${shown(each)}`)
+  }
+}
+
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+/** Throws for a required attribute that is missing. */
+export function checkRequired({ own }: Names, resource: Json): void {
+  const missing = own.find(({ name, required, defaulted }) => required && !defaulted && resource[name] === undefined)
+  if (missing) throw new ScimError('invalidValue', `${missing.name} is required`)
+}
+
+/** Reads the value of one attribute; undefined when it is unassigned. */
+export function readValue(attribute: Attribute, sent: unknown, path: string): unknown {
+  if (sent === null || sent === undefined) return undefined
+  if (!attribute.multiValued) return readSingle(attribute, sent, path)
+  if (!Array.isArray(sent)) throw new ScimError('invalidValue', `${path} must be a list`)
+  const values = sent.map(each => readSingle(attribute, each, path)).filter(value => value !== undefined)
+  if (values.filter(isPrimary).length > 1) {
+    throw new ScimError('invalidValue', `${path} has more than one primary value`) // RFC 7643 §2.4
+  }
+  return values.length > 0 ? values : undefined
+}
+
+/** Whether the value is marked as the preferred one. */
+export const isPrimary = (value: unknown): boolean => isJsonRecord(value) && value['primary'] === true
+
+/** Reads one value, of a list for an attribute that has many; undefined when it is unassigned. */
+export function readSingle(attribute: Attribute, sent: unknown, path: string): unknown {
+  switch (attribute.type) {
+    case 'string':
+    case 'reference':
+      if (typeof sent !== 'string') throw new ScimError('invalidValue', `${path} must be a string`)
+      if (!isKeepable(sent)) throw new ScimError('invalidValue', `${path} ${UNKEEPABLE}`)
+      return sent
+    case 'binary':
+      if (typeof sent !== 'string' || !BASE64.test(sent)) throw new ScimError('invalidValue', `${path} must be base64`)
+      return sent
+    case 'boolean': {
+      const value = toleratedBoolean(sent)
+      if (typeof value !== 'boolean') throw new ScimError('invalidValue', `${path} must be true or false`)
+      return value
+    }
+    case 'integer':
+      if (!Number.isSafeInteger(sent)) throw new ScimError('invalidValue', `${path} must be a whole number`)
+      return sent
+    case 'dateTime':
+      throw new ScimError('mutability', `${path} is set by the server`)
+    case 'complex': {
+      const value = toleratedComplex(attribute, sent)
+      if (!isJsonRecord(value)) throw new ScimError('invalidValue', `${path} must be an object`)
+      const members = readMembers(attribute.subAttributes ?? [], value, `${path}.`)
+      return Object.keys(members).length > 0 ? members : undefined
+    }
+  }
+}
+
+/** RFC 4648 §4, with its padding; RFC 7643 §2.3.6. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+function readMembers(attributes: readonly Attribute[], sent: Json, prefix: string): Record<string, unknown> {
+  const members: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(sent)) {
+    const attribute = named(attributes, key)
+    if (!attribute) throw new ScimError('invalidSyntax', `There is no attribute ${prefix}${shown(key)}`)
+    if (Object.hasOwn(members, attribute.name)) {
+      throw new ScimError('invalidSyntax', `${prefix}${attribute.name} is there twice`)
+    }
+    const read =
+      attribute.mutability === 'readOnly' ? undefined : readValue(attribute, value, `${prefix}${attribute.name}`)
+    if (read !== undefined) members[attribute.name] = read
+  }
+  if (Object.keys(members).length === 0) return members
+  const missing = attributes.find(({ name, required, defaulted }) => required && !defaulted && !(name in members))
+  if (missing) throw new ScimError('invalidValue', `${prefix}${missing.name} is required`)
+  return members
+}
+
+/** A name of a request for a message. */
+export const shown = (name: string): string => name.slice(0, 100)

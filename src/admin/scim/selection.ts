@@ -1,0 +1,108 @@
+// Which attributes an answer has: `returned` of the description, and the parameters `attributes` and `excludedAttributes`
+// (RFC 7644 §3.9).
+import { isJsonRecord } from '../../base/json.ts'
+import type { Attribute, Json, Names } from './attribute.ts'
+import { ScimError } from './error.ts'
+
+/** What an answer shows of a resource. */
+export interface Selection {
+  /** Whether the attribute is shown at all, so that it need not be looked up otherwise. */
+  wants(name: string): boolean
+  of(resource: Json): Json
+}
+
+/** The parameters as lists of names; empty where absent. */
+export interface SelectedNames {
+  readonly attributes: readonly string[]
+  readonly excludedAttributes: readonly string[]
+}
+
+const MAX_NAMES = 100
+
+/** Reads a comma-separated parameter. */
+export function namesIn(text: string): readonly string[] {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  if (names.length > MAX_NAMES) throw new ScimError('invalidValue', `At most ${MAX_NAMES} attributes can be named`)
+  return names
+}
+
+/** What of an attribute is named: all of it, or these sub-attributes. */
+type Named = ReadonlyMap<string, 'all' | ReadonlySet<string>>
+
+/** Names that do not exist select nothing. Throws when both lists are given: they exclude one another. */
+export function createSelection(names: Names, { attributes, excludedAttributes }: SelectedNames): Selection {
+  if (attributes.length > 0 && excludedAttributes.length > 0) {
+    throw new ScimError('invalidValue', 'attributes and excludedAttributes cannot be used together')
+  }
+  const only = attributes.length > 0 ? namedIn(names, attributes) : undefined
+  const without = namedIn(names, excludedAttributes)
+
+  function shows(attribute: Attribute, key: string): boolean {
+    const { returned = 'default' } = attribute
+    if (returned === 'always') return true
+    if (returned === 'never') return false
+    if (only) return only.has(key)
+    return returned === 'default' && without.get(key) !== 'all'
+  }
+
+  function valueOf(value: unknown, attribute: Attribute, key: string): unknown {
+    const subs = attribute.subAttributes
+    if (!subs) return value
+    if (Array.isArray(value)) return value.map(each => valueOf(each, attribute, key))
+    if (!isJsonRecord(value)) return value
+    const wanted = only?.get(key)
+    const unwanted = without.get(key)
+    const shown = subs.filter(
+      ({ name, returned = 'default' }) =>
+        returned === 'always' ||
+        (returned === 'default' &&
+          !(wanted instanceof Set && !wanted.has(name)) &&
+          !(unwanted instanceof Set && unwanted.has(name))),
+    )
+    return Object.fromEntries(shown.flatMap(({ name }) => (value[name] === undefined ? [] : [[name, value[name]]])))
+  }
+
+  function membersOf(attributes: readonly Attribute[], values: Json, prefix: string): Record<string, unknown> {
+    const members: Record<string, unknown> = {}
+    for (const attribute of attributes) {
+      const key = prefix + attribute.name
+      const value = values[attribute.name]
+      if (value === undefined || !shows(attribute, key)) continue
+      members[attribute.name] = valueOf(value, attribute, key)
+    }
+    return members
+  }
+
+  return {
+    wants: name => names.own.some(attribute => attribute.name === name && shows(attribute, name)),
+    of(resource) {
+      const shown = membersOf(names.own, resource, '')
+      for (const extension of names.type.extensions) {
+        const values = resource[extension.id]
+        if (!isJsonRecord(values)) continue
+        const members = membersOf(extension.attributes, values, `${extension.id}:`)
+        if (Object.keys(members).length > 0) shown[extension.id] = members
+      }
+      return shown
+    },
+  }
+}
+
+function namedIn(names: Names, list: readonly string[]): Named {
+  const found = new Map<string, 'all' | Set<string>>()
+  for (const name of list) {
+    const extension = names.extension(name)
+    for (const attribute of extension?.attributes ?? []) found.set(`${extension?.id}:${attribute.name}`, 'all')
+    const place = extension ? undefined : names.find(name)
+    if (!place) continue
+    const key = (place.extension === undefined ? '' : `${place.extension}:`) + place.attribute.name
+    const known = found.get(key)
+    if (!place.sub) found.set(key, 'all')
+    else if (known === undefined) found.set(key, new Set([place.sub.name]))
+    else if (known !== 'all') known.add(place.sub.name)
+  }
+  return found
+}

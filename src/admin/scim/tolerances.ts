@@ -1,0 +1,187 @@
+// What provisioning services send although RFC 7643 or RFC 7644 does not allow it, and what it is taken for. One row each;
+// everything that has no row here is refused. The tests replay a request of each.
+import { isJsonRecord } from '../../base/json.ts'
+import type { Filter } from '../../model/filter.ts'
+import type { Attribute, Json, Names } from './attribute.ts'
+import { named } from './attribute.ts'
+
+/** One operation of a PATCH, not read yet. */
+export interface SentOperation {
+  readonly op: unknown
+  readonly path?: unknown
+  readonly value?: unknown
+}
+
+/** One row: what is sent and by whom. `operation` rewrites an operation of a PATCH into those that it means. */
+export interface Tolerance {
+  readonly name: string
+  readonly sentBy: readonly ('Entra ID' | 'Okta')[]
+  readonly about: string
+  readonly operation?: (operation: SentOperation, names: Names) => readonly SentOperation[]
+}
+
+/** Every row; those with `operation` are applied in this order. */
+export const TOLERANCES: readonly Tolerance[] = [
+  {
+    name: 'capitalised-operations',
+    sentBy: ['Entra ID'],
+    about: '`"op": "Add"`, `"Replace"` and `"Remove"` count as `add`, `replace` and `remove`.',
+    operation: operation => [
+      typeof operation.op === 'string' ? { ...operation, op: lowerCase(operation.op) } : operation,
+    ],
+  },
+  {
+    name: 'read-only-beside',
+    sentBy: ['Okta'],
+    about: 'In an operation without a path, `id`, `meta` and `schemas` beside other attributes are ignored.',
+    operation: operation => [
+      operation.path === undefined && isJsonRecord(operation.value)
+        ? { ...operation, value: without(operation.value, ['id', 'meta', 'schemas']) }
+        : operation,
+    ],
+  },
+  {
+    name: 'paths-as-names',
+    sentBy: ['Entra ID'],
+    about:
+      'In an operation without a path, a name can be a path: `"name.givenName"`, `"urn:…:User:department"`, `"emails[type eq \\"work\\"].value"`.',
+    operation: expandNames,
+  },
+  {
+    name: 'removal-with-values',
+    sentBy: ['Entra ID'],
+    about:
+      'A `remove` with a list of values removes these from a list, and not all: `"path": "members", "value": [{"value": "…"}]`.',
+    operation: expandRemoval,
+  },
+  {
+    name: 'wrapped-values',
+    sentBy: ['Entra ID'],
+    about:
+      'The value of a simple attribute can be in a list with one object: `"value": [{"$ref": null, "value": "…"}]`.',
+    operation: unwrap,
+  },
+  {
+    name: 'string-booleans',
+    sentBy: ['Entra ID'],
+    about: '`"True"` and `"False"` in any case count as booleans, in values and in the filters of paths.',
+  },
+  {
+    name: 'manager-as-string',
+    sentBy: ['Entra ID'],
+    about: 'The manager can be the id alone: `"manager": "…"`.',
+  },
+  {
+    name: 'missing-entries',
+    sentBy: ['Entra ID'],
+    about:
+      'An `add` or `replace` whose path selects no entry by equalities makes one: `emails[type eq "work"].value` on a user without a work address.',
+  },
+  {
+    name: 'absent-members',
+    sentBy: ['Entra ID', 'Okta'],
+    about: 'Removing a member that is not in the group changes nothing.',
+  },
+  {
+    name: 'foreign-schemas',
+    sentBy: ['Entra ID'],
+    about: '`schemas` can have `http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/…`.',
+  },
+]
+
+/** Rewrites an operation by all rows, in their order. */
+export const tolerated = (operation: SentOperation, names: Names): readonly SentOperation[] =>
+  TOLERANCES.reduce<readonly SentOperation[]>(
+    (operations, { operation: rewrite }) => (rewrite ? operations.flatMap(each => rewrite(each, names)) : operations),
+    [operation],
+  )
+
+const lowerCase = (op: string): string => (/^(?:add|replace|remove)$/i.test(op) ? op.toLowerCase() : op)
+
+const without = (value: Json, names: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name.toLowerCase())))
+
+/** One operation for each name that is a path; the others stay together. */
+function expandNames(operation: SentOperation, names: Names): readonly SentOperation[] {
+  const { path, value, op } = operation
+  if (path !== undefined || !isJsonRecord(value)) return [operation]
+  const paths = Object.entries(value).filter(([name]) => isPath(name, names))
+  if (paths.length === 0) return [operation]
+  const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !isPath(name, names)))
+  const expanded = paths.map(([name, each]) => ({ op, path: name, value: each }))
+  return Object.keys(rest).length > 0 ? [{ op, value: rest }, ...expanded] : expanded
+}
+
+/** Whether a name says more than the name of an attribute or an extension. */
+const isPath = (name: string, names: Names): boolean => /[.[:]/.test(name) && !names.extension(name)
+
+function expandRemoval(operation: SentOperation, names: Names): readonly SentOperation[] {
+  const { op, path, value } = operation
+  if (op !== 'remove' || typeof path !== 'string' || path.includes('[') || !Array.isArray(value)) return [operation]
+  const place = names.find(path)
+  if (!place || place.sub || !place.attribute.multiValued) return [operation]
+  const ids = value.map(each => (isJsonRecord(each) ? each['value'] : each))
+  // Anything but ids would remove what nobody named.
+  if (!ids.every(id => typeof id === 'string')) return [{ op, path: `${path}[]` }]
+  return ids.map(id => ({ op, path: `${path}[value eq ${JSON.stringify(id)}]` }))
+}
+
+function unwrap(operation: SentOperation, names: Names): readonly SentOperation[] {
+  const { op, path, value } = operation
+  if (typeof path !== 'string' || !Array.isArray(value) || value.length !== 1) return [operation]
+  const place = names.find(path)
+  const attribute = place?.sub ?? place?.attribute
+  const [only]: readonly unknown[] = value
+  const isSimple = attribute && !attribute.multiValued && attribute.type !== 'complex'
+  return isSimple && isJsonRecord(only) && 'value' in only ? [{ op, path, value: only['value'] }] : [operation]
+}
+
+/** `string-booleans`: the boolean that a value stands for; other values as they are. */
+export function toleratedBoolean(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  const lower = value.toLowerCase()
+  return lower === 'true' || (lower === 'false' ? false : value)
+}
+
+/** `string-booleans`: the filter with booleans where the attributes are. */
+export function toleratedFilter(filter: Filter, attributes: readonly Attribute[]): Filter {
+  switch (filter.kind) {
+    case 'compare': {
+      const isBoolean = named(attributes, filter.attribute)?.type === 'boolean'
+      const value = isBoolean ? toleratedBoolean(filter.value) : filter.value
+      return typeof value === 'boolean' ? { ...filter, value } : filter
+    }
+    case 'and':
+    case 'or':
+      return { ...filter, parts: filter.parts.map(part => toleratedFilter(part, attributes)) }
+    case 'not':
+      return { ...filter, part: toleratedFilter(filter.part, attributes) }
+    default:
+      return filter
+  }
+}
+
+/** `manager-as-string`: the object that a value stands for; other values as they are. */
+export const toleratedComplex = ({ name, multiValued }: Attribute, value: unknown): unknown =>
+  name === 'manager' && !multiValued && typeof value === 'string' ? { value } : value
+
+/** `missing-entries`: what an entry must have to be selected by the filter; undefined when that is not certain. */
+export function entryFor(filter: Filter): Json | undefined {
+  switch (filter.kind) {
+    case 'compare':
+      return filter.comparison === 'eq' && filter.value !== null ? { [filter.attribute]: filter.value } : undefined
+    case 'and': {
+      const parts = filter.parts.map(entryFor)
+      return parts.every(part => part !== undefined) ? Object.assign({}, ...parts) : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/** `absent-members`: whether removing what is not there is no error. */
+export const mayBeAbsent = ({ name }: Attribute): boolean => name === 'members'
+
+/** `foreign-schemas`: whether the URI is one that a request may name although the server does not know it. */
+export const isForeignSchema = (urn: string): boolean =>
+  urn.startsWith('http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/')

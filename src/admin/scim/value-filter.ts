@@ -1,0 +1,50 @@
+// Filters over the values of one attribute, as PATCH paths have them in brackets.
+import { isJsonRecord } from '../../base/json.ts'
+import { matches } from '../../model/filter-match.ts'
+import type { Folding } from '../../model/filter-match.ts'
+import type { Filter } from '../../model/filter.ts'
+import type { Attribute } from './attribute.ts'
+import { named } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { shown } from './reader.ts'
+import { toleratedFilter } from './tolerances.ts'
+
+/** The sub-attributes that a filter can name. */
+const partsOf = ({ subAttributes, ...attribute }: Attribute): readonly Attribute[] =>
+  subAttributes ?? [{ ...attribute, name: 'value' }]
+
+/** The filter with booleans where its attributes are; throws `invalidFilter` for an attribute that is not there. */
+export function checkValueFilter(filter: Filter, attribute: Attribute): Filter {
+  const parts = partsOf(attribute)
+  checkNames(filter, parts)
+  return toleratedFilter(filter, parts)
+}
+
+function checkNames(filter: Filter, parts: readonly Attribute[]): void {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      for (const part of filter.parts) checkNames(part, parts)
+      return
+    case 'not':
+      checkNames(filter.part, parts)
+      return
+    case 'values':
+      throw new ScimError('invalidFilter', 'A filter in brackets cannot have another')
+    case 'compare':
+    case 'present':
+      if (!named(parts, filter.attribute)) {
+        throw new ScimError('invalidFilter', `There is no attribute ${shown(filter.attribute)}`)
+      }
+  }
+}
+
+/** Whether the filter selects the value. */
+export function selects(filter: Filter, value: unknown, attribute: Attribute): boolean {
+  const parts = partsOf(attribute)
+  const folding: Folding = path => {
+    const part = named(parts, path)
+    return text => (part?.caseExact ? text : text.toLowerCase())
+  }
+  return matches(filter, isJsonRecord(value) ? value : { value }, folding)
+}

@@ -1,0 +1,530 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { namesOf } from '../../../src/admin/scim/attribute.ts'
+import type { Json } from '../../../src/admin/scim/attribute.ts'
+import { ScimError } from '../../../src/admin/scim/error.ts'
+import { applyPatch, PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch.ts'
+import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
+
+const users = namesOf(USER)
+const groups = namesOf(GROUP)
+
+const work = { value: 'work@example.org', type: 'work', primary: true }
+const home = { value: 'home@example.org', type: 'home' }
+const babs: Json = {
+  schemas: [USER.schema.id],
+  id: 'u1',
+  userName: 'bjensen',
+  active: true,
+  name: { givenName: 'Barbara', familyName: 'Jensen' },
+  emails: [work, home],
+  [ENTERPRISE_USER]: { department: 'Sales', manager: { value: 'm1' } },
+  [OWN_USER]: { origin: 'svc', verified: true },
+}
+
+const patch = (resource: Json, operations: readonly unknown[], names = users): Json =>
+  applyPatch(names, resource, readOperations(names, { schemas: [PATCH_SCHEMA], Operations: operations }))
+
+/** The members that differ from `babs`. */
+function changes(operations: readonly unknown[]): Record<string, unknown> {
+  const after = patch(babs, operations)
+  const names = new Set([...Object.keys(babs), ...Object.keys(after)])
+  return Object.fromEntries(
+    [...names]
+      .filter(name => JSON.stringify(babs[name]) !== JSON.stringify(after[name]))
+      .map(name => [name, after[name]]),
+  )
+}
+
+describe('a PATCH', () => {
+  const cases: readonly { name: string; operations: readonly unknown[]; want: Json }[] = [
+    {
+      name: 'sets a simple attribute, in any case of its name',
+      operations: [{ op: 'replace', path: 'DISPLAYNAME', value: 'Babs' }],
+      want: { displayName: 'Babs' },
+    },
+    {
+      name: 'adds what was not there, by a replace as well',
+      operations: [{ op: 'replace', path: 'title', value: 'VP' }],
+      want: { title: 'VP' },
+    },
+    {
+      name: 'sets a part of a complex attribute and leaves the others',
+      operations: [{ op: 'replace', path: 'name.givenName', value: 'Babs' }],
+      want: { name: { givenName: 'Babs', familyName: 'Jensen' } },
+    },
+    {
+      name: 'merges into a complex attribute (§3.5.2.3)',
+      operations: [{ op: 'replace', path: 'name', value: { middleName: 'Jane' } }],
+      want: { name: { givenName: 'Barbara', familyName: 'Jensen', middleName: 'Jane' } },
+    },
+    {
+      name: 'removes a part of a complex attribute by null',
+      operations: [{ op: 'replace', path: 'name', value: { givenName: null, middleName: 'Jane' } }],
+      want: { name: { familyName: 'Jensen', middleName: 'Jane' } },
+    },
+    {
+      name: 'takes the attributes of a value without a path',
+      operations: [{ op: 'add', value: { nickName: 'Babs', name: { middleName: 'Jane' } } }],
+      want: { nickName: 'Babs', name: { givenName: 'Barbara', familyName: 'Jensen', middleName: 'Jane' } },
+    },
+    {
+      name: 'takes an extension in a value without a path',
+      operations: [{ op: 'replace', value: { [ENTERPRISE_USER]: { department: 'Tours' } } }],
+      want: { [ENTERPRISE_USER]: { department: 'Tours', manager: { value: 'm1' } } },
+    },
+    {
+      name: 'reaches an attribute of an extension by its URN',
+      operations: [{ op: 'replace', path: `${ENTERPRISE_USER}:manager.value`, value: 'm2' }],
+      want: { [ENTERPRISE_USER]: { department: 'Sales', manager: { value: 'm2' } } },
+    },
+    {
+      name: 'reaches an own attribute by the URN of the schema',
+      operations: [{ op: 'replace', path: `${USER.schema.id}:name.familyName`, value: 'Smith' }],
+      want: { name: { givenName: 'Barbara', familyName: 'Smith' } },
+    },
+    {
+      name: 'removes an extension',
+      operations: [{ op: 'remove', path: ENTERPRISE_USER }],
+      want: { [ENTERPRISE_USER]: undefined },
+    },
+    {
+      name: 'adds values to a list, each once (§3.5.2.1)',
+      operations: [{ op: 'add', path: 'emails', value: [home, { value: 'new@example.org' }, home] }],
+      want: { emails: [work, home, { value: 'new@example.org' }] },
+    },
+    {
+      name: 'adds a single value to a list',
+      operations: [{ op: 'add', path: 'phoneNumbers', value: { value: '1', type: 'work' } }],
+      want: { phoneNumbers: [{ value: '1', type: 'work' }] },
+    },
+    {
+      name: 'takes the mark of the old primary value (§3.5.2)',
+      operations: [{ op: 'add', path: 'emails', value: [{ value: 'new@example.org', primary: true }] }],
+      want: { emails: [{ ...work, primary: false }, home, { value: 'new@example.org', primary: true }] },
+    },
+    {
+      name: 'takes it when the mark of an entry is set, too',
+      operations: [{ op: 'replace', path: 'emails[type eq "home"].primary', value: true }],
+      want: {
+        emails: [
+          { ...work, primary: false },
+          { ...home, primary: true },
+        ],
+      },
+    },
+    {
+      name: 'replaces a list',
+      operations: [{ op: 'replace', path: 'emails', value: [home] }],
+      want: { emails: [home] },
+    },
+    {
+      name: 'replaces the entry that a filter selects',
+      operations: [{ op: 'replace', path: 'emails[type eq "work"]', value: { value: 'x@example.org' } }],
+      want: { emails: [{ value: 'x@example.org' }, home] },
+    },
+    {
+      name: 'adds to the entry that a filter selects',
+      operations: [{ op: 'add', path: 'emails[type eq "home"]', value: { display: 'At home' } }],
+      want: { emails: [work, { ...home, display: 'At home' }] },
+    },
+    {
+      name: 'sets a member of every entry that a filter selects',
+      operations: [{ op: 'replace', path: 'emails[value ew "example.org"].display', value: 'Mail' }],
+      want: {
+        emails: [
+          { ...work, display: 'Mail' },
+          { ...home, display: 'Mail' },
+        ],
+      },
+    },
+    {
+      name: 'removes the entries that a filter selects',
+      operations: [{ op: 'remove', path: 'emails[type eq "work" and value co "example"]' }],
+      want: { emails: [home] },
+    },
+    {
+      name: 'removes a member of the entries that a filter selects',
+      operations: [{ op: 'remove', path: 'emails[type eq "home"].type' }],
+      want: { emails: [work, { value: 'home@example.org' }] },
+    },
+    {
+      name: 'removes a list when its last entry goes',
+      operations: [{ op: 'remove', path: 'emails[type pr]' }],
+      want: { emails: undefined },
+    },
+    { name: 'removes a list', operations: [{ op: 'remove', path: 'emails' }], want: { emails: undefined } },
+    {
+      name: 'removes by a replace with null or an empty list (RFC 7643 §2.5)',
+      operations: [
+        { op: 'replace', path: 'emails', value: [] },
+        { op: 'replace', path: 'name', value: null },
+      ],
+      want: { emails: undefined, name: undefined },
+    },
+    {
+      name: 'lets each operation see what the one before did',
+      operations: [
+        { op: 'add', path: 'emails', value: [{ value: 'other@example.org', type: 'other' }] },
+        { op: 'remove', path: 'emails[type eq "home"]' },
+        { op: 'replace', path: 'emails[type eq "other"].type', value: 'home' },
+      ],
+      want: { emails: [work, { value: 'other@example.org', type: 'home' }] },
+    },
+    {
+      name: 'sets an immutable attribute to the value that it has',
+      operations: [{ op: 'add', path: `${OWN_USER}:origin`, value: 'svc' }],
+      want: {},
+    },
+    {
+      name: 'sets what is never shown',
+      operations: [{ op: 'replace', path: 'password', value: 'secret' }],
+      want: { password: 'secret' },
+    },
+  ]
+  for (const { name, operations, want } of cases) {
+    it(name, () => assert.deepEqual(changes(operations), want))
+  }
+
+  it('leaves the resource that it was given as it is', () => {
+    const before = structuredClone(babs)
+    patch(babs, [
+      { op: 'remove', path: 'emails[type eq "work"]' },
+      { op: 'replace', path: 'name.givenName', value: 'X' },
+    ])
+    assert.deepEqual(babs, before)
+  })
+})
+
+describe('a PATCH is refused', () => {
+  const cases: readonly { name: string; operation: unknown; scimType: string }[] = [
+    { name: 'with an unknown operation', operation: { op: 'move', path: 'title' }, scimType: 'invalidSyntax' },
+    { name: 'with an operation that is no object', operation: 'add', scimType: 'invalidSyntax' },
+    { name: 'without a value', operation: { op: 'add', path: 'title' }, scimType: 'invalidValue' },
+    { name: 'with a removal without a path', operation: { op: 'remove' }, scimType: 'noTarget' },
+    { name: 'with a path that is no string', operation: { op: 'add', path: 1, value: 1 }, scimType: 'invalidPath' },
+    { name: 'with a path that is none', operation: { op: 'add', path: 'title[', value: '' }, scimType: 'invalidPath' },
+    { name: 'with an empty path', operation: { op: 'add', path: '', value: '' }, scimType: 'invalidPath' },
+    { name: 'for an unknown attribute', operation: { op: 'add', path: 'age', value: 1 }, scimType: 'invalidPath' },
+    { name: 'for an unknown part', operation: { op: 'add', path: 'name.age', value: 1 }, scimType: 'invalidPath' },
+    {
+      name: 'for an unknown extension',
+      operation: { op: 'add', path: 'urn:x:User:y', value: 1 },
+      scimType: 'invalidPath',
+    },
+    ...[
+      '__proto__',
+      '__proto__.x',
+      'constructor',
+      'constructor.prototype',
+      'name.__proto__',
+      'toString',
+      'hasOwnProperty',
+    ].map(path => ({ name: `for ${path}`, operation: { op: 'add', path, value: { x: 1 } }, scimType: 'invalidPath' })),
+    {
+      name: 'for constructor without a path',
+      operation: { op: 'add', value: { constructor: { prototype: { x: 1 } } } },
+      scimType: 'invalidPath',
+    },
+    {
+      name: 'for __proto__ inside a value',
+      operation: { op: 'add', path: 'name', value: JSON.parse('{"__proto__":{"x":1}}') },
+      scimType: 'invalidSyntax',
+    },
+    {
+      name: 'for an attribute of the server',
+      operation: { op: 'replace', path: 'id', value: 'x' },
+      scimType: 'mutability',
+    },
+    { name: 'for meta', operation: { op: 'replace', path: 'meta.version', value: 'x' }, scimType: 'mutability' },
+    { name: 'for groups', operation: { op: 'add', path: 'groups', value: [{ value: 'g' }] }, scimType: 'mutability' },
+    {
+      name: 'for groups without a path',
+      operation: { op: 'add', value: { groups: [{ value: 'g' }] } },
+      scimType: 'mutability',
+    },
+    {
+      name: "for the manager's name",
+      operation: { op: 'replace', path: `${ENTERPRISE_USER}:manager.displayName`, value: 'x' },
+      scimType: 'mutability',
+    },
+    {
+      name: 'for another origin',
+      operation: { op: 'replace', path: `${OWN_USER}:origin`, value: 'ldap' },
+      scimType: 'mutability',
+    },
+    { name: 'for the removal of a name', operation: { op: 'remove', path: 'userName' }, scimType: 'mutability' },
+    {
+      name: 'for a name that is null',
+      operation: { op: 'replace', path: 'userName', value: null },
+      scimType: 'mutability',
+    },
+    { name: 'for the removal of active', operation: { op: 'remove', path: 'active' }, scimType: 'mutability' },
+    { name: 'for the removal of a password', operation: { op: 'remove', path: 'password' }, scimType: 'mutability' },
+    {
+      name: 'with a value of another type',
+      operation: { op: 'add', path: 'title', value: 1 },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'with a list for a simple attribute',
+      operation: { op: 'add', path: 'title', value: ['a', 'b'] },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'with a string for a list',
+      operation: { op: 'add', path: 'emails', value: 'a@b' },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'with a value without a path that is no object',
+      operation: { op: 'add', value: 'x' },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'with an unknown member of a value',
+      operation: { op: 'add', path: 'emails', value: [{ value: 'a', kind: 'b' }] },
+      scimType: 'invalidSyntax',
+    },
+    {
+      name: 'with two primary values',
+      operation: {
+        op: 'replace',
+        path: 'emails',
+        value: [
+          { value: 'a', primary: true },
+          { value: 'b', primary: true },
+        ],
+      },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'with a value that no database keeps',
+      operation: { op: 'add', path: 'title', value: 'a\0b' },
+      scimType: 'invalidValue',
+    },
+    {
+      name: 'where the filter selects nothing',
+      operation: { op: 'replace', path: 'emails[value sw "x"].type', value: 'work' },
+      scimType: 'noTarget',
+    },
+    {
+      name: 'where the filter selects nothing to remove',
+      operation: { op: 'remove', path: 'emails[type eq "other"]' },
+      scimType: 'noTarget',
+    },
+    {
+      name: 'with a filter of an unknown attribute',
+      operation: { op: 'remove', path: 'emails[kind eq "other"]' },
+      scimType: 'invalidFilter',
+    },
+    {
+      name: 'with a filter of what is no list',
+      operation: { op: 'remove', path: 'name[givenName pr]' },
+      scimType: 'invalidPath',
+    },
+    {
+      name: 'with a filter nested too deep',
+      operation: { op: 'remove', path: `emails[${'('.repeat(1000)}type pr${')'.repeat(1000)}]` },
+      scimType: 'invalidPath',
+    },
+    {
+      name: 'with a path of 100 kB',
+      operation: { op: 'remove', path: `emails[type eq "${'x'.repeat(100_000)}"]` },
+      scimType: 'invalidPath',
+    },
+    {
+      name: 'with a custom attribute without a value',
+      operation: { op: 'add', path: `${OWN_USER}:customAttributes`, value: [{ name: 'x' }] },
+      scimType: 'invalidValue',
+    },
+  ]
+  for (const { name, operation, scimType } of cases) {
+    it(name, () => {
+      assert.throws(
+        () => patch(babs, [operation]),
+        (error: unknown) => {
+          assert.ok(error instanceof ScimError, String(error))
+          assert.equal(error.scimType, scimType, error.message)
+          assert.equal(error.status, 400)
+          return true
+        },
+      )
+    })
+  }
+
+  for (const [name, body] of [
+    ['without schemas', { Operations: [{ op: 'remove', path: 'title' }] }],
+    [
+      'with the schema of another message',
+      { schemas: [USER.schema.id], Operations: [{ op: 'remove', path: 'title' }] },
+    ],
+    ['without operations', { schemas: [PATCH_SCHEMA] }],
+    ['with an empty list of operations', { schemas: [PATCH_SCHEMA], Operations: [] }],
+    ['with operations that are no list', { schemas: [PATCH_SCHEMA], Operations: { op: 'remove' } }],
+  ] as const) {
+    it(name, () => assert.throws(() => readOperations(users, body), { scimType: 'invalidSyntax' }))
+  }
+
+  it('with too many operations', () => {
+    const many = Array.from({ length: 1001 }, () => ({ op: 'remove', path: 'title' }))
+    assert.throws(() => patch(babs, many), { scimType: 'invalidValue' })
+  })
+
+  it('and pollutes no prototype', () => {
+    for (const path of ['__proto__.polluted', 'constructor.prototype.polluted', 'emails[type eq "work"].__proto__']) {
+      assert.throws(() => patch(babs, [{ op: 'add', path, value: true }]), ScimError)
+    }
+    assert.equal(Reflect.get({}, 'polluted'), undefined)
+  })
+})
+
+describe('the members of a group', () => {
+  const tour: Json = { id: 'g1', displayName: 'tour', members: [{ value: 'a' }, { value: 'b' }] }
+  const cases: readonly { name: string; operation: unknown; want: readonly string[] | string }[] = [
+    {
+      name: 'are added by id, each once',
+      operation: { op: 'add', path: 'members', value: [{ value: 'b' }, { value: 'c' }, { value: 'c' }] },
+      want: ['a', 'b', 'c'],
+    },
+    { name: 'are removed by id', operation: { op: 'remove', path: 'members[value eq "a"]' }, want: ['b'] },
+    { name: 'are told apart by case', operation: { op: 'remove', path: 'members[value eq "A"]' }, want: ['a', 'b'] },
+    { name: 'are replaced', operation: { op: 'replace', path: 'members', value: [{ value: 'z' }] }, want: ['z'] },
+    { name: 'are all removed', operation: { op: 'remove', path: 'members' }, want: [] },
+    {
+      name: 'do not become others',
+      operation: { op: 'replace', path: 'members[value eq "a"].value', value: 'z' },
+      want: 'mutability',
+    },
+  ]
+  for (const { name, operation, want } of cases) {
+    it(name, () => {
+      const run = () => patch(tour, [operation], groups)
+      if (typeof want === 'string') return assert.throws(run, { scimType: want })
+      const { members } = run() as { members?: readonly { value: string }[] } // as the description has it
+      assert.deepEqual(
+        (members ?? []).map(({ value }) => value),
+        want,
+      )
+    })
+  }
+})
+
+// A naive model of PATCH over one simple attribute and one list, in which each step is written out.
+interface Entry {
+  value: string
+  type: string
+}
+interface Model {
+  title?: string
+  emails: Entry[]
+}
+type Step =
+  | { readonly do: 'title'; readonly value: string | null }
+  | { readonly do: 'add'; readonly entry: Entry }
+  | { readonly do: 'replace all'; readonly entries: readonly Entry[] }
+  | { readonly do: 'set value'; readonly type: string; readonly value: string }
+  | { readonly do: 'remove'; readonly type: string }
+  | { readonly do: 'remove all' }
+
+const type = fc.constantFrom('work', 'home', 'other')
+const value = fc.constantFrom('a', 'b', 'c', 'd')
+const entry = fc.record({ value, type })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('title' as const), value: fc.option(value, { nil: null }) }),
+  fc.record({ do: fc.constant('add' as const), entry }),
+  fc.record({ do: fc.constant('replace all' as const), entries: fc.array(entry, { maxLength: 3 }) }),
+  fc.record({ do: fc.constant('set value' as const), type, value }),
+  fc.record({ do: fc.constant('remove' as const), type }),
+  fc.record({ do: fc.constant('remove all' as const) }),
+)
+
+function operationOf(each: Step): unknown {
+  switch (each.do) {
+    case 'title':
+      return each.value === null ? { op: 'remove', path: 'title' } : { op: 'replace', path: 'title', value: each.value }
+    case 'add':
+      return { op: 'add', path: 'emails', value: [each.entry] }
+    case 'replace all':
+      return { op: 'replace', path: 'emails', value: each.entries }
+    case 'set value':
+      return { op: 'replace', path: `emails[type eq "${each.type}"].value`, value: each.value }
+    case 'remove':
+      return { op: 'remove', path: `emails[type eq "${each.type}"]` }
+    case 'remove all':
+      return { op: 'remove', path: 'emails' }
+  }
+}
+
+/** False when the step has no target. */
+function play(model: Model, each: Step): boolean {
+  const chosen = 'type' in each ? model.emails.filter(email => email.type === each.type) : []
+  switch (each.do) {
+    case 'title':
+      if (each.value === null) delete model.title
+      else model.title = each.value
+      return true
+    case 'add': {
+      const { value: address, type: kind } = each.entry
+      if (!model.emails.some(email => email.value === address && email.type === kind))
+        model.emails.push({ ...each.entry })
+      return true
+    }
+    case 'replace all':
+      model.emails = each.entries.map(email => ({ ...email }))
+      return true
+    case 'set value':
+      for (const email of chosen) email.value = each.value
+      if (chosen.length === 0) model.emails.push({ type: each.type, value: each.value })
+      return true
+    case 'remove':
+      if (chosen.length === 0) return false
+      model.emails = model.emails.filter(email => !chosen.includes(email))
+      return true
+    case 'remove all':
+      model.emails = []
+      return true
+  }
+}
+
+describe('a PATCH of any operations', () => {
+  it('does what a naive model does', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), steps => {
+        const model: Model = { emails: [{ value: 'a', type: 'work' }] }
+        const isDone = steps.every(each => play(model, each))
+        const run = () => patch({ userName: 'x', emails: [{ value: 'a', type: 'work' }] }, steps.map(operationOf))
+        if (!isDone) return assert.throws(run, { scimType: 'noTarget' })
+        const { title, emails } = run()
+        assert.equal(title, model.title)
+        assert.deepEqual(
+          ((emails ?? []) as Entry[]).map(email => ({ value: email.value, type: email.type })), // as the model has it
+          model.emails.map(email => ({ value: email.value, type: email.type })),
+        )
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('throws nothing but refusals, whatever is sent', () => {
+    const anything = fc.anything({ maxDepth: 3 })
+    fc.assert(
+      fc.property(
+        fc.record({
+          op: fc.constantFrom('add', 'replace', 'remove', 'Add'),
+          path: fc.oneof(fc.string(), anything),
+          value: anything,
+        }),
+        operation => {
+          try {
+            patch(babs, [operation])
+          } catch (error) {
+            assert.ok(error instanceof ScimError, String(error))
+          }
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+})

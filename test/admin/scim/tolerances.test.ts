@@ -1,0 +1,179 @@
+// Each row of the table of tolerances with a request as the service sends it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { namesOf } from '../../../src/admin/scim/attribute.ts'
+import type { Json } from '../../../src/admin/scim/attribute.ts'
+import { applyPatch, PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch.ts'
+import { readResource } from '../../../src/admin/scim/reader.ts'
+import { ENTERPRISE_USER, GROUP, USER } from '../../../src/admin/scim/schemas.ts'
+import { TOLERANCES } from '../../../src/admin/scim/tolerances.ts'
+
+const users = namesOf(USER)
+const groups = namesOf(GROUP)
+const user: Json = {
+  schemas: [USER.schema.id],
+  id: '2819c223-7f76-453a-919d-413861904646',
+  userName: 'adele@example.org',
+  active: true,
+  emails: [{ value: 'adele@home.example', type: 'home', primary: true }],
+}
+const group: Json = { id: 'g1', displayName: 'tour', members: [{ value: 'a' }, { value: 'b' }] }
+
+interface Replay {
+  readonly row: string
+  readonly on?: 'group'
+  readonly operations: readonly unknown[]
+  /** The members that the resource has afterwards. */
+  readonly want: Json
+}
+
+const replays: readonly Replay[] = [
+  {
+    row: 'capitalised-operations',
+    operations: [
+      { op: 'Add', path: 'nickName', value: 'Babs' },
+      { op: 'Replace', path: 'displayName', value: 'Adele V' },
+      { op: 'Remove', path: 'emails' },
+    ],
+    want: { nickName: 'Babs', displayName: 'Adele V', emails: undefined },
+  },
+  {
+    row: 'string-booleans',
+    operations: [
+      { op: 'Replace', path: 'active', value: 'False' },
+      { op: 'Replace', path: 'emails[primary eq "True"].value', value: 'adele@new.example' },
+      { op: 'Add', path: 'roles', value: [{ primary: 'True', value: 'User' }] },
+    ],
+    want: {
+      active: false,
+      emails: [{ value: 'adele@new.example', type: 'home', primary: true }],
+      roles: [{ value: 'User', primary: true }],
+    },
+  },
+  {
+    row: 'missing-entries',
+    operations: [
+      { op: 'Replace', path: 'emails[type eq "work"].value', value: 'adele@work.example' },
+      { op: 'Add', path: 'addresses[type eq "work"].formatted', value: '1 Way' },
+      { op: 'Add', path: 'addresses[type eq "work"].country', value: 'US' },
+      { op: 'Add', path: 'roles[primary eq "True"].value', value: 'Admin' },
+    ],
+    want: {
+      emails: [
+        { value: 'adele@home.example', type: 'home', primary: true },
+        { type: 'work', value: 'adele@work.example' },
+      ],
+      addresses: [{ type: 'work', formatted: '1 Way', country: 'US' }],
+      roles: [{ primary: true, value: 'Admin' }],
+    },
+  },
+  {
+    row: 'paths-as-names',
+    operations: [
+      {
+        op: 'Replace',
+        value: {
+          displayName: 'Adele Vance',
+          'name.givenName': 'Adele',
+          'name.familyName': 'Vance',
+          'emails[type eq "work"].value': 'adele@work.example',
+          [`${ENTERPRISE_USER}:department`]: 'Sales',
+        },
+      },
+    ],
+    want: {
+      displayName: 'Adele Vance',
+      name: { givenName: 'Adele', familyName: 'Vance' },
+      emails: [
+        { value: 'adele@home.example', type: 'home', primary: true },
+        { type: 'work', value: 'adele@work.example' },
+      ],
+      [ENTERPRISE_USER]: { department: 'Sales' },
+    },
+  },
+  {
+    row: 'manager-as-string',
+    operations: [{ op: 'Add', path: `${ENTERPRISE_USER}:manager`, value: 'm1' }],
+    want: { [ENTERPRISE_USER]: { manager: { value: 'm1' } } },
+  },
+  {
+    row: 'wrapped-values',
+    operations: [{ op: 'Replace', path: 'displayName', value: [{ $ref: null, value: 'Adele V' }] }],
+    want: { displayName: 'Adele V' },
+  },
+  {
+    row: 'read-only-beside',
+    on: 'group',
+    operations: [{ op: 'replace', value: { id: 'abf4dd94-a4c0-4f67-89c9-76b03340cb9b', displayName: 'tour guides' } }],
+    want: { id: 'g1', displayName: 'tour guides' },
+  },
+  {
+    row: 'removal-with-values',
+    on: 'group',
+    operations: [{ op: 'Remove', path: 'members', value: [{ $ref: null, value: 'a' }] }],
+    want: { members: [{ value: 'b' }] },
+  },
+  {
+    row: 'absent-members',
+    on: 'group',
+    operations: [{ op: 'remove', path: 'members[value eq "gone"]' }],
+    want: { members: [{ value: 'a' }, { value: 'b' }] },
+  },
+]
+
+describe('what services send', () => {
+  for (const { row, on, operations, want } of replays) {
+    it(`is understood: ${row}`, () => {
+      const [names, resource] = on === 'group' ? [groups, group] : [users, user]
+      const after = applyPatch(
+        names,
+        resource,
+        readOperations(names, { schemas: [PATCH_SCHEMA], Operations: operations }),
+      )
+      for (const [name, value] of Object.entries(want)) assert.deepEqual(after[name], value, name)
+    })
+  }
+
+  it('is understood: foreign-schemas', () => {
+    const sent = {
+      schemas: [GROUP.schema.id, 'http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group'],
+      displayName: 'tour',
+      meta: { resourceType: 'Group' },
+    }
+    assert.deepEqual(readResource(groups, sent), { displayName: 'tour' })
+    assert.throws(() => readResource(groups, { ...sent, schemas: [GROUP.schema.id, 'urn:x'] }), {
+      scimType: 'invalidSyntax',
+    })
+  })
+
+  it('is understood in a POST as well', () => {
+    const sent = {
+      schemas: [USER.schema.id, ENTERPRISE_USER],
+      userName: 'adele@example.org',
+      active: 'True',
+      [ENTERPRISE_USER]: { Manager: '123456' },
+    }
+    assert.deepEqual(readResource(users, sent), {
+      userName: 'adele@example.org',
+      active: true,
+      [ENTERPRISE_USER]: { manager: { value: '123456' } },
+    })
+  })
+
+  it('has a row in the table, and each row a test', () => {
+    const tested = [...replays.map(({ row }) => row), 'foreign-schemas']
+    assert.deepEqual(tested.toSorted(), TOLERANCES.map(({ name }) => name).toSorted())
+  })
+
+  it('never removes every member for a list that names none', () => {
+    const remove = (value: unknown) =>
+      applyPatch(
+        groups,
+        group,
+        readOperations(groups, { schemas: [PATCH_SCHEMA], Operations: [{ op: 'remove', path: 'members', value }] }),
+      )
+    assert.throws(() => remove([{ id: 'a' }]), { scimType: 'invalidPath' })
+    assert.throws(() => remove([1]), { scimType: 'invalidPath' })
+    assert.deepEqual(remove([])['members'], group['members'])
+  })
+})
