@@ -3,6 +3,9 @@ import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/rec
 import type { Group } from '../model/group.ts'
 import type { User } from '../model/user.ts'
 import { userNameKey } from '../model/user.ts'
+import { newUser } from '../users/new-user.ts'
+import type { UserDraft } from '../users/new-user.ts'
+import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { upsert } from './ledger.ts'
 
 /** The key under which a user is remembered: names are unique with the origin, whatever the case. */
@@ -93,19 +96,17 @@ export async function applyUser(
       ? undefined
       : store.users.findByExternalId(zoneId, origin, externalId))
 
-  async function credentials(existing?: User): Promise<Credentials> {
-    if (existing !== undefined) {
-      const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
-      const kept = passwordHash === undefined ? {} : { passwordHash }
-      const isSame =
-        password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
-      // Somebody else's account from now on: the new revision ends what was begun before.
-      const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
-      if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
-    }
+  async function credentials(existing: User): Promise<Credentials> {
+    const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
+    const kept = passwordHash === undefined ? {} : { passwordHash }
+    const isSame =
+      password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
+    // Somebody else's account from now on: the new revision ends what was begun before.
+    const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
+    if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     return {
       ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
-      passwordRevision: random.urlSafe(22),
+      passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
       passwordChangedAt: clock.now(),
       passwordChangeRequired: false,
     }
@@ -114,12 +115,11 @@ export async function applyUser(
   await upsert({
     find,
     async insert() {
-      const now = clock.now()
-      const user = { ...definitionOf(record, origin), zoneId, id: random.uuid(), ...(await credentials()) }
-      await store.users.insert(zoneId, { ...user, version: 0, createdAt: now, updatedAt: now })
+      const passwordHash = password === undefined ? undefined : await passwords.hash(password)
+      await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {
-      const { id, createdAt, lastLogonAt, previousLogonAt } = existing
+      const { id, createdAt, lastLogonAt, previousLogonAt, profile } = existing
       await store.users.update(zoneId, {
         // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
@@ -127,6 +127,7 @@ export async function applyUser(
         zoneId,
         id,
         ...(await credentials(existing)),
+        ...(profile === undefined ? {} : { profile }),
         ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
         ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
         version: existing.version + 1,
@@ -148,19 +149,7 @@ export async function applyUser(
 type Credentials = Pick<User, 'passwordHash' | 'passwordRevision' | 'passwordChangedAt' | 'passwordChangeRequired'>
 
 /** The fields that the configuration decides. */
-type UserDefinition = Pick<
-  User,
-  | 'userName'
-  | 'origin'
-  | 'email'
-  | 'givenName'
-  | 'familyName'
-  | 'phoneNumber'
-  | 'externalId'
-  | 'active'
-  | 'verified'
-  | 'salt'
->
+type UserDefinition = Omit<UserDraft, 'profile' | 'version'>
 
 function definitionOf(record: UserRecord, origin: string): UserDefinition {
   const { userName, name = {}, emails, phoneNumbers = [], active = true, verified = true, externalId, salt } = record

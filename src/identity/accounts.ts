@@ -11,6 +11,8 @@ import { withEmail, withPhoneNumber } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
+import { newUser } from '../users/new-user.ts'
+import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import type { ExternalPerson, ExternalRefusal } from './source.ts'
 
 /** The account of a person, or why there is none. */
@@ -85,7 +87,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
       ...upToDate(user, person),
       externalId,
       userName,
-      passwordRevision: random.urlSafe(22), // invalidates tokens issued before
+      passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH), // invalidates tokens issued before
       passwordChangedAt: now,
       version: user.version + 1,
       updatedAt: now,
@@ -119,14 +121,10 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
   }
 
   function newAccount(zone: Zone, origin: string, person: ExternalPerson): User {
-    const now = clock.now()
     const { userName, givenName, familyName, phoneNumber, externalId, email } = person
-    return {
-      zoneId: zone.id,
-      id: random.uuid(),
+    const draft = {
       userName,
       origin,
-      passwordRevision: random.urlSafe(22), // no password: nobody signs in to it here
       email: email ?? nameAsEmail(userName) ?? madeUpEmail(userName, origin),
       ...(givenName !== undefined && { givenName }),
       ...(familyName !== undefined && { familyName }),
@@ -134,12 +132,8 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
       externalId,
       active: true,
       verified: email !== undefined && person.emailVerified === true,
-      passwordChangedAt: now,
-      passwordChangeRequired: false,
-      version: 0,
-      createdAt: now,
-      updatedAt: now,
     }
+    return newUser(draft, { zoneId: zone.id }, deps) // without a password: nobody signs in to it here
   }
 
   const enterOwn = async (zone: Zone, own: User, person: ExternalPerson): Promise<Entry> =>

@@ -1,8 +1,8 @@
 // The required password change: until it is done, the person can do nothing else. Does not ask for the old password, which
 // the person has just used to sign in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { setNewPassword } from '../identity/new-password.ts'
-import type { NewPasswordDeps } from '../identity/new-password.ts'
+import { setNewPassword } from '../users/password.ts'
+import type { NewPasswordDeps } from '../users/password.ts'
 import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
 import type { Urls } from '../model/urls.ts'
 import { forcePasswordChangePage } from '../pages/force-password-change.ts'

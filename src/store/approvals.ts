@@ -1,5 +1,5 @@
 import type { Approval } from '../model/approval.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, statement, type Transaction } from './database.ts'
 import { APPROVAL_COLUMNS, type ApprovalRow, insertInto, list, updateByKey } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
 
@@ -46,11 +46,18 @@ export function createApprovals(db: Database): ApprovalStore {
       return (await db.write(DELETE_OF_CLIENT, args)).changes > 0
     },
     async save(zoneId, approvals) {
-      await db.transaction(async within => {
-        for (const approval of approvals) await within.run(SAVE, toRow(zoneId, approval))
-      })
+      await db.transaction(within => saveApprovals(within, zoneId, approvals))
     },
   }
+}
+
+/** Stores or replaces the decisions inside a transaction. */
+export async function saveApprovals(
+  within: Transaction,
+  zoneId: string,
+  approvals: readonly Approval[],
+): Promise<void> {
+  for (const approval of approvals) await within.run(SAVE, toRow(zoneId, approval))
 }
 
 const toRow = (zoneId: string, approval: Approval): ApprovalRow => ({
@@ -63,7 +70,8 @@ const toRow = (zoneId: string, approval: Approval): ApprovalRow => ({
   updated_at: approval.updatedAt.getTime(),
 })
 
-const toApproval = (row: ApprovalRow): Approval => ({
+/** The decision of a row. */
+export const toApproval = (row: ApprovalRow): Approval => ({
   zoneId: row.zone_id,
   userId: row.user_id,
   clientId: row.client_id,

@@ -10,7 +10,7 @@ interface Origin {
 const USERS = `select id from users where zone_id = :zone_id and origin = :origin`
 
 /** Tables with rows of users, and the column with the user's id. */
-const OF_USERS = [
+export const OF_USERS = [
   ['approvals', 'user_id'],
   ['authorization_codes', 'user_id'],
   ['tokens', 'user_id'],

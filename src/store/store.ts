@@ -12,6 +12,9 @@ import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { AuthorizationCode, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import type { UserStore } from './user-store.ts'
+
+export type { GroupOfUser, PasswordChange, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
 export class AlreadyExists extends Error {
@@ -205,57 +208,6 @@ export type ClientChange =
     }
   /** Also deletes the approvals. */
   | { readonly kind: 'delete'; readonly clientId: string; readonly revision: number }
-
-/** Users; not cached. User names are case-insensitive. */
-export interface UserStore {
-  find(zoneId: string, id: string): Promise<User | undefined>
-  findByName(zoneId: string, origin: string, userName: string): Promise<User | undefined>
-  /** With `groupNames`, in one read. */
-  findWithGroups(zoneId: string, id: string): Promise<User | undefined>
-  /** By name, with `groupNames` and the times of failed sign-ins after `failuresSince`, oldest first, in one read. */
-  findForSignIn(
-    zoneId: string,
-    origin: string,
-    of: { readonly userName: string; readonly failuresSince: Date },
-  ): Promise<{ readonly user: User; readonly failures: readonly Date[] } | undefined>
-  /** Case-sensitive; never finds an account with a password. */
-  findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
-  /** Users of the origin with this address, case-insensitive, unordered; at most three, since two are already ambiguous. */
-  findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
-  /** With UAA's names of attributes. Throws `InvalidFilter` for an unsupported attribute or value. */
-  list(zoneId: string, query: ListQuery): Promise<Page<User>>
-  insert(zoneId: string, user: User): Promise<void>
-  update(zoneId: string, user: User): Promise<void>
-  /** Writes names, addresses and `verified` only, so that concurrent changes of other fields, such as a salt, survive. */
-  updateProfile(zoneId: string, user: User): Promise<void>
-  /**
-   * Gives an account its first external id, with its profile and a new `passwordRevision`, and deletes its sessions,
-   * stored tokens and codes, in one transaction. False when it has an external id already; throws `AlreadyExists` when
-   * another account of the origin has this one, or the name.
-   */
-  bind(zoneId: string, user: User): Promise<boolean>
-  /** Replaces the hash of an unchanged password; does nothing if `passwordRevision` differs. */
-  renewPasswordHash(zoneId: string, id: string, passwordRevision: string, hash: string): Promise<void>
-  /**
-   * Sets a new password and clears failed sign-ins, in one transaction. False when `passwordRevision` is no longer current:
-   * of two concurrent changes only one succeeds.
-   */
-  setPassword(zoneId: string, id: string, passwordRevision: string, change: PasswordChange): Promise<boolean>
-  /** Sets the salt of the user's revocation signature, which invalidates all earlier tokens. */
-  setSalt(zoneId: string, id: string, salt: string): Promise<void>
-  /** Moves the last logon time to the previous one, sets the new one and clears failed sign-ins, in one transaction. */
-  recordLogon(zoneId: string, id: string, at: Date): Promise<void>
-}
-
-/** The columns of a new password. */
-export interface PasswordChange {
-  readonly passwordHash: string
-  /** Must differ from the current one; this invalidates all earlier tokens. */
-  readonly passwordRevision: string
-  readonly passwordChangedAt: Date
-  /** Whether this clears a required password change. */
-  readonly meetsDemand: boolean
-}
 
 /** Groups and memberships. */
 export interface GroupStore {

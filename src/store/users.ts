@@ -1,11 +1,12 @@
-import type { User } from '../model/user.ts'
 import { userNameKey } from '../model/user.ts'
-import { type Database, statement, type Transaction } from './database.ts'
+import { type Database, statement } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
-import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser, toUserRow } from './person.ts'
+import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
 import { flag, lowerCase } from './rows.ts'
-import { insertInto, list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
+import { list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
+import { createUserChanges, endAccess, INSERT, toRow } from './user-changes.ts'
+import { createUserDetails } from './user-details.ts'
 import { createUserList } from './user-list.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, UserRow>(
@@ -36,7 +37,6 @@ const FIND_FOR_SIGN_IN = statement<
    from users
    where users.zone_id = :zone_id and users.origin = :origin and users.user_name_lower = :user_name_lower`,
 )
-const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
 const UPDATE = statement<UserRow>(updateByKey('users', USER_COLUMNS, ['zone_id', 'id']))
 const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: string; password_hash: string }>(
   `update users set password_hash = :password_hash
@@ -66,20 +66,15 @@ const PROFILE = [
   'external_id',
   'profile',
   'verified',
-  'version',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
-const UPDATE_PROFILE = statement<UserRow>(updateByKey('users', ['zone_id', 'id', ...PROFILE], ['zone_id', 'id']))
+/** Counts the version in the database: a change through an API may come in between. */
+const setting = (columns: readonly (keyof UserRow)[]): string =>
+  `update users set ${list(columns.map(column => `${column} = :${column}`))}, version = version + 1
+   where zone_id = :zone_id and id = :id`
+const UPDATE_PROFILE = statement<UserRow>(setting(PROFILE))
 const BOUND = [...PROFILE, 'password_revision', 'password_changed_at'] as const satisfies readonly (keyof UserRow)[]
-const BIND = statement<UserRow>(
-  `${updateByKey('users', ['zone_id', 'id', ...BOUND], ['zone_id', 'id'])} and coalesce(external_id, '') = '' and password_hash is null`,
-)
-/** Tables whose rows grant access as the user without a new sign-in. */
-const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_codes'].map(table =>
-  statement<{ zone_id: string; user_id: string }>(
-    `delete from ${table} where zone_id = :zone_id and user_id = :user_id`,
-  ),
-)
+const BIND = statement<UserRow>(`${setting(BOUND)} and coalesce(external_id, '') = '' and password_hash is null`)
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
@@ -126,6 +121,8 @@ export function createUsers(db: Database): UserStore {
     async insert(zoneId, user) {
       await db.write(INSERT, toRow(zoneId, user))
     },
+    ...createUserChanges(db),
+    ...createUserDetails(db),
     async update(zoneId, user) {
       await db.write(UPDATE, toRow(zoneId, user))
     },
@@ -168,13 +165,3 @@ export function createUsers(db: Database): UserStore {
     },
   }
 }
-
-async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
-  for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
-}
-
-/** The row of the user in this zone, whatever zone the record names. */
-const toRow = (zoneId: string, user: User): UserRow => ({
-  ...toUserRow({ ...user, zoneId }),
-  user_name_lower: userNameKey(user.userName),
-})

@@ -12,7 +12,20 @@ export const MAX_FILE_LINES = 500
 /** See `MAX_FILE_LINES`. */
 export const LONG_FILE_LINES = 300
 
-const BELOW_AREAS = ['base', 'records', 'model', 'store', 'token', 'mail', 'clients', 'identity', 'pages', 'web', 'ops']
+const BELOW_AREAS = [
+  'base',
+  'records',
+  'model',
+  'store',
+  'token',
+  'mail',
+  'clients',
+  'users',
+  'identity',
+  'pages',
+  'web',
+  'ops',
+]
 
 /** Which folders each folder of src/ may import beside itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -23,7 +36,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   token: ['base', 'records', 'model', 'store'],
   mail: ['base', 'records', 'model', 'store'],
   clients: ['base', 'records', 'model', 'store', 'token'],
-  identity: ['base', 'records', 'model', 'store', 'mail'],
+  users: ['base', 'records', 'model', 'store', 'token'],
+  identity: ['base', 'records', 'model', 'store', 'mail', 'users'],
   pages: ['base', 'records', 'model'],
   web: ['base', 'records', 'model', 'store', 'token', 'clients', 'pages'],
   ops: ['base', 'records', 'model', 'store', 'web'],

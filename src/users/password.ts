@@ -38,7 +38,8 @@ export interface NewPasswordDeps {
 }
 
 const SAME = 'Your new password cannot be the same as the old password.'
-const REVISION_LENGTH = 22 // 132 bits
+/** 132 bits. */
+export const PASSWORD_REVISION_LENGTH = 22
 
 /** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
 export async function setNewPassword(
@@ -60,7 +61,7 @@ export async function setNewPassword(
   const passwordHash = await passwords.hash(password, requester)
   const change = {
     passwordHash,
-    passwordRevision: random.urlSafe(REVISION_LENGTH),
+    passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
     passwordChangedAt: clock.now(),
     meetsDemand,
   }

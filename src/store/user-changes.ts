@@ -1,0 +1,143 @@
+// Creates, changes and deletes users for the APIs. Every statement compares the version itself, so that of two concurrent
+// changes one is refused and none is lost.
+import { userNameKey } from '../model/user.ts'
+import type { User } from '../model/user.ts'
+import { saveApprovals } from './approvals.ts'
+import { type Database, statement, type Transaction } from './database.ts'
+import { OF_USERS } from './origin-deletion.ts'
+import { toUser, toUserRow } from './person.ts'
+import { flag } from './rows.ts'
+import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from './schema.ts'
+import type { UserStore } from './store.ts'
+
+interface UserKey {
+  readonly zone_id: string
+  readonly id: string
+}
+type Versioned = UserKey & { readonly version: number }
+
+/** Adds a user; the row of the name is derived here only. */
+export const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
+const COUNT = statement<{ zone_id: string }, { total: number }>(
+  `select count(*) as total from users where zone_id = :zone_id`,
+)
+
+const REPLACED = [
+  'user_name',
+  'user_name_lower',
+  'email',
+  'given_name',
+  'family_name',
+  'phone_number',
+  'external_id',
+  'profile',
+  'active',
+  'password_revision',
+  'updated_at',
+] as const satisfies readonly (keyof UserRow)[]
+const REPLACE = statement<
+  Pick<UserRow, (typeof REPLACED)[number] | 'salt' | 'verified'> &
+    Versioned & { readonly known_revision: string; readonly keeps_salt: Flag; readonly keeps_verified: Flag },
+  UserRow
+>(
+  `update users set ${list(REPLACED.map(column => `${column} = :${column}`))}, version = version + 1,
+   salt = case when :keeps_salt = 1 then salt else :salt end,
+   verified = case when :keeps_verified = 1 then verified else :verified end
+   where zone_id = :zone_id and id = :id and version = :version and password_revision = :known_revision
+   returning ${list(USER_COLUMNS)}`,
+)
+const VERIFY_TEXT = `update users set verified = 1 where zone_id = :zone_id and id = :id`
+const RETURNING = `returning ${list(USER_COLUMNS)}`
+const VERIFY = statement<UserKey, UserRow>(`${VERIFY_TEXT} ${RETURNING}`)
+const VERIFY_VERSION = statement<Versioned, UserRow>(`${VERIFY_TEXT} and version = :version ${RETURNING}`)
+const DEMAND_PASSWORD = statement<UserKey>(
+  `update users set password_change_required = 1 where zone_id = :zone_id and id = :id`,
+)
+const DELETE_TEXT = `delete from users where zone_id = :zone_id and id = :id`
+const DELETE = statement<UserKey>(DELETE_TEXT)
+const DELETE_VERSION = statement<Versioned>(`${DELETE_TEXT} and version = :version`)
+const DELETE_ROWS = OF_USERS.map(([table, user]) =>
+  statement<{ zone_id: string; user_id: string }>(
+    `delete from ${table} where zone_id = :zone_id and ${user} = :user_id`,
+  ),
+)
+/** Tables whose rows grant access as the user without a new sign-in. */
+const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_codes'].map(table =>
+  statement<{ zone_id: string; user_id: string }>(
+    `delete from ${table} where zone_id = :zone_id and user_id = :user_id`,
+  ),
+)
+
+/** Implements the changes of `UserStore` for both databases. */
+export function createUserChanges(
+  db: Database,
+): Pick<UserStore, 'count' | 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange'> {
+  return {
+    async count(zoneId) {
+      const [row] = await db.read(COUNT, { zone_id: zoneId })
+      return row?.total ?? 0
+    },
+    async create(zoneId, user, { maxUsers, approvals = [] } = {}) {
+      return db.transaction(async within => {
+        if (maxUsers !== undefined && (await isFull(within, zoneId, maxUsers))) return false
+        await within.run(INSERT, toRow(zoneId, user))
+        await saveApprovals(within, zoneId, approvals)
+        return true
+      })
+    },
+    async replace(zoneId, before, user) {
+      return db.transaction(async within => {
+        const { rows } = await within.run(REPLACE, {
+          ...toRow(zoneId, user),
+          version: before.version,
+          known_revision: before.passwordRevision,
+          keeps_salt: flag(user.salt === before.salt),
+          keeps_verified: flag(user.verified === before.verified),
+        })
+        const [row] = rows
+        if (row && user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
+        return row && toUser(row)
+      })
+    },
+    async delete(zoneId, id, version) {
+      return db.transaction(async within => {
+        const key = { zone_id: zoneId, id }
+        const { changes } = await (version === undefined
+          ? within.run(DELETE, key)
+          : within.run(DELETE_VERSION, { ...key, version }))
+        if (changes === 0) return false
+        for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId, user_id: id })
+        return true
+      })
+    },
+    async verify(zoneId, id, version) {
+      const key = { zone_id: zoneId, id }
+      const { rows } = await (version === undefined
+        ? db.write(VERIFY, key)
+        : db.write(VERIFY_VERSION, { ...key, version }))
+      const [row] = rows
+      return row && toUser(row)
+    },
+    async requirePasswordChange(zoneId, id) {
+      return (await db.write(DEMAND_PASSWORD, { zone_id: zoneId, id })).changes > 0
+    },
+  }
+}
+
+/** Deletes what grants access as the user, inside a transaction. */
+export async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
+  for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
+}
+
+/** The row of a user with its derived columns. */
+export const toRow = (zoneId: string, user: User): UserRow => ({
+  ...toUserRow({ ...user, zoneId }),
+  user_name_lower: userNameKey(user.userName),
+})
+
+/** Counts alone: of the users that are created at once, the lock lets one count at a time. */
+async function isFull(within: Transaction, zoneId: string, maxUsers: number): Promise<boolean> {
+  await within.lock(`users of ${zoneId}`)
+  const [row] = (await within.run(COUNT, { zone_id: zoneId })).rows
+  return (row?.total ?? 0) >= maxUsers
+}

@@ -1,0 +1,85 @@
+// What lists of users show beside each of them: groups and decisions, read for a page at a time.
+import type { Approval } from '../model/approval.ts'
+import { toApproval } from './approvals.ts'
+import { type Database, isStorable, type Statement, statement } from './database.ts'
+import { APPROVAL_COLUMNS, type ApprovalRow, list } from './schema.ts'
+import type { GroupOfUser, UserStore } from './store.ts'
+
+interface GroupRowOfUser {
+  readonly user_id: string
+  readonly id: string
+  readonly display_name: string
+  readonly direct: number
+}
+
+type Args = Readonly<Record<string, string | number>>
+
+// Lists are padded to one of these sizes by repeating an id, so that few prepared statements suffice.
+const SIZES = [1, 8, 64] as const
+const MAX_SIZE = 64
+
+const STATEMENTS = SIZES.map(size => {
+  const ids = list(Array.from({ length: size }, (_, place) => `:id_${place}`))
+  return {
+    size,
+    groups: statement<Args, GroupRowOfUser>(
+      `with recursive reached (user_id, group_id, direct) as (
+         select member_id, group_id, 1 from group_members
+         where zone_id = :zone_id and member_type = 'USER' and member_id in (${ids})
+         union
+         select reached.user_id, outward.group_id, 0
+         from group_members outward join reached on outward.member_id = reached.group_id
+         where outward.zone_id = :zone_id and outward.member_type = 'GROUP'
+       )
+       select reached.user_id, groups.id, groups.display_name, max(reached.direct) as direct
+       from reached join groups on groups.id = reached.group_id where groups.zone_id = :zone_id
+       group by reached.user_id, groups.id, groups.display_name order by groups.display_name`,
+    ),
+    approvals: statement<Args, ApprovalRow>(
+      `select ${list(APPROVAL_COLUMNS)} from approvals
+       where zone_id = :zone_id and user_id in (${ids}) and expires_at > :now order by client_id, scope`,
+    ),
+  }
+})
+
+/** Implements the details of `UserStore` for both databases. */
+export function createUserDetails(db: Database): Pick<UserStore, 'listGroups' | 'listApprovals'> {
+  async function readAll<Row>(
+    ids: readonly string[],
+    choose: (of: (typeof STATEMENTS)[number]) => Statement<Args, Row>,
+    args: Args,
+  ): Promise<Row[]> {
+    const wanted = [...new Set(ids)].filter(isStorable)
+    const rows: Row[] = []
+    for (let start = 0; start < wanted.length; start += MAX_SIZE) {
+      const some = wanted.slice(start, start + MAX_SIZE)
+      const of = STATEMENTS.find(({ size }) => size >= some.length)
+      if (of === undefined) throw new RangeError(`a list of ${some.length} ids`)
+      const padded = Array.from({ length: of.size }, (_, place) => [`id_${place}`, some[place] ?? some[0] ?? ''])
+      rows.push(...(await db.read(choose(of), { ...args, ...Object.fromEntries(padded) })))
+    }
+    return rows
+  }
+
+  return {
+    async listGroups(zoneId, ids) {
+      const rows = await readAll(ids, ({ groups }) => groups, { zone_id: zoneId })
+      return groupedBy(
+        rows,
+        row => row.user_id,
+        ({ id, display_name: displayName, direct }): GroupOfUser => ({ id, displayName, direct: direct === 1 }),
+      )
+    },
+    async listApprovals(zoneId, ids, now) {
+      const rows = await readAll(ids, ({ approvals }) => approvals, { zone_id: zoneId, now: now.getTime() })
+      return groupedBy<ApprovalRow, Approval>(rows, row => row.user_id, toApproval)
+    },
+  }
+}
+
+const groupedBy = <Row, T>(
+  rows: readonly Row[],
+  key: (row: Row) => string,
+  read: (row: Row) => T,
+): ReadonlyMap<string, readonly T[]> =>
+  new Map([...Map.groupBy(rows, key)].map(([id, ofUser]) => [id, ofUser.map(read)]))

@@ -1,0 +1,44 @@
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { User } from '../model/user.ts'
+import { PASSWORD_REVISION_LENGTH } from './password.ts'
+
+/** What a caller decides of a new user; the server decides everything else. */
+export type UserDraft = Pick<
+  User,
+  | 'userName'
+  | 'origin'
+  | 'email'
+  | 'givenName'
+  | 'familyName'
+  | 'phoneNumber'
+  | 'externalId'
+  | 'profile'
+  | 'active'
+  | 'verified'
+  | 'salt'
+> & {
+  /** UAA: the body may say with which version a user begins. */
+  readonly version?: number
+}
+
+/** The record of a new user. */
+export function newUser(
+  { version = 0, ...draft }: UserDraft,
+  { zoneId, passwordHash }: { readonly zoneId: string; readonly passwordHash?: string | undefined },
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): User {
+  const now = clock.now()
+  return {
+    ...draft,
+    zoneId,
+    id: random.uuid(),
+    ...(passwordHash !== undefined && { passwordHash }),
+    passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
+    passwordChangedAt: now,
+    passwordChangeRequired: false,
+    version,
+    createdAt: now,
+    updatedAt: now,
+  }
+}

@@ -1,0 +1,87 @@
+// What a user must be like, whichever API makes or changes it.
+import { emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { refuseResource } from './refusal.ts'
+
+/** UAA: the characters of names of its own accounts. */
+const USER_NAME = /^[\p{L}+0-9\-_.@'!]+$/u
+
+const MAX_LENGTHS = {
+  userName: 255,
+  email: 255,
+  givenName: 255,
+  familyName: 255,
+  phoneNumber: 255,
+  externalId: 255,
+  origin: 36,
+  salt: 36,
+} as const satisfies Partial<Record<keyof User, number>>
+
+/** Refuses a user name that is missing, or that no account of the internal provider can have. */
+export function checkUserName({ userName, origin }: Pick<User, 'userName' | 'origin'>, internalOrigin: string): void {
+  if (userName.trim() === '') throw refuseResource('invalid_scim_resource', 'A username must be provided.')
+  if (origin === internalOrigin && !USER_NAME.test(userName)) {
+    throw refuseResource('invalid_scim_resource', String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`)
+  }
+}
+
+/** Refuses texts that are longer than UAA's columns. */
+export function checkLengths(user: Partial<User>): void {
+  for (const [name, most] of Object.entries(MAX_LENGTHS)) {
+    const value: unknown = Reflect.get(user, name)
+    if (typeof value !== 'string' || value.length <= most) continue
+    throw refuseResource('scim', `The value of ${name} must have at most ${most} characters`)
+  }
+}
+
+/** Refuses an account of the internal provider whose e-mail address belongs to the people of other active providers. */
+export async function checkEmailDomain(
+  { providers }: Pick<Store, 'providers'>,
+  zone: Zone,
+  { email, origin }: Pick<User, 'email' | 'origin'>,
+  internalOrigin: string,
+): Promise<void> {
+  if (origin !== internalOrigin) return
+  const domain = emailDomainOf(email)
+  if (domain === undefined) return
+  const origins = (await providers.listActive(zone.id))
+    .filter(each => each.originKey !== internalOrigin && matchesEmailDomain(emailDomains(each), domain))
+    .map(({ originKey }) => originKey)
+  if (origins.length === 0) return
+  const message = `The user account is set up for single sign-on. Please use one of these origin(s) : [${origins.join(', ')}]`
+  throw refuseResource('scim', message)
+}
+
+/** Refuses changes of internal accounts where they are kept elsewhere (`disableInternalUserManagement`). */
+export async function checkManageable(
+  { providers }: Pick<Store, 'providers'>,
+  zoneId: string,
+  origin: string,
+  internalOrigin: string,
+): Promise<void> {
+  if (origin !== internalOrigin) return
+  const internal = await providers.findByOrigin(zoneId, internalOrigin)
+  if (internal?.config['disableInternalUserManagement'] !== true) return
+  throw refuseResource(
+    'internal_user_management_disabled',
+    'Internal User Creation is currently disabled. External User Store is in use.',
+  )
+}
+
+/** Origins of which every zone of UAA has an idle provider. */
+const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
+
+/** Refuses an origin without a provider: nobody could sign in to the account, and a later provider would take it over. */
+export async function checkOrigin(
+  { providers }: Pick<Store, 'providers'>,
+  zone: Zone,
+  origin: string,
+  { storedProvidersOnly }: Pick<Behaviour, 'storedProvidersOnly'>,
+): Promise<void> {
+  if (!storedProvidersOnly && IDLE_ORIGINS.has(origin)) return
+  if (await providers.findByOrigin(zone.id, origin)) return
+  throw refuseResource('invalid_scim_resource', `Invalid origin ${origin} in Identity Zone ${zone.id}`)
+}

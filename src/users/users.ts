@@ -1,0 +1,216 @@
+// Creates, changes and deletes users, whichever API asks: the rules every user keeps, the password, one transaction for each
+// operation, and the audit trail after it. Knows no request and no answer.
+import type { Clock } from '../base/clock.ts'
+import type { Passwords } from '../base/passwords.ts'
+import type { Random } from '../base/random.ts'
+import type { Approval } from '../model/approval.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
+import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import { AlreadyExists } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { PASSWORD_REVISION_LENGTH } from './password.ts'
+import { newUser } from './new-user.ts'
+import type { UserDraft } from './new-user.ts'
+import { noSuchResource, overtaken, refuseResource, staleVersion } from './refusal.ts'
+import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName } from './rules.ts'
+
+/** Who asks for a change, for the audit trail. */
+export interface Caller extends AuditOrigin {
+  /** Where it is a person. */
+  readonly userId?: string
+}
+
+/** A change of one user. */
+export interface UserChange {
+  /** The version that it may replace; absent for whatever the user has. */
+  readonly expected?: number | undefined
+  readonly by: Caller
+}
+
+/** A user to be made. */
+export interface NewUser {
+  readonly draft: UserDraft
+  /** For accounts of the internal provider: a password that keeps the policy, or the hash of one. */
+  readonly password?: string | undefined
+  readonly passwordHash?: string | undefined
+  /** Decisions of the new user that somebody made for them. */
+  readonly approvals?: readonly Omit<Approval, 'zoneId' | 'userId'>[]
+  readonly by: Caller
+}
+
+/** Users of every zone. All of it throws `OAuthError`, with the codes of UAA's API. */
+export interface Users {
+  /** Refuses where accounts of the origin are not to be changed here. */
+  checkManageable(zone: Zone, origin: string): Promise<void>
+  /** Checks everything in UAA's order (§2.3) and makes the user. Throws `scim_resource_already_exists` for a name that is taken. */
+  create(zone: Zone, user: NewUser): Promise<User>
+  /**
+   * Replaces what `compute` changes of the user; it may run again if others change the user meanwhile. Whoever becomes
+   * inactive loses all sessions and tokens for good. Throws `AlreadyExists` for a name or an external id that is taken, and
+   * `scim_resource_conflict` for a version that is not the expected one.
+   */
+  change(zone: Zone, id: string, compute: (user: User) => User | Promise<User>, change: UserChange): Promise<User>
+  /** Deletes the user with everything of theirs and returns the last state; throws as `change`. */
+  delete(zone: Zone, id: string, change: UserChange): Promise<User>
+  /** Sets `verified`, which does not count as a version; throws as `change`. */
+  verify(zone: Zone, id: string, change: UserChange): Promise<User>
+  /** Forgets failed sign-ins, which ends a lock. */
+  unlock(zone: Zone, user: User, by: Caller): Promise<void>
+  /** Demands a new password at the next sign-in. */
+  requirePasswordChange(zone: Zone, user: User, by: Caller): Promise<void>
+}
+
+/** Dependencies of `createUserService`. */
+export interface UserDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** A change is computed again this often when others are faster. */
+const MAX_ATTEMPTS = 8
+
+/** One instance serves every zone. */
+export function createUsers({ store, passwords, clock, random, service, behaviour, audit }: UserDeps): Users {
+  const internalOrigin = service.name
+
+  function report(type: AuditEventType, { zoneId, id, userName, origin }: User, { userId, ...by }: Caller): void {
+    const facts = [`user_id=${id}`, `username=${userName}`, ...(userId === undefined ? [] : [`caller=${userId}`])]
+    audit({ type, zoneId, principal: id, origin, ...by, data: JSON.stringify(facts) })
+  }
+
+  async function find(zone: Zone, id: string): Promise<User> {
+    const user = await store.users.find(zone.id, id)
+    if (!user) throw noSuchResource('User', id)
+    return user
+  }
+
+  const manageable = (zone: Zone, origin: string): Promise<void> =>
+    checkManageable(store, zone.id, origin, internalOrigin)
+
+  async function checkPassword(zone: Zone, password: string): Promise<void> {
+    const policy = passwordPolicy(await store.providers.findByOrigin(zone.id, internalOrigin))
+    const violation = policyViolation(policy, password, behaviour)
+    if (violation !== undefined) throw refuseResource('invalid_password', violation)
+  }
+
+  /** Before a hash is made for nothing; the insertion decides. */
+  async function checkRoom(zone: Zone): Promise<number | undefined> {
+    const { maxUsers = -1 } = zone.config.userConfig ?? {}
+    if (maxUsers < 0) return undefined
+    if ((await store.users.count(zone.id)) >= maxUsers) throw full(zone, maxUsers)
+    return maxUsers
+  }
+
+  const taken = ({ userName, origin }: UserDraft, cause?: unknown): Error =>
+    refuseResource('scim_resource_already_exists', `Username already in use: ${userName}`, {
+      extra: { origin },
+      cause,
+    })
+
+  return {
+    checkManageable: manageable,
+
+    async create(zone, { draft, password = '', passwordHash, approvals = [], by }) {
+      const { origin } = draft
+      await manageable(zone, origin)
+      checkUserName(draft, internalOrigin)
+      await checkEmailDomain(store, zone, draft, internalOrigin)
+      const isInternal = origin === internalOrigin
+      if (isInternal && passwordHash === undefined) await checkPassword(zone, password)
+      const maxUsers = await checkRoom(zone)
+      await checkOrigin(store, zone, origin, behaviour)
+      checkLengths(draft)
+      if (await store.users.findByName(zone.id, origin, draft.userName)) throw taken(draft)
+      const requester = { zoneId: zone.id, address: by.remoteAddress }
+      const hash = isInternal ? (passwordHash ?? (await passwords.hash(password, requester))) : undefined
+      const user = newUser(draft, { zoneId: zone.id, passwordHash: hash }, { clock, random })
+      const decisions = approvals.map(approval => ({ ...approval, zoneId: zone.id, userId: user.id }))
+      try {
+        if (!(await store.users.create(zone.id, user, { maxUsers, approvals: decisions }))) {
+          throw full(zone, maxUsers ?? 0)
+        }
+      } catch (cause) {
+        if (!(cause instanceof AlreadyExists)) throw cause
+        const namesake = await store.users.findByName(zone.id, origin, draft.userName)
+        throw namesake ? taken(draft, cause) : externalIdTaken(draft, cause)
+      }
+      report('UserCreatedEvent', user, by)
+      return user
+    },
+
+    async change(zone, id, compute, { expected, by }) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const before = await find(zone, id)
+        await manageable(zone, before.origin)
+        const wanted = await compute(before)
+        if (wanted.origin !== before.origin) {
+          throw refuseResource('invalid_scim_resource', "Cannot change user's origin in update operation.")
+        }
+        checkUserName(wanted, internalOrigin)
+        checkLengths(wanted)
+        if (expected !== undefined && before.version !== expected) {
+          throw staleVersion('user', id, before.version, expected)
+        }
+        const ends = before.active && !wanted.active
+        const passwordRevision = ends ? random.urlSafe(PASSWORD_REVISION_LENGTH) : before.passwordRevision
+        const after = { ...wanted, passwordRevision, updatedAt: clock.now() }
+        const written = await store.users.replace(zone.id, before, after)
+        if (!written) continue
+        report('UserModifiedEvent', written, by)
+        return written
+      }
+      throw overtaken('user', id)
+    },
+
+    async delete(zone, id, { expected, by }) {
+      const user = await find(zone, id)
+      await manageable(zone, user.origin)
+      if (!(await store.users.delete(zone.id, id, expected))) {
+        const { version } = await find(zone, id)
+        throw staleVersion('user', id, version, expected ?? version)
+      }
+      report('UserDeletedEvent', user, by)
+      return user
+    },
+
+    async verify(zone, id, { expected, by }) {
+      const { version } = await find(zone, id)
+      const user = await store.users.verify(zone.id, id, expected)
+      if (!user) throw staleVersion('user', id, version, expected ?? version)
+      report('UserVerifiedEvent', user, by)
+      return user
+    },
+
+    async unlock(zone, user, by) {
+      await store.events.clearFailures(zone.id, user.id)
+      report('UserAccountUnlockedEvent', user, by)
+    },
+
+    async requirePasswordChange(zone, user, by) {
+      if (!(await store.users.requirePasswordChange(zone.id, user.id))) throw noSuchResource('User', user.id)
+      report('UserModifiedEvent', user, by)
+    },
+  }
+}
+
+const full = (zone: Zone, maxUsers: number): Error =>
+  refuseResource(
+    'invalid_scim_resource',
+    `The maximum allowed numbers of users: ${maxUsers} is reached already in Identity Zone ${zone.id}`,
+  )
+
+/** Accounts of other providers are found by their external id: two cannot share one. */
+const externalIdTaken = ({ externalId = '', origin }: UserDraft, cause: unknown): Error =>
+  refuseResource('scim_resource_already_exists', `External id already in use: ${externalId}`, {
+    extra: { origin },
+    cause,
+  })

@@ -1,0 +1,204 @@
+// Changes of users through the APIs, on both databases.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AlreadyExists } from '../../src/store/store.ts'
+import { approval, at, code, fullUser, group, session, signedIn, token, user } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+/** The cases of users being made, changed and deleted, inside the suite of a database. */
+export function userChangeCases({ store, newZone }: Lent): void {
+  describe('a user of an API', () => {
+    it('is created with decisions, or not at all', async () => {
+      const z = newZone()
+      const { users, approvals } = store()
+      const theirs = approval({ zoneId: z, userId: 'u1' })
+      assert.equal(await users.create(z, user({ zoneId: z }), { approvals: [theirs] }), true)
+      assert.deepEqual(await approvals.listOfUser(z, 'u1', at(0)), [theirs])
+      const namesake = user({ zoneId: z, id: 'u2', userName: 'MARISSA' })
+      const hers = { ...theirs, userId: 'u2' }
+      await assert.rejects(users.create(z, namesake, { approvals: [hers] }), AlreadyExists)
+      assert.deepEqual(await approvals.listOfUser(z, 'u2', at(0)), [])
+    })
+
+    it('is created once under names that differ in case or Unicode form, also at once', async () => {
+      const z = newZone()
+      const names = ['Zoë', 'ZOË', 'zoe\u0308', 'ＺＯＥ\u0308']
+      const results = await Promise.allSettled(
+        names.map((userName, place) => store().users.create(z, user({ zoneId: z, id: `u${place}`, userName }))),
+      )
+      assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+      for (const result of results) {
+        if (result.status === 'rejected') assert.ok(result.reason instanceof AlreadyExists, String(result.reason))
+      }
+      assert.equal(await store().users.count(z), 1)
+    })
+
+    it('is not created in a zone that is full, also at once', async () => {
+      const z = newZone()
+      const made = await Promise.all(
+        ['a', 'b', 'c', 'd'].map(id => store().users.create(z, user({ zoneId: z, id, userName: id }), { maxUsers: 2 })),
+      )
+      assert.equal(made.filter(Boolean).length, 2)
+      assert.equal(await store().users.count(z), 2)
+      assert.equal(await store().users.create(z, user({ zoneId: z, id: 'e', userName: 'e' })), true)
+      assert.equal(await store().users.create(newZone(), user(), { maxUsers: 1 }), true)
+    })
+
+    it('is replaced in the version that was read, and counts it', async () => {
+      const z = newZone()
+      const { users } = store()
+      const before = user({ ...fullUser, zoneId: z })
+      await users.insert(z, before)
+      const { givenName: _, profile: _profile, ...rest } = before
+      const after = {
+        ...rest,
+        userName: 'New',
+        email: 'n@x.example',
+        familyName: 'N',
+        phoneNumber: '7',
+        externalId: 'e',
+        active: true,
+        verified: false,
+        salt: 's',
+        updatedAt: at(9),
+      }
+      const written = await users.replace(z, before, after)
+      assert.deepEqual(written, { ...after, version: 5 })
+      assert.deepEqual(await users.find(z, 'u1'), written)
+      assert.equal((await users.findByName(z, 'svc', 'NEW'))?.id, 'u1')
+      assert.equal(await users.replace(z, before, after), undefined)
+      assert.equal(await users.replace(newZone(), before, after), undefined)
+    })
+
+    it('keeps what others change meanwhile without a new version', async () => {
+      const z = newZone()
+      const { users } = store()
+      const before = user({ zoneId: z, passwordHash: 'h' })
+      await users.insert(z, before)
+      await users.setSalt(z, 'u1', 'revoked')
+      await users.verify(z, 'u1')
+      await users.requirePasswordChange(z, 'u1')
+      await users.recordLogon(z, 'u1', at(5))
+      const written = await users.replace(z, before, { ...before, givenName: 'G' })
+      assert.deepEqual(written, {
+        ...before,
+        givenName: 'G',
+        salt: 'revoked',
+        verified: true,
+        passwordChangeRequired: true,
+        lastLogonAt: at(5),
+        version: 1,
+      })
+      const change = { passwordHash: 'h2', passwordRevision: 'p2', passwordChangedAt: at(6), meetsDemand: true }
+      await users.setPassword(z, 'u1', 'p1', change)
+      assert.equal(await users.replace(z, written, { ...written, active: false }), undefined, 'a new password')
+    })
+
+    it('loses every way in with another password revision, and only then', async () => {
+      const z = newZone()
+      const { users, sessions, tokens, codes } = store()
+      const before = user({ zoneId: z })
+      await users.insert(z, before)
+      const theirs = signedIn({ zoneId: z })
+      await sessions.insert(z, { ...theirs, signIn: { ...theirs.signIn, userId: 'u1' } })
+      await tokens.insert(z, token({ zoneId: z, userId: 'u1' }))
+      await codes.insert(z, code({ zoneId: z, userId: 'u1' }))
+      const renamed = await users.replace(z, before, { ...before, givenName: 'G' })
+      assert.ok(renamed)
+      assert.ok(await sessions.find(z, theirs.idDigest))
+      await users.replace(z, renamed, { ...renamed, active: false, passwordRevision: 'p2' })
+      assert.equal(await sessions.find(z, theirs.idDigest), undefined)
+      assert.equal(await tokens.find(z, token().idDigest), undefined)
+      assert.equal((await codes.redeem(z, code().codeDigest, at(1))).outcome, 'unknown')
+      assert.equal((await users.find(z, 'u1'))?.passwordRevision, 'p2')
+    })
+
+    it('cannot be renamed to a name that is taken, nor be given an external id that is', async () => {
+      const z = newZone()
+      const { users } = store()
+      const [a, b] = ['a', 'b'].map(id => user({ zoneId: z, id, userName: id, externalId: id }))
+      assert.ok(a && b)
+      for (const each of [a, b]) await users.insert(z, each)
+      await assert.rejects(users.replace(z, a, { ...a, userName: 'B' }), AlreadyExists)
+      await assert.rejects(users.replace(z, a, { ...a, externalId: 'b' }), AlreadyExists)
+      assert.deepEqual(await users.find(z, 'a'), a)
+    })
+
+    it('is deleted with everything of theirs, in the version that is expected', async () => {
+      const z = newZone()
+      const { users, sessions, tokens, codes, approvals, groups, events } = store()
+      await groups.insert(z, group({ zoneId: z }))
+      for (const id of ['u1', 'u2']) {
+        await users.insert(z, user({ zoneId: z, id, userName: id, version: 3 }))
+        const theirs = signedIn({ zoneId: z, idDigest: `s-${id}` })
+        await sessions.insert(z, { ...theirs, signIn: { ...theirs.signIn, userId: id } })
+        await tokens.insert(z, token({ zoneId: z, userId: id, idDigest: `t-${id}` }))
+        await codes.insert(z, code({ zoneId: z, userId: id, codeDigest: `c-${id}` }))
+        await approvals.save(z, [approval({ zoneId: z, userId: id })])
+        await groups.addMember(z, { groupId: 'g1', memberId: id, memberType: 'USER', origin: 'svc' })
+        await events.recordFailure(z, id, at(1))
+      }
+      await sessions.insert(z, session({ zoneId: z, idDigest: 'nobody' }))
+      assert.equal(await users.delete(z, 'u1', 2), false)
+      assert.equal(await users.delete(newZone(), 'u1'), false)
+      assert.equal(await users.delete(z, 'u1', 3), true)
+      assert.equal(await users.delete(z, 'u1'), false)
+      for (const [id, isThere] of [
+        ['u1', false],
+        ['u2', true],
+      ] as const) {
+        assert.equal((await users.find(z, id)) !== undefined, isThere)
+        assert.equal((await sessions.find(z, `s-${id}`)) !== undefined, isThere)
+        assert.equal((await tokens.find(z, `t-${id}`)) !== undefined, isThere)
+        assert.equal((await codes.redeem(z, `c-${id}`, at(1))).outcome !== 'unknown', isThere)
+        assert.equal((await approvals.listOfUser(z, id, at(0))).length > 0, isThere)
+        assert.equal((await groups.namesOfUser(z, id)).length > 0, isThere)
+        assert.equal((await events.failures(z, id, at(0))).length > 0, isThere)
+      }
+      assert.ok(await sessions.find(z, 'nobody'))
+      assert.equal(await users.delete(z, 'u2'), true)
+    })
+
+    it('is verified without a new version, in the version that is expected', async () => {
+      const z = newZone()
+      const { users } = store()
+      const before = user({ zoneId: z, version: 3 })
+      await users.insert(z, before)
+      assert.equal(await users.verify(z, 'u1', 2), undefined)
+      assert.equal((await users.find(z, 'u1'))?.verified, false)
+      assert.deepEqual(await users.verify(z, 'u1', 3), { ...before, verified: true })
+      assert.deepEqual(await users.verify(z, 'u1'), { ...before, verified: true })
+      assert.equal(await users.verify(z, 'nobody'), undefined)
+      assert.equal(await users.requirePasswordChange(z, 'nobody'), false)
+    })
+
+    it('is listed with groups, direct and nested, and with decisions that still hold', async () => {
+      const [z, other] = [newZone(), newZone()]
+      const { users, groups, approvals } = store()
+      for (const zoneId of [z, other]) {
+        for (const id of ['inner', 'outer', 'outermost']) {
+          await groups.insert(zoneId, group({ zoneId, id, displayName: `the ${id}` }))
+        }
+      }
+      const nest = (groupId: string, memberId: string, memberType: 'USER' | 'GROUP' = 'GROUP') =>
+        groups.addMember(z, { groupId, memberId, memberType, origin: 'svc' })
+      await nest('outer', 'inner')
+      await nest('outermost', 'outer')
+      const ids = Array.from({ length: 70 }, (_, place) => `u${place}`)
+      for (const id of ids) await users.insert(z, user({ zoneId: z, id, userName: id }))
+      for (const id of ['u0', 'u69']) await nest('inner', id, 'USER')
+      await nest('outermost', 'u69', 'USER')
+      const mine = approval({ zoneId: z, userId: 'u69' })
+      await approvals.save(z, [mine])
+      const of = (id: string, direct: boolean) => ({ id, displayName: `the ${id}`, direct })
+      const found = await users.listGroups(z, [...ids, 'u0', 'nobody', 'a\0b'])
+      assert.deepEqual([...found.keys()].toSorted(), ['u0', 'u69'])
+      assert.deepEqual(found.get('u0'), [of('inner', true), of('outer', false), of('outermost', false)])
+      assert.deepEqual(found.get('u69'), [of('inner', true), of('outer', false), of('outermost', true)])
+      assert.deepEqual((await users.listGroups(other, ids)).size, 0)
+      assert.deepEqual((await users.listGroups(z, [])).size, 0)
+      assert.deepEqual(await users.listApprovals(z, ids, at(0)), new Map([['u69', [mine]]]))
+      assert.deepEqual(await users.listApprovals(z, ids, mine.expiresAt), new Map())
+    })
+  })
+}
