@@ -1,5 +1,6 @@
 // The attacks that independent testers tried, at a glance. The rows stand by subject in attacks/.
 import { describe, it } from 'node:test'
+import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
 import { identityAttacks } from './attacks/identity.ts'
@@ -16,6 +17,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
+  approvals: approvalAttacks,
   'sessions, cookies and forms': sessionAttacks,
   'tenants and administrators': tenantAttacks,
   'the machine: clocks, disks, starts': operationsAttacks,

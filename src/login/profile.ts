@@ -1,8 +1,8 @@
 // What people can see and change themselves: approvals of clients, and sessions of the account.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import type { Approval } from '../model/approval.ts'
 import { displayName } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
@@ -14,6 +14,8 @@ import type { ApprovedClient } from '../pages/profile.ts'
 import { scopeText } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import type { Store } from '../store/store.ts'
+import { decideAgain, replaceApprovals } from '../users/approvals.ts'
+import type { ApprovalOwner } from '../users/approvals.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
@@ -33,6 +35,7 @@ export interface ProfileDeps {
   readonly clock: Clock
   readonly urls: Urls
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
@@ -41,7 +44,7 @@ const config = { access: { by: 'session' }, audience: 'page' } as const
 
 /** `GET` and `POST /profile`, and `POST /profile/sessions`, which ends the person's other sessions. */
 export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void {
-  const { store, sessions, denial, csrf, pages, clock, urls, service, audit } = deps
+  const { store, sessions, denial, csrf, pages, clock, urls, service } = deps
 
   app.get(PATH, { config }, async (request, reply) => {
     const person = personOf(request)
@@ -91,9 +94,14 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
     const isKnown = (await store.clients.find(request.zone.id, clientId)) !== undefined
-    if (isKnown && form.get('update') !== undefined) await update(request, clientId, form)
-    else if (isKnown && form.get('delete') !== undefined) await revoke(request, clientId)
-    else return back(request, reply, 'error_message_code=request.invalid_parameter')
+    if (isKnown && form.get('update') !== undefined) {
+      const prefix = `${clientId}-`
+      const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
+      const approvedScopes = new Set(ticked.map(value => value.slice(prefix.length)))
+      await decideAgain(ownerIn(request), { clientId, approvedScopes }, deps)
+    } else if (isKnown && form.get('delete') !== undefined) {
+      await replaceApprovals(ownerIn(request), { clientId, approvals: [] }, deps)
+    } else return back(request, reply, 'error_message_code=request.invalid_parameter')
     return back(request, reply)
   })
 
@@ -116,29 +124,8 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
   const back = (request: FastifyRequest, reply: FastifyReply, query?: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)
 
-  /** Only existing approvals can change: the form adds none, and does not extend their lifetime. */
-  async function update(request: FastifyRequest, clientId: string, form: Form): Promise<void> {
-    const { zoneId, id: userId } = personOf(request)
-    const ticked = new Set(form.all('checkedScopes'))
-    const now = clock.now()
-    const decisions = (await store.approvals.list(zoneId, userId, clientId, now)).map(
-      (approval): Approval => ({
-        ...approval,
-        status: ticked.has(`${clientId}-${approval.scope}`) ? 'APPROVED' : 'DENIED',
-        updatedAt: now,
-      }),
-    )
-    if (decisions.length === 0) return
-    await store.approvals.decideAgain(zoneId, decisions)
-    const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, remoteAddress: request.ip, data })
-  }
-
-  async function revoke(request: FastifyRequest, clientId: string): Promise<void> {
-    const { zoneId, id: userId } = personOf(request)
-    if (!(await store.approvals.deleteOfClient(zoneId, userId, clientId))) return
-    const data = 'all revoked'
-    audit({ type: 'ApprovalModifiedEvent', zoneId, principal: userId, clientId, remoteAddress: request.ip, data })
+  const ownerIn = (request: FastifyRequest): ApprovalOwner => {
+    return { zone: request.zone, userId: personOf(request).id, origin: { remoteAddress: request.ip } }
   }
 }
 

@@ -27,6 +27,8 @@ export const OAUTH_ERROR_STATUS = {
   unknown_error: 400,
   zone_exists: 409,
   invalid_identity_zone: 422,
+  /** Of approvals. */
+  uaa: 400,
   // Of users and groups (UAA's SCIM 1 API).
   scim: 400,
   invalid_scim_resource: 400,

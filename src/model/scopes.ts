@@ -152,6 +152,9 @@ export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string
 /** Scopes that were granted by this file before and come back from the store. */
 export const storedScopes = (scopes: readonly string[]): GrantedScopes => grant(scopes)
 
+/** Whether the client may be given the scope for its users. */
+export const isScopeOf = (client: Client, scope: string): boolean => matchesAny(client.scope, scope)
+
 /** Whether the client approves the scope without asking the person. */
 export const isAutoApproved = (client: Client, scope: string): boolean =>
   client.autoapprove === true || matchesAny(client.autoapprove, scope)

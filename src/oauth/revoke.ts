@@ -20,8 +20,8 @@ import { bodyForm } from '../web/route.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import { parseParams } from './params.ts'
-import type { RevocationFacts } from './revocation-event.ts'
-import { revocationEvent } from './revocation-event.ts'
+import type { RevocationFacts } from '../model/revocation-event.ts'
+import { revocationEvent } from '../model/revocation-event.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
 
 interface RevokeDeps {

@@ -97,6 +97,18 @@ export const everythingOrList = v.pipe(
 /** A moment in milliseconds since 1970. */
 export const milliseconds = v.pipe(v.number(), v.integer())
 
+/** The last moment that the four digits of a year in ISO 8601 can tell. */
+const LAST_MOMENT = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
+const MOMENT = 'must be a date and time'
+
+/** A moment between 1970 and the year 9999: ISO 8601 with a zone, or milliseconds since 1970. */
+export const moment = v.pipe(
+  v.union([v.pipe(v.string(), v.regex(ISO_8601, MOMENT)), v.pipe(v.number(), v.integer(MOMENT))], MOMENT),
+  v.transform(value => new Date(value)),
+  v.check(date => date.getTime() >= 0 && date.getTime() <= LAST_MOMENT, MOMENT),
+)
+
 /** A value that only this server writes; nothing is checked. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of what is written
 export const own = <T>() => v.custom<T>(() => true)

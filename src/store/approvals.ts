@@ -1,6 +1,9 @@
 import type { Approval } from '../model/approval.ts'
+import { approvalFields } from '../records/approval.ts'
+import type { ApprovalRow } from '../records/approval.ts'
+import { rowMapping } from '../records/record.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { APPROVAL_COLUMNS, type ApprovalRow, insertInto, list, updateByKey } from './schema.ts'
+import { APPROVAL_COLUMNS, insertInto, list, updateByKey } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
 
 const KEYS = ['zone_id', 'user_id', 'client_id', 'scope'] as const satisfies readonly (keyof ApprovalRow)[]
@@ -12,11 +15,20 @@ const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }
   `select ${list(APPROVAL_COLUMNS)} from approvals
    where zone_id = :zone_id and user_id = :user_id and expires_at > :now order by client_id, scope limit 1000`,
 )
+// More than anybody decides on; without a limit, somebody could fill the memory with what they stored.
+const LIST_ALL_OF_USER = statement<{ zone_id: string; user_id: string }, ApprovalRow>(
+  `select ${list(APPROVAL_COLUMNS)} from approvals
+   where zone_id = :zone_id and user_id = :user_id order by client_id, scope limit 10000`,
+)
 const DECIDE_AGAIN = statement<Pick<ApprovalRow, (typeof KEYS)[number] | 'status' | 'updated_at'>>(
   updateByKey('approvals', [...KEYS, 'status', 'updated_at'], KEYS),
 )
-const DELETE_OF_CLIENT = statement<{ zone_id: string; user_id: string; client_id: string }>(
-  `delete from approvals where zone_id = :zone_id and user_id = :user_id and client_id = :client_id`,
+const DELETE_OF_USER = statement<{ zone_id: string; user_id: string }, ApprovalRow>(
+  `delete from approvals where zone_id = :zone_id and user_id = :user_id returning ${list(APPROVAL_COLUMNS)}`,
+)
+const DELETE_OF_CLIENT = statement<{ zone_id: string; user_id: string; client_id: string }, ApprovalRow>(
+  `delete from approvals where zone_id = :zone_id and user_id = :user_id and client_id = :client_id
+   returning ${list(APPROVAL_COLUMNS)}`,
 )
 const SAVE = statement<ApprovalRow>(
   `${insertInto('approvals', APPROVAL_COLUMNS)} on conflict (zone_id, user_id, client_id, scope) do update set
@@ -33,6 +45,9 @@ export function createApprovals(db: Database): ApprovalStore {
     async listOfUser(zoneId, userId, now) {
       return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toApproval)
     },
+    async listAllOfUser(zoneId, userId) {
+      return (await db.read(LIST_ALL_OF_USER, { zone_id: zoneId, user_id: userId })).map(toApproval)
+    },
     async decideAgain(zoneId, approvals) {
       await db.transaction(async within => {
         for (const approval of approvals) {
@@ -41,9 +56,18 @@ export function createApprovals(db: Database): ApprovalStore {
         }
       })
     },
-    async deleteOfClient(zoneId, userId, clientId) {
-      const args = { zone_id: zoneId, user_id: userId, client_id: clientId }
-      return (await db.write(DELETE_OF_CLIENT, args)).changes > 0
+    async replace(zoneId, { userId, clientId }, approvals) {
+      const ofUser = { zone_id: zoneId, user_id: userId }
+      const former = await db.transaction(async within => {
+        await within.lock(`approvals ${zoneId} ${userId}`)
+        const { rows } =
+          clientId === undefined
+            ? await within.run(DELETE_OF_USER, ofUser)
+            : await within.run(DELETE_OF_CLIENT, { ...ofUser, client_id: clientId })
+        await saveApprovals(within, zoneId, approvals)
+        return rows
+      })
+      return former.map(toApproval)
     },
     async save(zoneId, approvals) {
       await db.transaction(within => saveApprovals(within, zoneId, approvals))
@@ -60,23 +84,10 @@ export async function saveApprovals(
   for (const approval of approvals) await within.run(SAVE, toRow(zoneId, approval))
 }
 
-const toRow = (zoneId: string, approval: Approval): ApprovalRow => ({
-  zone_id: zoneId,
-  user_id: approval.userId,
-  client_id: approval.clientId,
-  scope: approval.scope,
-  status: approval.status,
-  expires_at: approval.expiresAt.getTime(),
-  updated_at: approval.updatedAt.getTime(),
-})
+const mapping = rowMapping(approvalFields)
 
 /** The decision of a row. */
-export const toApproval = (row: ApprovalRow): Approval => ({
-  zoneId: row.zone_id,
-  userId: row.user_id,
-  clientId: row.client_id,
-  scope: row.scope,
-  status: row.status as Approval['status'], // written by toRow
-  expiresAt: new Date(row.expires_at),
-  updatedAt: new Date(row.updated_at),
-})
+export const toApproval = mapping.toRecord
+
+/** The row of the approval in this zone, whatever zone the record names. */
+const toRow = (zoneId: string, approval: Approval): ApprovalRow => mapping.toRow({ ...approval, zoneId })

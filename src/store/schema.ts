@@ -1,5 +1,7 @@
 // The rows and columns of each table. An absent member of a record is null here. Every key begins with the zone; expired
 // rows are found by an index on `expires_at`.
+import { approvalFields } from '../records/approval.ts'
+import type { ApprovalRow } from '../records/approval.ts'
 import { columnsOf } from '../records/record.ts'
 import { userFields } from '../records/user.ts'
 import type { UserFieldsRow } from '../records/user.ts'
@@ -155,26 +157,8 @@ export const SIGNING_KEY_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof SigningKeyRow)[]
 
-/** A user's decision about a scope of a client. */
-export interface ApprovalRow {
-  zone_id: string
-  user_id: string
-  client_id: string
-  scope: string
-  status: string
-  expires_at: number
-  updated_at: number
-}
 /** Columns of `approvals`. */
-export const APPROVAL_COLUMNS = [
-  'zone_id',
-  'user_id',
-  'client_id',
-  'scope',
-  'status',
-  'expires_at',
-  'updated_at',
-] as const satisfies readonly (keyof ApprovalRow)[]
+export const APPROVAL_COLUMNS: readonly (keyof ApprovalRow)[] = columnsOf(approvalFields)
 
 /** An authorization code; used ones are kept for a while, for reuse detection. */
 export interface CodeRow {

@@ -287,12 +287,21 @@ export interface ApprovalStore {
   list(zoneId: string, userId: string, clientId: string, now: Date): Promise<readonly Approval[]>
   /** Unexpired decisions of the user for every client, ordered by client and scope, at most 1000. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Approval[]>
+  /** Every decision of the user, expired ones too, in the same order, at most 10,000. */
+  listAllOfUser(zoneId: string, userId: string): Promise<readonly Approval[]>
   /** Stores or replaces the decisions, in one transaction. */
   save(zoneId: string, approvals: readonly Approval[]): Promise<void>
   /** Updates only the status of decisions that still exist, in one transaction. */
   decideAgain(zoneId: string, approvals: readonly Approval[]): Promise<void>
-  /** Deletes the user's decisions for the client, expired ones too; false when there were none. */
-  deleteOfClient(zoneId: string, userId: string, clientId: string): Promise<boolean>
+  /**
+   * Puts these decisions in the place of all of the user's, or of those for one client, expired ones too, in one
+   * transaction; returns what was there before.
+   */
+  replace(
+    zoneId: string,
+    of: { readonly userId: string; readonly clientId?: string | undefined },
+    approvals: readonly Approval[],
+  ): Promise<readonly Approval[]>
 }
 
 /** Authorization codes (RFC 6749 §4.1). */
@@ -301,6 +310,8 @@ export interface CodeStore {
   insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
   /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
+  /** Deletes the codes of this client and user that were not redeemed; used ones stay, for reuse detection. */
+  deleteUnused(zoneId: string, of: { readonly clientId: string; readonly userId: string }): Promise<void>
 }
 
 /** Opaque, revocable and refresh tokens, and the revocations of tokens that are not stored. */

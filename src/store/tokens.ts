@@ -22,6 +22,11 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
    where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
 )
 
+const DELETE_UNUSED = statement<{ zone_id: string; client_id: string; user_id: string }>(
+  `delete from authorization_codes
+   where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and used_at is null`,
+)
+
 /** Implements `CodeStore` for both databases. */
 export function createCodes(db: Database): CodeStore {
   return {
@@ -45,6 +50,9 @@ export function createCodes(db: Database): CodeStore {
       }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
+    },
+    async deleteUnused(zoneId, { clientId, userId }) {
+      await db.write(DELETE_UNUSED, { zone_id: zoneId, client_id: clientId, user_id: userId })
     },
   }
 }

@@ -14,9 +14,10 @@ export function parseJsonObject(text: string): JsonObject {
   return value
 }
 
-/** Parses a list of objects, or null, which counts as an empty list. Throws `MalformedInput` for anything else. */
-export function parseJsonList(text: string): readonly JsonObject[] {
-  const value = parse(text) ?? []
+/** Parses a list of objects, or null. Throws `MalformedInput` for anything else. */
+export function parseJsonList(text: string): readonly JsonObject[] | null {
+  const value = parse(text)
+  if (value === null) return null
   if (!Array.isArray(value)) throw new MalformedInput('The request body must be a JSON array')
   const items: unknown[] = value
   if (!items.every(isJsonRecord)) throw new MalformedInput('The request body must be an array of JSON objects')
@@ -61,10 +62,15 @@ export function jsonBody(request: FastifyRequest): JsonObject {
   return request.body as JsonObject // set by the JSON parser only
 }
 
-/** The body of a route with `body: 'json list'`; throws `MalformedInput` if there is none. */
+/** The body of a route with `body: 'json list'`; throws `MalformedInput` if there is none, or null. */
 export function jsonList(request: FastifyRequest): readonly JsonObject[] {
   if (request.body === undefined || request.body === null) throw new MalformedInput('The request has no body')
   return request.body as readonly JsonObject[] // set by the JSON list parser only
+}
+
+/** The same, where null counts as an empty list. */
+export function jsonListOrNull(request: FastifyRequest): readonly JsonObject[] {
+  return request.body === null ? [] : jsonList(request)
 }
 
 /** Answers any value as JSON, a bare string too; with the status that the reply has unless one is given. */

@@ -51,7 +51,7 @@ for (const mode of MODES) {
     async function approving(): Promise<{ browser: Browser; form: Record<string, string> }> {
       const browser = await signedIn(server)
       const { id } = await userNamed(server, 'marissa')
-      await server.store.approvals.deleteOfClient('svc', id, 'app')
+      await server.store.approvals.replace('svc', { userId: id, clientId: 'app' }, [])
       const page = await authorize(browser, APP_REQUEST)
       assert.ok(checkboxes(page.text).length > 0)
       return { browser, form: allowed(page) }

@@ -126,12 +126,30 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       const [z, other] = [newZone(), newZone()]
       await save(z, {}, { scope: 'old', expiresAt: at(1) }, { clientId: 'b' }, { userId: 'u2' })
       await save(other, {})
-      assert.equal(await store().approvals.deleteOfClient(z, 'u1', 'app'), true)
-      assert.equal(await store().approvals.deleteOfClient(z, 'u1', 'app'), false)
+      const replace = () => store().approvals.replace(z, { userId: 'u1', clientId: 'app' }, [])
+      assert.deepEqual((await replace()).map(({ scope }) => scope).toSorted(), ['old', 'openid'])
+      assert.deepEqual(await replace(), [])
       assert.deepEqual(await listed(z), ['b openid'])
       assert.deepEqual(await store().approvals.list(z, 'u1', 'app', at(0)), [])
       assert.deepEqual(await listed(z, 'u2'), ['app openid'])
       assert.deepEqual(await listed(other), ['app openid'])
+    })
+
+    it('are replaced as a whole or for one client, and not at all when one cannot be kept', async () => {
+      const z = newZone()
+      const all = async () =>
+        (await store().approvals.listAllOfUser(z, 'u1')).map(each => `${each.clientId} ${each.scope}`)
+      const given = (...approvals: Parameters<typeof approval>[0][]) =>
+        approvals.map(each => approval({ zoneId: z, ...each }))
+      await save(z, {}, { scope: 'old', expiresAt: at(1) }, { clientId: 'b' }, { userId: 'u2' })
+      assert.deepEqual(await all(), ['app old', 'app openid', 'b openid'])
+      await assert.rejects(store().approvals.replace(z, { userId: 'u1' }, given({ scope: 'new' }, { scope: '\0' })))
+      assert.deepEqual(await all(), ['app old', 'app openid', 'b openid'])
+      await store().approvals.replace(z, { userId: 'u1', clientId: 'app' }, given({ scope: 'new' }))
+      assert.deepEqual(await all(), ['app new', 'b openid'])
+      await store().approvals.replace(z, { userId: 'u1' }, given({ clientId: 'c' }))
+      assert.deepEqual(await all(), ['c openid'])
+      assert.deepEqual(await listed(z, 'u2'), ['app openid'])
     })
   })
 }

@@ -7,7 +7,7 @@ import type { ClientWrite } from '../../clients/changes.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { StoredClient } from '../../store/store.ts'
-import { jsonList, sendJson } from '../../web/json.ts'
+import { jsonListOrNull, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { clientAccess, clientToJson, invalidClient, sendNotFound } from './record.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
@@ -45,7 +45,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
 
   /** The entries with their ids. Throws for too many, and for a client that is named twice: the order would decide. */
   function entriesOf(request: FastifyRequest, idName: 'client_id' | 'clientId', twiceStatus = 400): readonly Entry[] {
-    const list = jsonList(request)
+    const list = jsonListOrNull(request)
     if (list.length > MAX_ENTRIES) throw invalidClient(`At most ${MAX_ENTRIES} clients can be changed at once.`)
     const seen = new Set<string>()
     return list.map(json => {
@@ -210,7 +210,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
   }
 
   app.post('/oauth/clients/tx/modify', batch, async (request, reply) => {
-    const actions = jsonList(request).map(actionOf)
+    const actions = jsonListOrNull(request).map(actionOf)
     const entries = entriesOf(request, 'client_id', actions.includes('add') ? 409 : 400)
     const found = await mapLimited(entries, entry => find(request, entry))
     const works = []

@@ -6,6 +6,7 @@ import { takesForm } from '../../web/route.ts'
 import { sessionCookieName } from '../../web/session.ts'
 import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
+import { approvalsArea } from './approvals.ts'
 import { clientsArea } from './clients.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
 import { KEPT, may, open, sent, text } from './description.ts'
@@ -59,6 +60,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   oauthArea(facts),
   tokensArea(facts),
   loginArea(facts),
+  approvalsArea(),
   clientsArea(facts),
   zonesArea(facts),
   providersArea(facts),

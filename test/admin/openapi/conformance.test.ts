@@ -27,6 +27,8 @@ const RULES: readonly RegExp[] = [
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
   /Client not found|invalid_filter|Invalid filter expression/, // a text with a grammar of its own
   /appLaunchUrl must be a valid URL/,
+  /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
+  /Error accessing user's approvals/, // the same, as UAA says it
 ]
 
 /** What depends on the records that are there: none of that name, one already, a rule of one. */
@@ -40,6 +42,20 @@ const root = {
   client_secret: 'root-secret',
   authorized_grant_types: ['client_credentials'],
   authorities: ['svc.admin'],
+}
+
+/** Whose user manages approvals. */
+const personal = {
+  client_id: 'personal',
+  client_secret: 'personal-secret',
+  authorized_grant_types: ['password'],
+  scope: ['oauth.approvals'],
+}
+const somebody = {
+  userName: 'somebody',
+  password: 'koala',
+  emails: [{ value: 'somebody@example.org' }],
+  groups: ['oauth.approvals'],
 }
 
 const passwordPolicy = {
@@ -78,6 +94,7 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
     return answer
   }
   const client = { client_id: id, client_secret: 's', authorized_grant_types: ['client_credentials'] }
+  if (path.startsWith('/approvals')) return { id, path: path.replace('{clientId}', 'app'), body: wrap(record) }
   if (path.startsWith('/oauth/clients')) {
     const isNew = method === 'POST' && (!LIST.test(path) || path === '/oauth/clients/tx' || record['action'] === 'add')
     if (!isNew) await make('/oauth/clients', client)
@@ -121,7 +138,9 @@ for (const [offset, mode] of MODES.entries()) {
     before(async () => {
       const bootstrap = {
         ...defaultBootstrap,
-        clients: [...defaultBootstrap.clients, root],
+        groups: [...defaultBootstrap.groups, { displayName: 'oauth.approvals' }],
+        clients: [...defaultBootstrap.clients, root, personal],
+        users: [...defaultBootstrap.users, somebody],
         identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { passwordPolicy } }],
         identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: {} }],
       }
@@ -129,10 +148,12 @@ for (const [offset, mode] of MODES.entries()) {
       api = (await server.send('/openapi.json')).json<OpenApi>()
       const form = { grant_type: 'client_credentials' }
       const bearer = tokensOf(await server.token(form, { basic: ['root', 'root-secret'] })).access_token
+      const person = { grant_type: 'password', username: 'somebody', password: 'koala' }
+      const personBearer = tokensOf(await server.token(person, { basic: ['personal', 'personal-secret'] })).access_token
       send = (method, path, body) =>
         server.send(path, {
           method,
-          bearer,
+          bearer: path.startsWith('/approvals') ? personBearer : bearer,
           ...(body !== undefined && {
             body: typeof body === 'string' ? body : JSON.stringify(body),
             headers: { 'content-type': 'application/json' },
@@ -169,7 +190,7 @@ for (const [offset, mode] of MODES.entries()) {
     it('agree about parameters of the query', async () => {
       const problems: string[] = []
       const places = placesOf(api).filter(
-        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info)/.test(path),
+        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals)/.test(path),
       )
       for (const { path, operation } of places.filter(place => !place.path.includes('{'))) {
         for (const parameter of parametersIn(operation, 'query')) {

@@ -35,6 +35,17 @@ const bootstrap = {
     caller('stranger', ['jobs.run']),
     caller('z1-admin', ['zones.z1.admin']),
     caller('web', ['svc.resource']),
+    {
+      client_id: 'personal',
+      client_secret: 'personal-secret',
+      authorized_grant_types: ['password'],
+      scope: ['oauth.approvals'],
+    },
+  ],
+  groups: [...defaultBootstrap.groups, { displayName: 'oauth.approvals' }],
+  users: [
+    ...defaultBootstrap.users,
+    { userName: 'owner', password: 'koala', emails: [{ value: 'owner@example.org' }], groups: ['oauth.approvals'] },
   ],
   identity_providers: [
     {
@@ -93,7 +104,9 @@ class World {
   ids: Readonly<Record<string, string>> = {}
   /** Ids that the server gave. */
   made: Readonly<Record<string, string>> = {}
-  readonly tokens: Readonly<Record<'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>>
+  readonly tokens: Readonly<
+    Record<'owner' | 'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>
+  >
   readonly problems: string[] = []
   readonly reached = new Set<string>()
   asked = 0
@@ -113,7 +126,11 @@ class World {
         .access_token
     const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
     const person = tokensOf(await server.token(form, { basic: ['app', 'app-secret'] })).access_token
+    const owner = tokensOf(
+      await server.token({ ...form, username: 'owner' }, { basic: ['personal', 'personal-secret'] }),
+    ).access_token
     const tokens = {
+      owner,
       root: await own('root'),
       stranger: await own('stranger'),
       'z1-admin': await own('z1-admin'),
@@ -196,7 +213,8 @@ const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(secu
 /** Everybody who may call by what the document says, each as what is added to a request. */
 function callersOf({ operation, path }: Place, world: World): readonly TestRequest[] {
   const schemes = schemesOf(operation)
-  const { root, person } = world.tokens
+  const { owner, root, person } = world.tokens
+  if (path.startsWith('/approvals')) return [{ bearer: owner }]
   return [
     ...(schemes.has('bearer') || schemes.has('bearerOfDefaultZone') ? [{ bearer: root }, { bearer: person }] : []),
     ...(schemes.has('clientSecretBasic')
@@ -416,7 +434,8 @@ for (const { name: title, mode, config, paths } of servers) {
       const { path } = place
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
       const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
-      world.ids = { ...known, ...world.made, client_id, id: { ...known, ...world.made }[kind] ?? 'nothing' }
+      const clientId = path.startsWith('/approvals') ? 'app' : (known['clientId'] ?? '')
+      world.ids = { ...known, ...world.made, clientId, client_id, id: { ...known, ...world.made }[kind] ?? 'nothing' }
       return place
     }
 

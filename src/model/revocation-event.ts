@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../model/event.ts'
+import type { AuditEvent } from './event.ts'
 
 /** Whose tokens were revoked, by whom, and why where nobody asked for it. */
 export interface RevocationFacts {

@@ -1,0 +1,187 @@
+// UAA's API of a person's own approvals: what they allow and deny clients, for a token that may change it.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Approval } from '../../model/approval.ts'
+import type { Client } from '../../model/client.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import { isAutoApproved, isScopeOf } from '../../model/scopes.ts'
+import type { User } from '../../model/user.ts'
+import { approvalFields } from '../../records/approval.ts'
+import { readRecord, wireNames } from '../../records/record.ts'
+import { approvalToJson, replaceApprovals } from '../../users/approvals.ts'
+import type { ApprovalDeps, ApprovalOwner } from '../../users/approvals.ts'
+import { refuseResource } from '../../users/refusal.ts'
+import { MalformedInput } from '../../web/form.ts'
+import { jsonList, sendJson } from '../../web/json.ts'
+import { queryForm, repeatedName } from '../../web/query.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import type { Access } from '../../web/route.ts'
+
+/** Of one request; more than a person decides on. */
+export const MAX_APPROVALS = 1000
+const BODY_LIMIT = 1024 * 1024
+const MAX_SCOPE_LENGTH = 255
+/** Longer ones belong to no client. */
+const MAX_SHOWN = 255
+const DEFAULT_SECONDS = 30 * 60
+
+/** UAA: says this of everything that it cannot read. */
+const UNREADABLE = "Error accessing user's approvals"
+
+const access: Access = { by: 'bearer', resource: 'oauth', scopes: ['oauth.approvals'] }
+
+interface OfClient {
+  readonly Params: { readonly clientId: string }
+}
+
+/** `GET`, `PUT` and `DELETE /approvals`, and `PUT /approvals/{clientId}`. */
+export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): void {
+  const { store, clock, behaviour } = deps
+  const reading = { config: { access, audience: 'api' }, errorHandler: refuseMalformed } as const
+  const writing = {
+    bodyLimit: BODY_LIMIT,
+    config: { access, audience: 'api', body: 'json list' },
+    errorHandler: refuseMalformed,
+  } as const
+
+  app.get('/approvals', reading, async (request, reply) => {
+    const { zone } = request
+    const { id } = personOf(request)
+    const { startIndex, count } = pageOf(request)
+    const all = await store.approvals.listAllOfUser(zone.id, id)
+    const clients = new Map<string, Client | undefined>()
+    for (const clientId of new Set(all.map(approval => approval.clientId))) {
+      clients.set(clientId, await store.clients.find(zone.id, clientId))
+    }
+    const shown = all.filter(({ clientId, scope }) => {
+      const client = clients.get(clientId)
+      return client !== undefined && !isAutoApproved(client, scope)
+    })
+    return sendJson(reply, shown.slice(startIndex - 1, startIndex - 1 + count).map(approvalToJson))
+  })
+
+  app.put('/approvals', writing, (request, reply) => replace(request, reply, undefined))
+
+  app.put<OfClient>('/approvals/:clientId', writing, async (request, reply) => {
+    const { clientId } = request.params
+    personOf(request) // before telling which clients there are
+    await clientIn(request, clientId)
+    return replace(request, reply, clientId)
+  })
+
+  app.delete('/approvals', reading, async (request, reply) => {
+    const owner = ownerOf(request)
+    refuseRepeated(request, ['clientId'])
+    const clientId = queryForm(request).get('clientId') ?? ''
+    if (clientId === '') throw refuse('The parameter clientId is missing')
+    await clientIn(request, clientId)
+    await replaceApprovals(owner, { clientId, approvals: [] }, deps)
+    return sendJson(reply, {
+      status: 'ok',
+      message: `Approvals of user ${owner.userId} and client ${clientId} revoked`,
+    })
+  })
+
+  async function replace(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    ofClient: string | undefined,
+  ): Promise<FastifyReply> {
+    const owner = ownerOf(request)
+    const list = jsonList(request)
+    if (list.length > MAX_APPROVALS) throw refuse(`At most ${MAX_APPROVALS} approvals can be sent at once`)
+    const read = list.map(json => approvalIn(json, owner, ofClient))
+    // UAA: of two decisions about one scope the later one counts.
+    const unique = new Map(read.map(approval => [JSON.stringify([approval.clientId, approval.scope]), approval]))
+    const approvals = [...unique.values()].toSorted(byClientAndScope)
+    await checkScopes(request, approvals)
+    await replaceApprovals(owner, { clientId: ofClient, approvals }, deps)
+    return sendJson(reply, approvals.map(approvalToJson))
+  }
+
+  function approvalIn(json: JsonRecord, { zone, userId }: ApprovalOwner, ofClient: string | undefined): Approval {
+    const { values, problems } = readRecord(approvalFields, withExactNames(json))
+    const [problem] = problems
+    if (problem) throw refuse(problem.message)
+    const { scope, status, clientId = ofClient } = values
+    if (values.userId !== undefined && values.userId !== '' && values.userId !== userId) {
+      const message = 'Cannot update approvals for another user. Set user_id to null to update for existing user.'
+      throw refuseResource('uaa', message, { status: 401 })
+    }
+    if (clientId === undefined || clientId === '') throw refuse('clientId is missing')
+    if (ofClient !== undefined && clientId !== ofClient) throw refuse('clientId is not that of the path')
+    if (scope === undefined || scope === '') throw refuse('scope is missing')
+    if (scope.length > MAX_SCOPE_LENGTH) throw refuse(`scope must have at most ${MAX_SCOPE_LENGTH} characters`)
+    if (status === undefined) throw refuse('status is missing')
+    const now = clock.now()
+    const { updatedAt = now, expiresAt = addSeconds(now, DEFAULT_SECONDS) } = values
+    return { zoneId: zone.id, userId, clientId, scope, status, updatedAt, expiresAt }
+  }
+
+  /** A decision made in advance would count when the client is given the scope, and nobody would be asked. */
+  async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
+    const { zone } = request
+    const known = await store.approvals.listAllOfUser(zone.id, personOf(request).id)
+    const decided = new Set(known.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
+    for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
+      const client = await clientIn(request, clientId)
+      const foreign = ofClient.find(
+        ({ scope }) => !isScopeOf(client, scope) && !decided.has(JSON.stringify([clientId, scope])),
+      )
+      if (foreign) throw refuse(`The client ${clientId} has no scope ${foreign.scope}`)
+    }
+  }
+
+  async function clientIn({ zone }: FastifyRequest, clientId: string): Promise<Client> {
+    const client = await store.clients.find(zone.id, clientId)
+    if (client) return client
+    throw refuseResource('uaa', `No client with requested id: ${clientId.slice(0, MAX_SHOWN)}`, { status: 404 })
+  }
+
+  function pageOf(request: FastifyRequest): { startIndex: number; count: number } {
+    refuseRepeated(request, ['startIndex', 'count'])
+    const query = queryForm(request)
+    const number = (name: string, fallback: number): number => {
+      const text = query.get(name) || String(fallback)
+      if (!/^\d{1,9}$/.test(text)) throw refuse(`The parameter ${name} must be a whole number`)
+      return Number(text)
+    }
+    return { startIndex: Math.max(1, number('startIndex', 1)), count: number('count', 100) }
+  }
+
+  function refuseRepeated(request: FastifyRequest, names: readonly string[]): void {
+    const repeated = repeatedName(queryForm(request), names, behaviour)
+    if (repeated !== undefined) throw refuse(`The parameter ${repeated} must not be repeated`)
+  }
+
+  const refuse = (problem: string): OAuthError =>
+    refuseResource('uaa', behaviour.ownWords ? problem : UNREADABLE, { detail: problem })
+
+  function refuseMalformed(thrown: unknown): never {
+    if (!(thrown instanceof MalformedInput)) throw thrown
+    throw refuse(thrown.message)
+  }
+}
+
+function personOf({ bearer }: FastifyRequest): User {
+  if (bearer?.user) return bearer.user
+  throw refuseResource('uaa', UNREADABLE, { status: 403, detail: 'the token does not speak for a user' })
+}
+
+const ownerOf = (request: FastifyRequest): ApprovalOwner => ({
+  zone: request.zone,
+  userId: personOf(request).id,
+  origin: auditOriginOf(request),
+})
+
+const EXACT_NAMES = new Map([...wireNames(approvalFields)].map(name => [name.toLowerCase(), name]))
+
+/** UAA: the case of names does not count. */
+const withExactNames = (json: JsonRecord): JsonRecord =>
+  Object.fromEntries(Object.entries(json).map(([name, value]) => [EXACT_NAMES.get(name.toLowerCase()) ?? name, value]))
+
+function byClientAndScope(a: Approval, b: Approval): number {
+  if (a.clientId !== b.clientId) return a.clientId < b.clientId ? -1 : 1
+  return a.scope < b.scope ? -1 : 1
+}

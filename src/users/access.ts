@@ -1,0 +1,34 @@
+// Ends what somebody may do without a new sign-in. Decides nothing; whoever calls it has checked the right to.
+import type { Clock } from '../base/clock.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { forgetGrantAt } from '../token/lifetimes.ts'
+
+/** What ending access needs. */
+export interface AccessDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly behaviour: Behaviour
+}
+
+/**
+ * Ends what the client holds for the user: codes, stored tokens, and the JWTs that share a grant with one of them. A JWT
+ * without a stored token beside it lives on, but fails wherever approvals are asked for.
+ */
+export async function endAccessOfClient(
+  zone: Zone,
+  { userId, client }: { readonly userId: string; readonly client: Client },
+  { store, clock, behaviour }: AccessDeps,
+): Promise<void> {
+  const { clientId } = client
+  await store.codes.deleteUnused(zone.id, { clientId, userId })
+  const now = clock.now()
+  const stored = await store.tokens.listOfUser(zone.id, userId, now)
+  const grants = new Set(stored.flatMap(token => (token.clientId === clientId ? (token.grantId ?? []) : [])))
+  for (const grantId of grants) {
+    await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, client, now, behaviour))
+  }
+  while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
+}

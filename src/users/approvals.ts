@@ -1,0 +1,87 @@
+// Changes what a person allows clients to do: for the profile page and for `/approvals`. Each change is reported, and a
+// client without any approval left loses what it holds for the person.
+import type { Approval } from '../model/approval.ts'
+import { clientsWithoutApproval } from '../model/approval.ts'
+import type { Audit, AuditOrigin } from '../model/event.ts'
+import type { Zone } from '../model/zone.ts'
+import { approvalFields } from '../records/approval.ts'
+import { showRecord } from '../records/record.ts'
+import type { AccessDeps } from './access.ts'
+import { endAccessOfClient } from './access.ts'
+
+/** What changes of approvals need. */
+export interface ApprovalDeps extends AccessDeps {
+  readonly audit: Audit
+}
+
+/** Whose approvals change, and who asked for it. */
+export interface ApprovalOwner {
+  readonly zone: Zone
+  readonly userId: string
+  readonly origin: AuditOrigin
+}
+
+/** An approval as `/approvals` and `/Users` show it. */
+export const approvalToJson = (approval: Approval): Record<string, unknown> => showRecord(approvalFields, approval)
+
+/** Puts these approvals in the place of all of the user's, or of those for one client; all of it happens or nothing. */
+export async function replaceApprovals(
+  owner: ApprovalOwner,
+  { clientId, approvals }: { readonly clientId?: string | undefined; readonly approvals: readonly Approval[] },
+  deps: ApprovalDeps,
+): Promise<void> {
+  const { zone, userId } = owner
+  const before = await deps.store.approvals.replace(zone.id, { userId, clientId }, approvals)
+  await finish(owner, { before, after: approvals }, deps)
+}
+
+/** Approves what is among `approvedScopes` and denies the rest: only decisions that exist change, and they live no longer. */
+export async function decideAgain(
+  owner: ApprovalOwner,
+  { clientId, approvedScopes }: { readonly clientId: string; readonly approvedScopes: ReadonlySet<string> },
+  deps: ApprovalDeps,
+): Promise<void> {
+  const { store, clock } = deps
+  const { zone, userId } = owner
+  const now = clock.now()
+  const before = await store.approvals.list(zone.id, userId, clientId, now)
+  if (before.length === 0) return
+  const after = before.map(
+    (approval): Approval => ({
+      ...approval,
+      status: approvedScopes.has(approval.scope) ? 'APPROVED' : 'DENIED',
+      updatedAt: now,
+    }),
+  )
+  await store.approvals.decideAgain(zone.id, after)
+  await finish(owner, { before, after }, deps)
+}
+
+interface Change {
+  readonly before: readonly Approval[]
+  readonly after: readonly Approval[]
+}
+
+async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps): Promise<void> {
+  report(owner, change, deps)
+  const { zone, userId } = owner
+  for (const clientId of clientsWithoutApproval(change.before, change.after)) {
+    const client = await deps.store.clients.find(zone.id, clientId)
+    if (client) await endAccessOfClient(zone, { userId, client }, deps)
+  }
+}
+
+/** Of a line in the audit trail. */
+const MAX_DATA_LENGTH = 2000
+
+function report({ zone, userId, origin }: ApprovalOwner, { before, after }: Change, { audit }: ApprovalDeps): void {
+  const decisions = Map.groupBy(after, ({ clientId }) => clientId)
+  const caller = origin.clientId === undefined ? '' : `; by client ${origin.clientId}`
+  for (const clientId of new Set([...before, ...after].map(approval => approval.clientId))) {
+    const words = (decisions.get(clientId) ?? []).map(({ scope, status }) => `${scope} ${status}`)
+    const told = words.length === 0 ? 'all revoked' : words.join(', ').slice(0, MAX_DATA_LENGTH)
+    const { remoteAddress } = origin
+    const type = 'ApprovalModifiedEvent'
+    audit({ type, zoneId: zone.id, principal: userId, clientId, remoteAddress, data: told + caller })
+  }
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { MODES, passwordTokens, refresh, userNamed } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const personal = {
+  client_id: 'personal',
+  client_secret: 'personal-secret',
+  authorized_grant_types: ['password'],
+  scope: ['oauth.approvals'],
+}
+const bootstrap = {
+  ...defaultBootstrap,
+  groups: [...defaultBootstrap.groups, { displayName: 'oauth.approvals' }],
+  clients: [...defaultBootstrap.clients, personal],
+  users: defaultBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'oauth.approvals'] })),
+}
+
+interface Scene {
+  readonly server: TestServer
+  readonly userId: string
+  readonly put: (path: string, approvals: unknown) => Promise<TestAnswer>
+}
+
+/** With the token of a person who manages approvals, in both modes. */
+const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const server = await startServer({ mode, config: { bootstrap } })
+    try {
+      const { access_token: bearer } = await passwordTokens(server, {}, ['personal', 'personal-secret'])
+      const put = (path: string, approvals: unknown): Promise<TestAnswer> =>
+        server.send(path, {
+          method: 'PUT',
+          bearer,
+          body: JSON.stringify(approvals),
+          headers: { 'content-type': 'application/json' },
+        })
+      await attempt({ server, put, userId: (await userNamed(server, 'marissa')).id })
+      assert.deepEqual(server.faults, [])
+    } finally {
+      await server.stop()
+    }
+  }
+}
+
+const approved = (scope: string, given: object = {}) => ({ clientId: 'app', scope, status: 'APPROVED', ...given })
+
+/** Nobody but the person decides what clients may do, and a revoked decision is final. */
+export const approvalAttacks: readonly Attack[] = [
+  {
+    attack: 'approves a scope in advance that the client may be given one day',
+    outcome: 'refused, and nothing is stored',
+    attempt: inBothModes(async ({ server, put, userId }) => {
+      for (const scope of ['svc.admin', 'cloud.*', '*']) {
+        assert.equal((await put('/approvals/app', [approved('cloud.read'), approved(scope)])).status, 400)
+      }
+      assert.deepEqual(await server.store.approvals.listAllOfUser('svc', userId), [])
+    }),
+  },
+  {
+    attack: 'replaces all approvals by a request that fails at its last entry, or by null',
+    outcome: 'refused, and nothing is deleted',
+    attempt: inBothModes(async ({ server, put, userId }) => {
+      await put('/approvals', [approved('cloud.read')])
+      const joel = await userNamed(server, 'joel')
+      const bodies = [null, [approved('cloud.write'), approved('openid', { userId: joel.id })]]
+      for (const body of bodies) assert.ok((await put('/approvals', body)).status >= 400)
+      const left = await server.store.approvals.listAllOfUser('svc', userId)
+      assert.deepEqual(
+        left.map(({ scope }) => scope),
+        ['cloud.read'],
+      )
+      assert.deepEqual(await server.store.approvals.listAllOfUser('svc', joel.id), [])
+    }),
+  },
+  {
+    attack: 'keeps a refresh token until the person approves the client again',
+    outcome: 'the token stays dead',
+    attempt: inBothModes(async ({ server, put }) => {
+      await put('/approvals/app', [approved('cloud.read')])
+      const tokens = await passwordTokens(server)
+      await put('/approvals/app', [])
+      await put('/approvals/app', [approved('cloud.read'), approved('openid')])
+      assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
+    }),
+  },
+]
