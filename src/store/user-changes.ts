@@ -4,6 +4,7 @@ import { userNameKey } from '../model/user.ts'
 import type { User } from '../model/user.ts'
 import { saveApprovals } from './approvals.ts'
 import { type Database, statement, type Transaction } from './database.ts'
+import { CLEAR_FAILURES } from './events.ts'
 import { OF_USERS } from './origin-deletion.ts'
 import { toUser, toUserRow } from './person.ts'
 import { flag } from './rows.ts'
@@ -36,13 +37,20 @@ const REPLACED = [
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 const REPLACE = statement<
-  Pick<UserRow, (typeof REPLACED)[number] | 'salt' | 'verified'> &
-    Versioned & { readonly known_revision: string; readonly keeps_salt: Flag; readonly keeps_verified: Flag },
+  Pick<UserRow, (typeof REPLACED)[number] | 'salt' | 'verified' | 'password_hash' | 'password_changed_at'> &
+    Versioned & {
+      readonly known_revision: string
+      readonly keeps_salt: Flag
+      readonly keeps_verified: Flag
+      readonly keeps_password: Flag
+    },
   UserRow
 >(
   `update users set ${list(REPLACED.map(column => `${column} = :${column}`))}, version = version + 1,
    salt = case when :keeps_salt = 1 then salt else :salt end,
-   verified = case when :keeps_verified = 1 then verified else :verified end
+   verified = case when :keeps_verified = 1 then verified else :verified end,
+   password_hash = case when :keeps_password = 1 then password_hash else :password_hash end,
+   password_changed_at = case when :keeps_password = 1 then password_changed_at else :password_changed_at end
    where zone_id = :zone_id and id = :id and version = :version and password_revision = :known_revision
    returning ${list(USER_COLUMNS)}`,
 )
@@ -86,6 +94,7 @@ export function createUserChanges(
       })
     },
     async replace(zoneId, before, user) {
+      const setsPassword = user.passwordHash !== before.passwordHash
       return db.transaction(async within => {
         const { rows } = await within.run(REPLACE, {
           ...toRow(zoneId, user),
@@ -93,8 +102,10 @@ export function createUserChanges(
           known_revision: before.passwordRevision,
           keeps_salt: flag(user.salt === before.salt),
           keeps_verified: flag(user.verified === before.verified),
+          keeps_password: flag(!setsPassword),
         })
         const [row] = rows
+        if (row && setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
         if (row && user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
         return row && toUser(row)
       })

@@ -31,12 +31,20 @@ export interface UserChange {
   readonly by: Caller
 }
 
+/** A change of a user's record. */
+export interface RecordChange extends UserChange {
+  /** A new one for an account of the internal provider, which ends all access; the password that it has changes nothing. */
+  readonly password?: string | undefined
+}
+
 /** A user to be made. */
 export interface NewUser {
   readonly draft: UserDraft
   /** For accounts of the internal provider: a password that keeps the policy, or the hash of one. */
   readonly password?: string | undefined
   readonly passwordHash?: string | undefined
+  /** Whether an account of the internal provider may have neither: nobody can sign in to it until one is set. */
+  readonly withoutPassword?: boolean
   /** Decisions of the new user that somebody made for them. */
   readonly approvals?: readonly Omit<Approval, 'zoneId' | 'userId'>[]
   readonly by: Caller
@@ -53,7 +61,7 @@ export interface Users {
    * inactive loses all sessions and tokens for good. Throws `AlreadyExists` for a name or an external id that is taken, and
    * `scim_resource_conflict` for a version that is not the expected one.
    */
-  change(zone: Zone, id: string, compute: (user: User) => User | Promise<User>, change: UserChange): Promise<User>
+  change(zone: Zone, id: string, compute: (user: User) => User | Promise<User>, change: RecordChange): Promise<User>
   /** Deletes the user with everything of theirs and returns the last state; throws as `change`. */
   delete(zone: Zone, id: string, change: UserChange): Promise<User>
   /** Sets `verified`, which does not count as a version; throws as `change`. */
@@ -102,6 +110,23 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
     if (violation !== undefined) throw refuseResource('invalid_password', violation)
   }
 
+  /** The hash of a new password that keeps the policy; undefined for the password that the user has. */
+  async function hashOfNew(
+    zone: Zone,
+    id: string,
+    { password, by }: { readonly password: string; readonly by: Caller },
+  ): Promise<string | undefined> {
+    const user = await find(zone, id)
+    await manageable(zone, user.origin)
+    if (user.origin !== internalOrigin) {
+      throw refuseResource('invalid_password', 'The password is kept by the identity provider of the user.')
+    }
+    const requester = { zoneId: zone.id, address: by.remoteAddress }
+    await checkPassword(zone, password)
+    const isKnown = user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))
+    return isKnown ? undefined : passwords.hash(password, requester)
+  }
+
   /** Before a hash is made for nothing; the insertion decides. */
   async function checkRoom(zone: Zone): Promise<number | undefined> {
     const { maxUsers = -1 } = zone.config.userConfig ?? {}
@@ -119,19 +144,20 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
   return {
     checkManageable: manageable,
 
-    async create(zone, { draft, password = '', passwordHash, approvals = [], by }) {
+    async create(zone, { draft, password, passwordHash, withoutPassword = false, approvals = [], by }) {
       const { origin } = draft
       await manageable(zone, origin)
       checkUserName(draft, internalOrigin)
       await checkEmailDomain(store, zone, draft, internalOrigin)
       const isInternal = origin === internalOrigin
-      if (isInternal && passwordHash === undefined) await checkPassword(zone, password)
+      const isHashed = isInternal && passwordHash === undefined && !(withoutPassword && password === undefined)
+      if (isHashed) await checkPassword(zone, password ?? '')
       const maxUsers = await checkRoom(zone)
       await checkOrigin(store, zone, origin, behaviour)
       checkLengths(draft)
       if (await store.users.findByName(zone.id, origin, draft.userName)) throw taken(draft)
       const requester = { zoneId: zone.id, address: by.remoteAddress }
-      const hash = isInternal ? (passwordHash ?? (await passwords.hash(password, requester))) : undefined
+      const hash = isHashed ? await passwords.hash(password ?? '', requester) : isInternal ? passwordHash : undefined
       const user = newUser(draft, { zoneId: zone.id, passwordHash: hash }, { clock, random })
       const decisions = approvals.map(approval => ({ ...approval, zoneId: zone.id, userId: user.id }))
       try {
@@ -147,7 +173,8 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
       return user
     },
 
-    async change(zone, id, compute, { expected, by }) {
+    async change(zone, id, compute, { expected, by, password }) {
+      const passwordHash = password === undefined ? undefined : await hashOfNew(zone, id, { password, by })
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const before = await find(zone, id)
         await manageable(zone, before.origin)
@@ -160,12 +187,15 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
         if (expected !== undefined && before.version !== expected) {
           throw staleVersion('user', id, before.version, expected)
         }
-        const ends = before.active && !wanted.active
+        const ends = (before.active && !wanted.active) || passwordHash !== undefined
         const passwordRevision = ends ? random.urlSafe(PASSWORD_REVISION_LENGTH) : before.passwordRevision
-        const after = { ...wanted, passwordRevision, updatedAt: clock.now() }
+        const now = clock.now()
+        const credentials = passwordHash === undefined ? {} : { passwordHash, passwordChangedAt: now }
+        const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
         const written = await store.users.replace(zone.id, before, after)
         if (!written) continue
         report('UserModifiedEvent', written, by)
+        if (passwordHash !== undefined) report('PasswordChangeSuccess', written, by)
         return written
       }
       throw overtaken('user', id)

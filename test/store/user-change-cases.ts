@@ -70,6 +70,21 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.replace(newZone(), before, after), undefined)
     })
 
+    it('gets a new password with the change, which ends all access and forgets failures', async () => {
+      const z = newZone()
+      const { users, events, sessions } = store()
+      const before = user({ zoneId: z, passwordHash: 'h', passwordRevision: 'r1' })
+      await users.insert(z, before)
+      await events.recordFailure(z, 'u1', at(1))
+      await sessions.replace(z, undefined, signedIn({ zoneId: z, idDigest: 'd' }))
+      const after = { ...before, passwordHash: 'new', passwordRevision: 'r2', passwordChangedAt: at(5) }
+      const written = await users.replace(z, before, after)
+      assert.deepEqual([written?.passwordHash, written?.passwordChangedAt], ['new', at(5)])
+      assert.deepEqual(await events.failures(z, 'u1', at(0)), [])
+      assert.equal(await sessions.find(z, 'd'), undefined)
+      assert.equal(await users.replace(z, { ...before, version: 1 }, after), undefined)
+    })
+
     it('keeps what others change meanwhile without a new version', async () => {
       const z = newZone()
       const { users } = store()
