@@ -7,7 +7,7 @@ import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
-import { withEmail, withPhoneNumber } from '../model/user.ts'
+import { nameAsEmail, withEmail, withPhoneNumber } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
@@ -188,12 +188,6 @@ function isVerified(user: User, { email, emailVerified }: ExternalPerson): boole
 
 /** Folds A to Z only: Unicode case folding could equate different people of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
-
-/** A name that looks like an e-mail address is used as one. */
-function nameAsEmail(userName: string): string | undefined {
-  const at = userName.indexOf('@')
-  return at > 0 && at < userName.length - 1 && at === userName.lastIndexOf('@') ? userName : undefined
-}
 
 /** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
 const madeUpEmail = (userName: string, origin: string): string =>

@@ -18,6 +18,12 @@ export function fullName(user: User): string | undefined {
 /** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
 export const userNameKey = (userName: string): string => userName.normalize('NFKC').toLowerCase().normalize('NFKC')
 
+/** A name that looks like an e-mail address is used as one. */
+export function nameAsEmail(userName: string): string | undefined {
+  const at = userName.indexOf('@')
+  return at > 0 && at < userName.length - 1 && at === userName.lastIndexOf('@') ? userName : undefined
+}
+
 /** The user with another primary e-mail address, which also takes the place of the former one in the profile's list. */
 export const withEmail = (user: User, email: string): User => ({
   ...user,

@@ -137,6 +137,22 @@ export function prefersPage(request: FastifyRequest): boolean {
 export const refusalHeaders = (request: FastifyRequest, isHttps: boolean): Readonly<Record<string, string>> =>
   securityHeaders(prefersPage(request) ? 'page' : 'api', isHttps)
 
+/** Sets `Retry-After` and `WWW-Authenticate` where the answer needs them. */
+export function setRefusalHeaders(
+  reply: FastifyReply,
+  thrown: unknown,
+  { status, error, description, retryAfterSeconds }: Answer,
+): void {
+  if (status === 503) reply.header('retry-after', '2')
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
+  // RFC 6750 §3. Only challenges made elsewhere carry a realm.
+  const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
+  if (challenge !== undefined) reply.header('www-authenticate', challenge)
+  else if (status === 401 || error === 'insufficient_scope') {
+    reply.header('www-authenticate', bearerChallenge(undefined, { error: error ?? 'unauthorized', description }))
+  }
+}
+
 /** Fastify's error handler. Logs faults with their stack, and the details of refusals. */
 export function createErrorHandler(deps: {
   pages: PageWriter
@@ -145,17 +161,11 @@ export function createErrorHandler(deps: {
 }): (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   const { pages, behaviour, log } = deps
   return async (thrown, request, reply) => {
-    const { status, error, description, extra, fault, retryAfterSeconds } = answerFor(thrown)
+    const answer = answerFor(thrown)
+    const { status, error, description, extra, fault } = answer
     if (fault) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
     else if (thrown instanceof OAuthError && thrown.detail) log.refusal(`${thrown.error}: ${thrown.detail}`)
-    if (status === 503) reply.header('retry-after', '2')
-    if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
-    // RFC 6750 §3. Only challenges made elsewhere carry a realm.
-    const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
-    if (challenge !== undefined) reply.header('www-authenticate', challenge)
-    else if (status === 401 || error === 'insufficient_scope') {
-      reply.header('www-authenticate', bearerChallenge(undefined, { error: error ?? 'unauthorized', description }))
-    }
+    setRefusalHeaders(reply, thrown, answer)
     reply.status(status)
     if (prefersPage(request)) {
       try {

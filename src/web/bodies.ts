@@ -4,23 +4,34 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { BadEncoding, MalformedInput, parseForm } from './form.ts'
 import { parseJsonList, parseJsonObject } from './json.ts'
+import type { RouteConfig } from './route.ts'
 
-const expectedBody = (request: FastifyRequest): (typeof BODIES)[number] =>
-  BODIES.find(({ kind }) => kind === request.routeOptions.config.body) ?? BODIES[0]
+const expectedBody = ({ routeOptions: { config } }: FastifyRequest): Body => {
+  const [first] = BODIES
+  return BODIES.find(({ kind }) => kind === config.body) ?? first
+}
 
 /** Thrown for a body of a type that the route does not take. */
 export class WrongContentType extends MalformedInput {}
 
 const wrongContentType = (request: FastifyRequest): WrongContentType =>
-  new WrongContentType(`The content type must be ${expectedBody(request).type}`)
+  new WrongContentType(`The content type must be ${expectedBody(request).types[0]}`)
 
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
-const BODIES = [
-  { kind: 'form', type: FORM, parse: parseForm },
-  { kind: 'json', type: JSON_TYPE, parse: parseJsonObject },
-  { kind: 'json list', type: JSON_TYPE, parse: parseJsonList },
-] as const
+const SCIM = 'application/scim+json'
+const BODIES: readonly [Body, ...Body[]] = [
+  { kind: 'form', types: [FORM], parse: parseForm },
+  { kind: 'json', types: [JSON_TYPE], parse: parseJsonObject },
+  { kind: 'json list', types: [JSON_TYPE], parse: parseJsonList },
+  { kind: 'scim', types: [SCIM, JSON_TYPE], parse: parseJsonObject }, // RFC 7644 §8.1
+]
+
+interface Body {
+  readonly kind: NonNullable<RouteConfig['body']>
+  readonly types: readonly [string, ...string[]]
+  readonly parse: (text: string) => unknown
+}
 
 /** Routes that accept every method are not deletions, even when called with DELETE. */
 const isDeletion = (request: FastifyRequest): boolean => String(request.routeOptions.method) === 'DELETE'
@@ -37,14 +48,14 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
   http.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _, done) =>
     isIgnored(request) ? done(null, undefined) : done(wrongContentType(request)),
   )
-  for (const type of [FORM, JSON_TYPE]) {
+  for (const type of [FORM, JSON_TYPE, SCIM]) {
     http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
       try {
-        const { type: expected, parse } = expectedBody(request)
-        const fits = type === expected
+        const { types, parse } = expectedBody(request)
+        const fits = types.includes(type)
         if (isDeletion(request) || (!fits && isIgnored(request))) return done(null, undefined)
         // An empty body has no content type, and is not JSON.
-        if ((!fits || type === JSON_TYPE) && body.length === 0) return done(null, undefined)
+        if ((!fits || type !== FORM) && body.length === 0) return done(null, undefined)
         if (!fits) throw wrongContentType(request)
         const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
         if (charset !== undefined && charset.toLowerCase() !== 'utf-8')

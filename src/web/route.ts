@@ -49,7 +49,7 @@ export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
   /** Kind of body that is accepted; a form by default. */
-  readonly body?: 'form' | 'json' | 'json list'
+  readonly body?: 'form' | 'json' | 'json list' | 'scim'
   /** False for routes that belong to no zone. */
   readonly zone?: false
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
