@@ -60,6 +60,8 @@ export interface Transaction {
 /** One of the two databases. */
 export interface Database {
   readonly columnTypes: ColumnTypes
+  /** SQL for a string in a column with JSON, at names that are no input; compared byte by byte, null where there is none. */
+  jsonText(column: string, path: readonly string[]): string
   /** Reads committed data outside of any transaction. */
   read<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
   /** As `read`, for a statement that may scan a large table; it does not block others. */

@@ -21,6 +21,8 @@ export interface Attribute {
   readonly type: AttributeType
   /** Of a `text`: what has the column's value without case, an indexed column or expression. Default: ASCII is lowered. */
   readonly folded?: { readonly column: string; readonly fold?: (text: string) => string }
+  /** Whether an index finds rows by the column, folded if it is. */
+  readonly indexed?: boolean
   /** Where the values of a multi-valued attribute are; `column` is one of these rows then. */
   readonly rows?: ValueRows
 }

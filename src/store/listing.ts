@@ -1,13 +1,14 @@
-// Pages of a table's rows, filtered and sorted by request. Rows are counted first, because the number decides how to find
-// the page; the query planners cannot estimate it from a filter. For unfiltered lists the count and some positions are
-// cached.
+// Pages of a table's rows, filtered and sorted by request: by number with a total (`readPage`), or from a position on
+// (`readFrom`), which costs the same at any depth. The query planners cannot estimate how many rows a filter finds, and that
+// decides how to find a page. So rows are counted first, for `readFrom` only as far as it matters.
 import type { Filter } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Database, Value } from './database.ts'
 import { statementOnce } from './database.ts'
-import type { Attributes, Condition } from './filter-sql.ts'
+import type { Attribute, Attributes, Condition } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
-import type { ListQuery } from './store.ts'
+import { isEverything, isSeekable } from './filter-plan.ts'
+import type { CursorQuery, ListQuery, Position } from './store.ts'
 
 /** A table whose rows are listed by zone. */
 export interface Listing {
@@ -18,15 +19,21 @@ export interface Listing {
   readonly attributes: Attributes
   /** Columns or expressions for sorting, by lower-case attribute name. */
   readonly orders: ReadonlyMap<string, string>
-  /** The cached outline of the zone's rows, invalidated by any change; `load` computes it. */
+  /** Columns that are never null and indexed between the zone and the key; the key itself need not be named. */
+  readonly indexed?: ReadonlySet<string>
+  /** The order whose places the outline keeps: one of `indexed`; the key unless given. */
+  readonly walk?: string
+  /** Where rows without the sort column's value stand in ascending order; first unless given. */
+  readonly nulls?: 'first' | 'last'
+  /** The outline of the zone's rows; `load` counts them. */
   readonly outline: (zoneId: string, load: () => Promise<Outline>) => Promise<Outline>
 }
 
-/** All rows of a zone in the order of their key. */
+/** All rows of a zone. */
 export interface Outline {
   readonly total: number
-  /** Keys by their position; every page read adds its own, so that the next page starts near one. */
-  readonly places: Map<number, string>
+  /** Positions in the listing's `walk`, by number; every page read adds its own, so that the next page starts near one. */
+  readonly places: Map<number, Position>
 }
 
 /** A page of rows with the total on all pages. */
@@ -35,10 +42,18 @@ export interface RowPage<Row> {
   readonly totalResults: number
 }
 
+/** Rows from a position on, and where the next ones are. */
+export interface CursorRows<Row> {
+  readonly rows: readonly Row[]
+  readonly next?: Position
+}
+
 const EVERYTHING: Condition = { text: 'true', args: {} }
 const MAX_REMEMBERED_PAGES = 200
 /** Sorting this few rows is faster than walking an index. */
 const SMALL_LIST = 1000
+/** As `SMALL_LIST`, where rows were found by an index of the filter and only a page of them is read. */
+const SMALL_RESULT = 5000
 
 /** A page of the matching rows; throws `InvalidFilter` for a filter as `compileFilter` does, or an unknown sort attribute. */
 export async function readPage<Row extends object>(
@@ -46,28 +61,24 @@ export async function readPage<Row extends object>(
   listing: Listing,
   query: ListQuery & { readonly zoneId: string },
 ): Promise<RowPage<Row>> {
-  const { table, columns, key, attributes, orders } = listing
-  const { zoneId, filter, sortBy, descending, startIndex, count } = query
-  const column = orders.get(sortBy.toLowerCase())
-  if (column === undefined) throw new InvalidFilter(`there is no attribute ${sortBy} to sort by`)
+  const { table, columns, key, walk = key } = listing
+  const { zoneId, filter, descending, startIndex, count } = query
+  const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
-  const condition = all ? EVERYTHING : compileFilter(filter, attributes)
+  const condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
   const args: Readonly<Record<string, Value>> = { ...condition.args, zone_id: zoneId }
   const where = `where zone_id = :zone_id and ${condition.text}`
 
-  async function countRows(of: Condition, way: 'read' | 'scan'): Promise<number> {
-    const text = `select count(*) as total from ${table} where zone_id = :zone_id and ${of.text}`
-    const [row] = await db[way](statementOnce<{ total: number }>(text), { ...of.args, zone_id: zoneId })
-    return row?.total ?? 0
-  }
-  // A row by its key and a page in key order use an index; anything else scans every row.
-  const isOne = isOneKey(filter, listing)
-  const load = async (): Promise<Outline> => ({ total: await countRows(EVERYTHING, 'read'), places: new Map() })
-  const whole = isOne ? undefined : await listing.outline(zoneId, load)
-  const isNear = isOne || (all && column === key) || (whole?.total ?? 0) <= SMALL_LIST
+  // Few rows that an index finds, and pages in the order of an index, are quick; anything else scans every row.
+  const few = isSeekable(filter, listing)
+    ? await countUpTo(db, listing, { condition, zoneId, limit: SMALL_LIST })
+    : undefined
+  const load = async (): Promise<Outline> => ({ total: await countRows(db, listing, zoneId), places: new Map() })
+  const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
+  const isNear = few !== undefined || (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
-  const totalResults = outline?.total ?? (await countRows(condition, way))
+  const totalResults = few ?? outline?.total ?? (await countRows(db, listing, zoneId, { condition, way }))
   const skipped = startIndex - 1
   const most = Math.min(count, totalResults - skipped)
   if (most <= 0) return { rows: [], totalResults }
@@ -75,53 +86,146 @@ export async function readPage<Row extends object>(
   // Starts from the nearer end, so that fewer rows are skipped; the result is in ascending order.
   const before = descending ? totalResults - skipped - most : skipped
   const after = totalResults - before - most
-  const known = column === key ? outline : undefined
+  const known = column === walk ? outline : undefined
   const place = nearest(known, before)
   const backwards = after < before - place.before
-  const order = orderBy(column, key, { descending: backwards, walk: totalResults > SMALL_LIST })
-  const from = backwards || place.key === undefined ? '' : ` and ${key} >= :place`
+  const order = orderBy(column, listing, { descending: backwards, walk: totalResults > SMALL_LIST })
+  const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, '>=')}`
   // Skipped rows are not read, only their keys in the index.
   const keys = `select ${key} from ${table} ${where}${from} order by ${order} limit :most offset :passed`
-  const page = statementOnce<Row>(
-    `select ${columns.join(', ')} from ${table} where zone_id = :zone_id and ${key} in (${keys}) order by ${order}`,
+  const page = statementOnce<Row & { readonly sort_value: Value }>(
+    `select ${columns.join(', ')}, ${column} as sort_value from ${table}
+     where zone_id = :zone_id and ${key} in (${keys}) order by ${order}`,
   )
   const passed = backwards ? after : before - place.before
-  const found = await db[way](page, { ...args, most, passed, place: place.key ?? null })
+  const found = await db[way](page, { ...args, most, passed, ...placeArgs(place.at) })
   const rows = backwards ? found.toReversed() : found
-  if (known)
+  if (known) {
     remember(
       known,
       before,
-      rows.map(row => String(Reflect.get(row, key))),
+      rows.map(row => positionOf(row, key)),
     )
+  }
   return { rows: descending ? rows.toReversed() : rows, totalResults }
 }
 
-/** Whether the filter is just `key eq value`. */
-const isOneKey = (filter: Filter, { attributes, key }: Listing): boolean =>
-  filter.kind === 'compare' &&
-  filter.comparison === 'eq' &&
-  attributes.get(filter.attribute.toLowerCase())?.column === key
+/**
+ * The matching rows behind a position. Keyset pagination: a row that exists throughout and keeps its sort value is in
+ * exactly one page, whatever else comes and goes. Throws as `readPage`.
+ */
+export async function readFrom<Row extends object>(
+  db: Database,
+  listing: Listing,
+  query: CursorQuery & { readonly zoneId: string },
+): Promise<CursorRows<Row>> {
+  const { table, columns, key, indexed } = listing
+  const { zoneId, filter, descending, count, after } = query
+  const column = sortColumn(listing, query.sortBy)
+  const all = isEverything(filter, listing)
+  let condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
+  const few = isSeekable(filter, listing)
+    ? await countUpTo(db, listing, { condition, zoneId, limit: SMALL_RESULT })
+    : undefined
+  const walks = few === undefined && (column === key || indexed?.has(column) === true)
+  // Of many rows that an index would find, a page is found sooner in the order of the page.
+  if (walks && !all && !isOrderOf(filter, listing, column))
+    condition = compileFilter(filter, hidden(listing.attributes), hide(key))
+  const isNear = few !== undefined || (all && walks) || (await isSmall(db, listing, zoneId))
+  const order = orderBy(column, listing, { descending, walk: few === undefined })
+  const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
+  const page = statementOnce<Row & { readonly sort_value: Value }>(
+    `select ${columns.join(', ')}, ${column} as sort_value from ${table}
+     where zone_id = :zone_id and ${condition.text}${from} order by ${order} limit :most`,
+  )
+  const args = { ...condition.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
+  const rows = await db[isNear ? 'read' : 'scan'](page, args)
+  const last = rows[count - 1]
+  return { rows: rows.slice(0, count), ...(rows.length > count && last && { next: positionOf(last, key) }) }
+}
 
-/** Whether every row of the zone matches: `key pr` is always true. */
-const isEverything = (filter: Filter, { attributes, key }: Listing): boolean =>
-  filter.kind === 'present' && attributes.get(filter.attribute.toLowerCase())?.column === key
+function sortColumn({ orders }: Listing, sortBy: string): string {
+  const column = orders.get(sortBy.toLowerCase())
+  if (column === undefined) throw new InvalidFilter(`there is no attribute ${sortBy} to sort by`)
+  return column
+}
 
-/** The last known position up to `before`; the beginning has no key. */
-function nearest(outline: Outline | undefined, before: number): { readonly before: number; readonly key?: string } {
-  let found: { before: number; key?: string } = { before: 0 }
-  for (const [place, key] of outline?.places ?? []) {
-    if (place <= before && place > found.before) found = { before: place, key }
+async function countRows(
+  db: Database,
+  { table }: Listing,
+  zoneId: string,
+  { condition, way }: { condition: Condition; way: 'read' | 'scan' } = { condition: EVERYTHING, way: 'read' },
+): Promise<number> {
+  const text = `select count(*) as total from ${table} where zone_id = :zone_id and ${condition.text}`
+  const [row] = await db[way](statementOnce<{ total: number }>(text), { ...condition.args, zone_id: zoneId })
+  return row?.total ?? 0
+}
+
+/** The number of matching rows; undefined when there are more than the limit. */
+async function countUpTo(
+  db: Database,
+  { table }: Listing,
+  { condition, zoneId, limit }: { condition: Condition; zoneId: string; limit: number },
+): Promise<number | undefined> {
+  const text = `select count(*) as total from
+    (select 1 as one from ${table} where zone_id = :zone_id and ${condition.text} limit :most) as found`
+  const args = { ...condition.args, zone_id: zoneId, most: limit + 1 }
+  const [row] = await db.read(statementOnce<{ total: number }>(text), args)
+  const total = row?.total ?? 0
+  return total > limit ? undefined : total
+}
+
+async function isSmall(db: Database, listing: Listing, zoneId: string): Promise<boolean> {
+  const load = async (): Promise<Outline> => ({ total: await countRows(db, listing, zoneId), places: new Map() })
+  return (await listing.outline(zoneId, load)).total <= SMALL_LIST
+}
+
+/** Whether the filter is found in the order of the page by the same index. */
+const isOrderOf = (filter: Filter, { attributes }: Listing, column: string): boolean => {
+  const parts = filter.kind === 'and' ? filter.parts : [filter]
+  return parts.some(part => {
+    const found = part.kind === 'compare' ? attributes.get(part.attribute.toLowerCase()) : undefined
+    return found !== undefined && found.rows === undefined && (found.folded?.column ?? found.column) === column
+  })
+}
+
+/** The value of a column as an expression that no index serves. */
+const hide = (column: string): string => `coalesce(${column}, ${column})`
+
+const hidden = (attributes: Attributes): Attributes =>
+  new Map(
+    Array.from(attributes, ([name, attribute]): [string, Attribute] => [
+      name,
+      attribute.rows ? attribute : { ...attribute, column: hide(attribute.column), ...hiddenFold(attribute) },
+    ]),
+  )
+
+const hiddenFold = ({ folded }: Attribute): Partial<Attribute> =>
+  folded ? { folded: { ...folded, column: hide(folded.column) } } : {}
+
+const positionOf = (row: { readonly sort_value: Value }, key: string): Position => ({
+  value: row.sort_value,
+  key: String(Reflect.get(row, key)),
+})
+
+const placeArgs = (at: Position | undefined): Readonly<Record<string, Value>> =>
+  at === undefined ? {} : { place_value: at.value, place_key: at.key }
+
+/** The last known position up to `before`; the beginning has none. */
+function nearest(outline: Outline | undefined, before: number): { readonly before: number; readonly at?: Position } {
+  let found: { before: number; at?: Position } = { before: 0 }
+  for (const [place, at] of outline?.places ?? []) {
+    if (place <= before && place > found.before) found = { before: place, at }
   }
   return found
 }
 
-/** Caches the first and the last key of a page; evicts the oldest. */
-function remember({ places }: Outline, before: number, keys: readonly string[]): void {
-  for (const [index, key] of keys.entries()) {
-    if (index !== 0 && index !== keys.length - 1) continue
+/** Caches the first and the last position of a page; evicts the oldest. */
+function remember({ places }: Outline, before: number, positions: readonly Position[]): void {
+  for (const [index, position] of positions.entries()) {
+    if (index !== 0 && index !== positions.length - 1) continue
     places.delete(before + index)
-    places.set(before + index, key)
+    places.set(before + index, position)
   }
   for (const oldest of places.keys()) {
     if (places.size <= MAX_REMEMBERED_PAGES) return
@@ -130,11 +234,39 @@ function remember({ places }: Outline, before: number, keys: readonly string[]):
 }
 
 /**
- * Ties are ordered by key. Unless the index of the key should be walked, the key is hidden in an expression: SQLite would
- * prefer that index over the one that finds the rows. The databases differ in the position of nulls.
+ * Rows on one side of a position, as a comparison of rows where an index serves it. Elsewhere the column may be null, and
+ * nulls stand at one end.
  */
-function orderBy(column: string, key: string, { descending, walk }: { descending: boolean; walk: boolean }): string {
+function beyond(
+  column: string,
+  { key, indexed, nulls = 'first' }: Listing,
+  sign: '>' | '>=' | '<',
+  value: Value = 0,
+): string {
+  if (column === key) return `${key} ${sign} :place_key`
+  if (indexed?.has(column) === true) return `(${column}, ${key}) ${sign} (:place_value, :place_key)`
+  const forwards = sign !== '<'
+  const nullsFollow = forwards === (nulls === 'last')
+  if (value === null) {
+    const rest = `(${column} is null and ${key} ${sign} :place_key)`
+    return nullsFollow ? rest : `(${rest} or ${column} is not null)`
+  }
+  const direct = `${column} ${forwards ? '>' : '<'} :place_value or (${column} = :place_value and ${key} ${sign} :place_key)`
+  return nullsFollow ? `(${direct} or ${column} is null)` : `(${direct})`
+}
+
+/**
+ * Ties are ordered by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
+ * one that finds the rows. The databases differ in the position of nulls.
+ */
+function orderBy(
+  column: string,
+  { key, indexed, nulls = 'first' }: Listing,
+  { descending, walk }: { descending: boolean; walk: boolean },
+): string {
   const direction = descending ? 'desc' : 'asc'
-  const byKey = `${walk ? key : `${key} || ''`} ${direction}`
-  return column === key ? byKey : `${column} ${direction} nulls ${descending ? 'last' : 'first'}, ${byKey}`
+  const byKey = `${walk ? key : hide(key)} ${direction}`
+  if (column === key) return byKey
+  if (indexed?.has(column) === true) return `${walk ? column : hide(column)} ${direction}, ${byKey}`
+  return `${column} ${direction} nulls ${descending === (nulls === 'first') ? 'last' : 'first'}, ${byKey}`
 }

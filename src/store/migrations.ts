@@ -224,6 +224,35 @@ const MIGRATIONS: readonly Migration[] = [
     statements: ({ text }) => [`alter table users add column profile ${text}`],
     after: normalizeUserNames,
   },
+  {
+    id: '0009-many-users',
+    statements: ({ text, integer, flag, tableEnd }) => [
+      // For filters: the first value of each attribute is also a column of `users`.
+      `create table user_values (zone_id ${text} not null, user_id ${text} not null, attribute ${text} not null,
+        position ${integer} not null, value ${text} not null, value_lower ${text} not null, type ${text},
+        is_primary ${flag} not null, primary key (zone_id, user_id, attribute, position))${tableEnd}`,
+      ...[
+        ['emails', 'email'],
+        ['phoneNumbers', 'phone_number'],
+      ].map(
+        ([attribute, column]) =>
+          `insert into user_values (zone_id, user_id, attribute, position, value, value_lower, is_primary)
+            select zone_id, id, '${attribute}', 0, ${column}, lower(${column}), 1 from users where ${column} <> ''`,
+      ),
+      `create index user_values_by_value on user_values (zone_id, attribute, value_lower, user_id)`,
+
+      // Counting a million rows takes too long for a request. The number of users is the sum of a zone's totals.
+      `create table user_counts (zone_id ${text} not null, slot ${integer} not null, total ${integer} not null,
+        removed ${integer} not null, primary key (zone_id, slot))${tableEnd}`,
+      `insert into user_counts (zone_id, slot, total, removed) select zone_id, 0, count(*), 0 from users group by zone_id`,
+
+      // For keyset pagination, and for users that are found by name without an origin.
+      `create index users_by_creation on users (zone_id, created_at, id)`,
+      `create index users_by_change on users (zone_id, updated_at, id)`,
+      `create index users_by_name on users (zone_id, user_name_lower, id)`,
+      `create index users_by_foreign_id on users (zone_id, external_id, id) where external_id is not null`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

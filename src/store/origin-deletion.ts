@@ -1,6 +1,7 @@
 // Deletes all accounts of an origin with their data, when its provider is deleted. Uses a fixed number of statements,
 // because there may be many accounts.
 import { statement, type Transaction } from './database.ts'
+import { countRemoved } from './user-values.ts'
 
 interface Origin {
   zone_id: string
@@ -17,16 +18,19 @@ export const OF_USERS = [
   ['sessions', 'user_id'],
   ['sign_in_failures', 'user_id'],
   ['one_time_codes', 'user_id'],
+  ['user_values', 'user_id'],
   ['group_members', `member_type = 'USER' and member_id`],
 ] as const
 
 const STATEMENTS = [
   ...OF_USERS.map(([table, user]) => `delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
   `delete from external_groups where zone_id = :zone_id and origin = :origin`,
-  `delete from users where zone_id = :zone_id and origin = :origin`,
 ].map(text => statement<Origin>(text))
+const DELETE_USERS = statement<Origin>(`delete from users where zone_id = :zone_id and origin = :origin`)
 
 /** Deletes the accounts of the origin, their memberships, decisions, tokens and sessions, and the mappings of its groups. */
 export async function deleteOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {
   for (const deleteRows of STATEMENTS) await within.run(deleteRows, { zone_id: zoneId, origin })
+  const { changes } = await within.run(DELETE_USERS, { zone_id: zoneId, origin })
+  await countRemoved(within, zoneId, changes)
 }

@@ -43,6 +43,29 @@ export interface UserRow extends UserFieldsRow {
 /** Columns of `users`. */
 export const USER_COLUMNS: readonly (keyof UserRow)[] = [...columnsOf(userFields), 'user_name_lower']
 
+/** An e-mail address or telephone number of a user, for filters; `attribute` is SCIM's name. */
+export interface UserValueRow {
+  zone_id: string
+  user_id: string
+  attribute: string
+  position: number
+  value: string
+  value_lower: string
+  type: string | null
+  is_primary: Flag
+}
+/** Columns of `user_values`. */
+export const USER_VALUE_COLUMNS = [
+  'zone_id',
+  'user_id',
+  'attribute',
+  'position',
+  'value',
+  'value_lower',
+  'type',
+  'is_primary',
+] as const satisfies readonly (keyof UserValueRow)[]
+
 /** A group; `display_name_lower` is unique. */
 export interface GroupRow {
   zone_id: string

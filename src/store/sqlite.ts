@@ -169,6 +169,7 @@ async function open(location: string, { clock, listener, onError }: DatabaseOpti
       sequence: 'integer primary key autoincrement',
       tableEnd: ' strict',
     },
+    jsonText: (column, path) => `json_extract(${column}, '$.${path.join('.')}')`,
     read,
     scan,
     async write(statement, args) {

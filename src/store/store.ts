@@ -4,7 +4,7 @@ import type { Approval } from '../model/approval.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
 import type { ClientDescription, ClientMetadata } from '../model/client-metadata.ts'
-import type { Filter } from '../model/filter.ts'
+import type { Filter, FilterDialect } from '../model/filter.ts'
 import type { ExternalGroup, Group, Membership } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
@@ -124,6 +124,11 @@ export interface ZoneAdditions {
   readonly keys?: readonly SigningKeyRecord[] | { readonly activate: string; readonly now: Date }
 }
 
+/** Whose names a list's attributes have: UAA's unless given. */
+export interface NamedAttributes {
+  readonly dialect?: FilterDialect
+}
+
 /** Filter, order and page of a list. */
 export interface ListQuery {
   readonly filter: Filter
@@ -133,6 +138,27 @@ export interface ListQuery {
   readonly startIndex: number
   /** Maximum records on the page; 0 returns only the total. */
   readonly count: number
+}
+
+/** A list from a position on. */
+export interface CursorQuery extends Pick<ListQuery, 'filter' | 'sortBy' | 'descending'> {
+  /** Maximum records on the page; at least 1. */
+  readonly count: number
+  /** The `next` of the page before, which had the same filter and order. */
+  readonly after?: Position | undefined
+}
+
+/** Where a page ended. */
+export interface Position {
+  /** The sort attribute of its last record. */
+  readonly value: string | number | null
+  readonly key: string
+}
+
+/** A page that the next one follows, if there is one. */
+export interface CursorPage<T> {
+  readonly records: readonly T[]
+  readonly next?: Position
 }
 
 /** A page of a list. */

@@ -10,6 +10,7 @@ import { toUser, toUserRow } from './person.ts'
 import { flag } from './rows.ts'
 import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
+import { addUserValues, countAdded, countRemoved, COUNT_USERS, replaceUserValues } from './user-values.ts'
 
 interface UserKey {
   readonly zone_id: string
@@ -17,11 +18,7 @@ interface UserKey {
 }
 type Versioned = UserKey & { readonly version: number }
 
-/** Adds a user; the row of the name is derived here only. */
-export const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
-const COUNT = statement<{ zone_id: string }, { total: number }>(
-  `select count(*) as total from users where zone_id = :zone_id`,
-)
+const INSERT = statement<UserRow>(insertInto('users', USER_COLUMNS))
 
 const REPLACED = [
   'user_name',
@@ -79,16 +76,12 @@ const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_c
 /** Implements the changes of `UserStore` for both databases. */
 export function createUserChanges(
   db: Database,
-): Pick<UserStore, 'count' | 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange'> {
+): Pick<UserStore, 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange'> {
   return {
-    async count(zoneId) {
-      const [row] = await db.read(COUNT, { zone_id: zoneId })
-      return row?.total ?? 0
-    },
     async create(zoneId, user, { maxUsers, approvals = [] } = {}) {
       return db.transaction(async within => {
         if (maxUsers !== undefined && (await isFull(within, zoneId, maxUsers))) return false
-        await within.run(INSERT, toRow(zoneId, user))
+        await insertUser(within, zoneId, user)
         await saveApprovals(within, zoneId, approvals)
         return true
       })
@@ -105,9 +98,11 @@ export function createUserChanges(
           keeps_password: flag(!setsPassword),
         })
         const [row] = rows
-        if (row && setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
-        if (row && user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
-        return row && toUser(row)
+        if (row === undefined) return undefined
+        await replaceUserValues(within, zoneId, user)
+        if (setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
+        if (user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
+        return toUser(row)
       })
     },
     async delete(zoneId, id, version) {
@@ -118,6 +113,7 @@ export function createUserChanges(
           : within.run(DELETE_VERSION, { ...key, version }))
         if (changes === 0) return false
         for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId, user_id: id })
+        await countRemoved(within, zoneId, 1)
         return true
       })
     },
@@ -135,6 +131,13 @@ export function createUserChanges(
   }
 }
 
+/** Inserts a user with what is derived from it, inside a transaction. */
+export async function insertUser(within: Transaction, zoneId: string, user: User): Promise<void> {
+  await within.run(INSERT, toRow(zoneId, user))
+  await addUserValues(within, zoneId, user)
+  await countAdded(within, zoneId, user.id)
+}
+
 /** Deletes what grants access as the user, inside a transaction. */
 export async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
   for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
@@ -149,6 +152,6 @@ export const toRow = (zoneId: string, user: User): UserRow => ({
 /** Counts alone: of the users that are created at once, the lock lets one count at a time. */
 async function isFull(within: Transaction, zoneId: string, maxUsers: number): Promise<boolean> {
   await within.lock(`users of ${zoneId}`)
-  const [row] = (await within.run(COUNT, { zone_id: zoneId })).rows
+  const [row] = (await within.run(COUNT_USERS, { zone_id: zoneId })).rows
   return (row?.total ?? 0) >= maxUsers
 }

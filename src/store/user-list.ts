@@ -1,79 +1,59 @@
-// Lists of users: the attributes for filters and sorting, named like UAA's columns.
-import { userNameKey } from '../model/user.ts'
-import { filterAttributes, sortOrders } from '../records/record.ts'
-import { userFields } from '../records/user.ts'
+// Lists of users, and their number.
 import type { Database } from './database.ts'
-import type { Attribute } from './filter-sql.ts'
-import type { Listing } from './listing.ts'
-import { readPage } from './listing.ts'
+import type { Listing, Outline } from './listing.ts'
+import { readFrom, readPage } from './listing.ts'
 import { toUser } from './person.ts'
 import { USER_COLUMNS } from './schema.ts'
 import type { UserRow } from './schema.ts'
-import type { UserStore } from './store.ts'
+import type { NamedAttributes, UserStore } from './store.ts'
+import { userAttributes } from './user-attributes.ts'
+import { COUNT_USERS } from './user-values.ts'
 
-const FIELDS = filterAttributes(userFields)
-const ORDERS_OF_FIELDS = sortOrders(userFields)
-
-/** Names that SCIM nests, and UAA's two names for one column. */
-const META = [
-  ['meta.created', 'created'],
-  ['meta.lastmodified', 'lastmodified'],
-  ['meta.version', 'version'],
-] as const
-
-const nested = <V>(of: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
-  META.flatMap(([name, field]) => {
-    const found = of.get(field)
-    return found === undefined ? [] : [[name, found] as const]
-  })
-
-const USER_NAME: Attribute = {
-  column: 'user_name',
-  type: 'text',
-  folded: { column: 'user_name_lower', fold: userNameKey },
-}
-const EMAIL: Attribute = { column: 'email', type: 'text' }
-const PHONE_NUMBER: Attribute = { column: 'phone_number', type: 'text' }
-
-const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map<string, Attribute>([
-  ...FIELDS,
-  ...nested(FIELDS),
-  ['username', USER_NAME],
-  ['email', EMAIL],
-  ['emails.value', EMAIL],
-  ['phonenumber', PHONE_NUMBER],
-  ['phonenumbers.value', PHONE_NUMBER],
-  ['identity_zone_id', { column: 'zone_id', type: 'text' }],
-  // UAA: every user has a password as far as a filter knows, and none has this one.
-  ['password', { column: `cast('' as text)`, type: 'text' }],
-])
-
-const ORDERS: ReadonlyMap<string, string> = new Map([
-  ...ORDERS_OF_FIELDS,
-  ...nested(ORDERS_OF_FIELDS),
-  ['username', 'user_name_lower'],
-  ['email', 'email'],
-  ['emails.value', 'email'],
-  ['phonenumber', 'phone_number'],
-  ['phonenumbers.value', 'phone_number'],
-  // The same for every user of a zone; ties are in the order of ids.
-  ['identity_zone_id', 'id'],
-  ['alias_id', 'id'],
-  ['alias_zid', 'id'],
-])
-
-/** `list` of the users. */
-export function createUserList(db: Database): UserStore['list'] {
-  const listing: Listing = {
+/** `list`, `page` and `count` of the users. */
+export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 'count'> {
+  const attributes = userAttributes(db)
+  const outline = createOutlines(db)
+  const listing: Omit<Listing, 'attributes' | 'orders'> = {
     table: 'users',
     columns: USER_COLUMNS,
     key: 'id',
-    attributes: ATTRIBUTES,
-    orders: ORDERS,
-    outline: (_, load) => load(),
+    indexed: new Set(['created_at', 'updated_at', 'user_name_lower']),
+    walk: 'created_at',
+    nulls: 'last', // RFC 7644 §3.4.2.3
+    outline,
   }
-  return async (zoneId, query) => {
-    const { rows, totalResults } = await readPage<UserRow>(db, listing, { ...query, zoneId })
-    return { records: rows.map(toUser), totalResults }
+  const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({ ...listing, ...attributes[dialect] })
+  return {
+    async list(zoneId, query) {
+      const { rows, totalResults } = await readPage<UserRow>(db, of(query), { ...query, zoneId })
+      return { records: rows.map(toUser), totalResults }
+    },
+    async page(zoneId, query) {
+      const { rows, next } = await readFrom<UserRow>(db, of(query), { ...query, zoneId })
+      return { records: rows.map(toUser), ...(next && { next }) }
+    },
+    count: async zoneId => (await outline(zoneId)).total,
+  }
+}
+
+const MAX_ZONES = 100
+
+/**
+ * The number of users is read each time; places in the order of creation are kept. New users come behind all places, unless
+ * clocks differ by more than the minutes that a list takes, and the number of deletions tells when places have moved.
+ */
+function createOutlines(db: Database): (zoneId: string) => Promise<Outline> {
+  const known = new Map<string, { readonly removed: number; readonly places: Outline['places'] }>()
+  return async zoneId => {
+    const [row] = await db.read(COUNT_USERS, { zone_id: zoneId })
+    const { total = 0, removed = 0 } = row ?? {}
+    let kept = known.get(zoneId)
+    if (kept?.removed !== removed) {
+      kept = { removed, places: new Map() }
+      known.delete(zoneId)
+      known.set(zoneId, kept)
+      for (const oldest of known.keys()) if (known.size > MAX_ZONES) known.delete(oldest)
+    }
+    return { total, places: kept.places }
   }
 }

@@ -1,7 +1,7 @@
 // The part of the store's interface that is about users.
 import type { Approval } from '../model/approval.ts'
 import type { User } from '../model/user.ts'
-import type { ListQuery, Page } from './store.ts'
+import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from './store.ts'
 
 /** Users; not cached. User names are case-insensitive. */
 export interface UserStore {
@@ -19,8 +19,10 @@ export interface UserStore {
   findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
   /** Users of the origin with this address, case-insensitive, unordered; at most three, since two are already ambiguous. */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
-  /** With UAA's names of attributes. Throws `InvalidFilter` for an unsupported attribute or value. */
-  list(zoneId: string, query: ListQuery): Promise<Page<User>>
+  /** Throws `InvalidFilter` for an unsupported attribute or value. */
+  list(zoneId: string, query: ListQuery & NamedAttributes): Promise<Page<User>>
+  /** A user who exists throughout and keeps the sort attribute is on exactly one page. Throws as `list`. */
+  page(zoneId: string, query: CursorQuery & NamedAttributes): Promise<CursorPage<User>>
   insert(zoneId: string, user: User): Promise<void>
   update(zoneId: string, user: User): Promise<void>
   /** How many users the zone has. */

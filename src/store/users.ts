@@ -1,3 +1,4 @@
+import type { User } from '../model/user.ts'
 import { userNameKey } from '../model/user.ts'
 import { type Database, statement } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
@@ -5,9 +6,10 @@ import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser } fr
 import { flag, lowerCase } from './rows.ts'
 import { list, updateByKey, USER_COLUMNS, type UserRow } from './schema.ts'
 import type { UserStore } from './store.ts'
-import { createUserChanges, endAccess, INSERT, toRow } from './user-changes.ts'
+import { createUserChanges, endAccess, insertUser, toRow } from './user-changes.ts'
 import { createUserDetails } from './user-details.ts'
 import { createUserList } from './user-list.ts'
+import { replaceUserValues } from './user-values.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users where zone_id = :zone_id and id = :id`,
@@ -85,6 +87,13 @@ export const RECORD_LOGON = statement<{ zone_id: string; id: string; at: number 
 
 /** Implements `UserStore` for both databases. */
 export function createUsers(db: Database): UserStore {
+  async function change(as: typeof UPDATE, zoneId: string, user: User): Promise<void> {
+    await db.transaction(async within => {
+      const { changes } = await within.run(as, toRow(zoneId, user))
+      if (changes > 0) await replaceUserValues(within, zoneId, user)
+    })
+  }
+
   return {
     async find(zoneId, id) {
       const [row] = await db.read(FIND, { zone_id: zoneId, id })
@@ -117,15 +126,11 @@ export function createUsers(db: Database): UserStore {
       const failures = row?.failures?.split(' ').map(Number) ?? []
       return user && { user, failures: failures.toSorted((a, b) => a - b).map(time => new Date(time)) }
     },
-    list: createUserList(db),
-    async insert(zoneId, user) {
-      await db.write(INSERT, toRow(zoneId, user))
-    },
+    ...createUserList(db),
+    insert: (zoneId, user) => db.transaction(within => insertUser(within, zoneId, user)),
     ...createUserChanges(db),
     ...createUserDetails(db),
-    async update(zoneId, user) {
-      await db.write(UPDATE, toRow(zoneId, user))
-    },
+    update: (zoneId, user) => change(UPDATE, zoneId, user),
     async renewPasswordHash(zoneId, id, passwordRevision, hash) {
       await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
     },
@@ -144,14 +149,14 @@ export function createUsers(db: Database): UserStore {
         return changes > 0
       })
     },
-    async updateProfile(zoneId, user) {
-      await db.write(UPDATE_PROFILE, toRow(zoneId, user))
-    },
+    updateProfile: (zoneId, user) => change(UPDATE_PROFILE, zoneId, user),
     async bind(zoneId, user) {
       return db.transaction(async within => {
         const { changes } = await within.run(BIND, toRow(zoneId, user))
-        if (changes > 0) await endAccess(within, zoneId, user.id)
-        return changes > 0
+        if (changes === 0) return false
+        await replaceUserValues(within, zoneId, user)
+        await endAccess(within, zoneId, user.id)
+        return true
       })
     },
     async setSalt(zoneId, id, salt) {

@@ -8,6 +8,8 @@ const TABLES = [
   'external_groups',
   'groups',
   'users',
+  'user_values',
+  'user_counts',
   'clients',
   'identity_providers',
   'signing_keys',

@@ -39,6 +39,7 @@ import { personCases } from './person-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { userChangeCases } from './user-change-cases.ts'
 import { userListCases } from './user-list-cases.ts'
+import { userPageCases } from './user-page-cases.ts'
 import { zoneCases } from './zone-cases.ts'
 
 const OTHER_PROCESS = fileURLToPath(new URL('other-process.ts', import.meta.url))
@@ -803,6 +804,7 @@ export function storeCases(kind: DatabaseKind): void {
   providerCases(lent)
   userListCases(lent)
   userChangeCases(lent)
+  userPageCases(lent)
   zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('sessions', () => {
