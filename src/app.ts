@@ -9,6 +9,7 @@ import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import { openApiEndpoints } from './admin/openapi/openapi.ts'
 import { providerTestEndpoint } from './admin/providers/directory-test.ts'
 import { providerEndpoints } from './admin/providers/providers.ts'
+import { userSessionEndpoints } from './admin/users/sessions.ts'
 import { zoneEndpoints } from './admin/zones/zones.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
@@ -241,6 +242,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     clientListEndpoint(app, shared)
     clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, authenticator })
     approvalEndpoints(app, shared)
+    userSessionEndpoints(app, shared)
     providerEndpoints(app, { ...shared, outbound, vault, log })
     // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
     const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })

@@ -1,3 +1,5 @@
+import type { User } from './user.ts'
+
 /** A browser's visit: anonymous while it only remembers where to go on, signed in once it has a user. */
 export interface Session {
   readonly zoneId: string
@@ -42,6 +44,16 @@ export const SESSION_ABSOLUTE_SECONDS = 43_200
 export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
   return session.expiresAt > now && session.lastSeenAt.getTime() + idleSeconds * 1000 > now.getTime()
 }
+
+/**
+ * Whether the user may go on with a session: it ends with the user, and when the password changes. Compares revisions
+ * instead of times, because the clock may have been set back.
+ */
+export const mayContinue = (user: User, signIn: SignIn): boolean =>
+  user.active &&
+  (signIn.passwordRevision === undefined
+    ? user.passwordChangedAt <= signIn.authenticatedAt
+    : user.passwordRevision === signIn.passwordRevision)
 
 /** Where a person goes on after signing in. */
 export interface SavedRequest {

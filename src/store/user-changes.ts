@@ -3,7 +3,7 @@
 import { userNameKey } from '../model/user.ts'
 import type { User } from '../model/user.ts'
 import { saveApprovals } from './approvals.ts'
-import { type Database, statement, type Transaction } from './database.ts'
+import { type Database, isStorable, statement, type Transaction } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
 import { OF_USERS } from './origin-deletion.ts'
 import { toUser, toUserRow } from './person.ts'
@@ -58,6 +58,9 @@ const VERIFY_VERSION = statement<Versioned, UserRow>(`${VERIFY_TEXT} and version
 const DEMAND_PASSWORD = statement<UserKey>(
   `update users set password_change_required = 1 where zone_id = :zone_id and id = :id`,
 )
+const RENEW_REVISION = statement<UserKey & { password_revision: string }>(
+  `update users set password_revision = :password_revision where zone_id = :zone_id and id = :id`,
+)
 const DELETE_TEXT = `delete from users where zone_id = :zone_id and id = :id`
 const DELETE = statement<UserKey>(DELETE_TEXT)
 const DELETE_VERSION = statement<Versioned>(`${DELETE_TEXT} and version = :version`)
@@ -76,7 +79,7 @@ const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_c
 /** Implements the changes of `UserStore` for both databases. */
 export function createUserChanges(
   db: Database,
-): Pick<UserStore, 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange'> {
+): Pick<UserStore, 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange' | 'endAccess'> {
   return {
     async create(zoneId, user, { maxUsers, approvals = [] } = {}) {
       return db.transaction(async within => {
@@ -124,6 +127,15 @@ export function createUserChanges(
         : db.write(VERIFY_VERSION, { ...key, version }))
       const [row] = rows
       return row && toUser(row)
+    },
+    async endAccess(zoneId, id, passwordRevision) {
+      if (!isStorable(id)) return false
+      return db.transaction(async within => {
+        const key = { zone_id: zoneId, id }
+        const { changes } = await within.run(RENEW_REVISION, { ...key, password_revision: passwordRevision })
+        if (changes > 0) await endAccess(within, zoneId, id)
+        return changes > 0
+      })
     },
     async requirePasswordChange(zoneId, id) {
       return (await db.write(DEMAND_PASSWORD, { zone_id: zoneId, id })).changes > 0

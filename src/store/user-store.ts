@@ -67,6 +67,11 @@ export interface UserStore {
    * of two concurrent changes only one succeeds.
    */
   setPassword(zoneId: string, id: string, passwordRevision: string, change: PasswordChange): Promise<boolean>
+  /**
+   * Sets a new `passwordRevision`, which invalidates every token and session, and deletes sessions, codes, passcodes and
+   * stored tokens, in one transaction. The password stays. False when there is no such user.
+   */
+  endAccess(zoneId: string, id: string, passwordRevision: string): Promise<boolean>
   /** Sets the salt of the user's revocation signature, which invalidates all earlier tokens. */
   setSalt(zoneId: string, id: string, salt: string): Promise<void>
   /** Moves the last logon time to the previous one, sets the new one and clears failed sign-ins, in one transaction. */

@@ -1,12 +1,18 @@
 // Ends what somebody may do without a new sign-in. Decides nothing; whoever calls it has checked the right to.
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import { revocationEvent } from '../model/revocation-event.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
+import { PASSWORD_REVISION_LENGTH } from './password.ts'
+import { noSuchResource } from './refusal.ts'
+import type { Caller } from './users.ts'
 
-/** What ending access needs. */
+/** What ending the access of a client needs. */
 export interface AccessDeps {
   readonly store: Store
   readonly clock: Clock
@@ -31,4 +37,21 @@ export async function endAccessOfClient(
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, client, now, behaviour))
   }
   while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
+}
+
+/**
+ * Ends everything that the user is signed in with: sessions, codes, passcodes and tokens, JWTs too; the password stays.
+ * Throws `scim_resource_not_found`.
+ */
+export async function endAccessOfUser(
+  zone: Zone,
+  userId: string,
+  by: Caller,
+  { store, random, audit }: { readonly store: Store; readonly random: Random; readonly audit: Audit },
+): Promise<void> {
+  const isThere = await store.users.endAccess(zone.id, userId, random.urlSafe(PASSWORD_REVISION_LENGTH))
+  if (!isThere) throw noSuchResource('User', userId)
+  const { clientId: caller = 'none', remoteAddress } = by
+  const reason = `sessions ended, too; caller=${by.userId ?? caller}`
+  audit(revocationEvent(zone.id, { userId, caller, remoteAddress, reason }))
 }

@@ -12,6 +12,7 @@ import {
   SESSION_ABSOLUTE_SECONDS,
   formatSavedRequest,
   isLive,
+  mayContinue,
   parseSavedRequest,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
@@ -344,13 +345,3 @@ export function createSessions(deps: {
     setCurrentUser,
   }
 }
-
-/**
- * A session ends with its user, and when the password changes. Compares revisions instead of times, because the clock may
- * have been set back.
- */
-const mayContinue = (user: User, signIn: SignIn): boolean =>
-  user.active &&
-  (signIn.passwordRevision === undefined
-    ? user.passwordChangedAt <= signIn.authenticatedAt
-    : user.passwordRevision === signIn.passwordRevision)

@@ -128,6 +128,45 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal((await users.find(z, 'u1'))?.passwordRevision, 'p2')
     })
 
+    it('loses every way in at once while the password stays, and nobody else does', async () => {
+      const z = newZone()
+      const { users, sessions, tokens, codes, oneTimeCodes } = store()
+      for (const id of ['u1', 'u2']) {
+        const theirs = signedIn({ zoneId: z })
+        await users.insert(z, user({ zoneId: z, id, userName: id, passwordHash: 'h', passwordRevision: 'p1' }))
+        await sessions.insert(z, { ...theirs, idDigest: `s${id}`, signIn: { ...theirs.signIn, userId: id } })
+        await tokens.insert(z, token({ zoneId: z, userId: id, idDigest: `t${id}` }))
+        await codes.insert(z, code({ zoneId: z, userId: id, codeDigest: `c${id}` }))
+        await oneTimeCodes.save(z, {
+          zoneId: z,
+          purpose: 'passcode',
+          userId: id,
+          codeDigest: `p${id}`,
+          expiresAt: at(9),
+        })
+      }
+      const left = async (id: string) =>
+        [
+          (await sessions.find(z, `s${id}`)) && 'session',
+          (await tokens.find(z, `t${id}`)) && 'token',
+          (await codes.redeem(z, `c${id}`, at(1))).outcome === 'redeemed' && 'code',
+          (await oneTimeCodes.redeem(z, 'passcode', `p${id}`)) && 'passcode',
+        ].filter(Boolean)
+      assert.equal(await users.endAccess(z, 'u1', 'p2'), true)
+      assert.equal(await users.endAccess(z, 'nobody', 'p2'), false)
+      assert.equal(await users.endAccess(newZone(), 'u2', 'p2'), false)
+      assert.deepEqual(await left('u1'), [])
+      assert.deepEqual(await left('u2'), ['session', 'token', 'code', 'passcode'])
+      const states = await Promise.all(['u1', 'u2'].map(id => users.find(z, id)))
+      assert.deepEqual(
+        states.map(each => [each?.passwordHash, each?.passwordRevision]),
+        [
+          ['h', 'p2'],
+          ['h', 'p1'],
+        ],
+      )
+    })
+
     it('cannot be renamed to a name that is taken, nor be given an external id that is', async () => {
       const z = newZone()
       const { users } = store()

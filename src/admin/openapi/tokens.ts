@@ -2,6 +2,7 @@
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import {
   closed,
+  described,
   empty,
   json,
   listOf,
@@ -30,6 +31,7 @@ const revoked = (what: string, path: Fields): Operation => ({
 
 const user = { userId: must('Id of the user.') }
 const client = { clientId: must('Client id.') }
+const userOfSessions = { id: must('Id of the user.') }
 const ANY_METHOD = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
 
 const listed = (of: string, name: string): Operation => ({
@@ -100,6 +102,18 @@ export function tokensArea(facts: Facts): Area {
       }),
       'GET /oauth/token/list/user/*': listed('user', 'userId'),
       'GET /oauth/token/list/client/*': listed('client', 'clientId'),
+      'GET /Users/:id/sessions': {
+        summary: 'List the sessions of a user',
+        about: 'Where the user is signed in with a browser. UAA has no such endpoint.',
+        path: userOfSessions,
+        answers: { 200: json('The sessions, at most 100.', listOf(ref('UserSession'))), 404: 'User not found.' },
+      },
+      'DELETE /Users/:id/sessions': {
+        summary: 'End all sessions and tokens of a user',
+        about: 'Ends sessions, codes, passcodes and tokens at once. The password stays. UAA has no such endpoint.',
+        path: userOfSessions,
+        answers: { 204: empty('Ended.'), 404: 'User not found.' },
+      },
     },
     schemas: {
       Introspection: open(
@@ -112,6 +126,17 @@ export function tokensArea(facts: Facts): Area {
         'exp',
         'jti',
       ]),
+      UserSession: closed(
+        {
+          signedInAt: text,
+          lastSeenAt: text,
+          expiresAt: text,
+          methods: described(texts, 'How the user signed in, as `amr` has it.'),
+          userAgent: text,
+          clients: described(texts, 'Ids of the clients that the user signed in to with this session.'),
+        },
+        ['userAgent'],
+      ),
       StoredToken: closed({
         tokenId: text,
         clientId: text,

@@ -435,7 +435,8 @@ for (const { name: title, mode, config, paths } of servers) {
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
       const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
       const clientId = path.startsWith('/approvals') ? 'app' : (known['clientId'] ?? '')
-      world.ids = { ...known, ...world.made, clientId, client_id, id: { ...known, ...world.made }[kind] ?? 'nothing' }
+      const id = path.startsWith('/Users') ? known['userId'] : { ...known, ...world.made }[kind]
+      world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
       return place
     }
 

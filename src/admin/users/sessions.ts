@@ -1,0 +1,75 @@
+// Where a person is signed in, and ending it: for administrators of users. UAA has nothing like it.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Audit } from '../../model/event.ts'
+import type { Service } from '../../model/service.ts'
+import { isLive, mayContinue } from '../../model/session.ts'
+import type { PageSettings } from '../../model/settings.ts'
+import type { Store } from '../../store/store.ts'
+import { endAccessOfUser } from '../../users/access.ts'
+import { noSuchResource } from '../../users/refusal.ts'
+import type { Caller } from '../../users/users.ts'
+import { sendJson } from '../../web/json.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import type { Access } from '../../web/route.ts'
+
+/** Dependencies of `userSessionEndpoints`. */
+export interface UserSessionDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly pageSettings: PageSettings
+  readonly audit: Audit
+}
+
+interface OfUser {
+  readonly Params: { readonly id: string }
+}
+
+/** `GET /Users/{id}/sessions`, and `DELETE`, which ends them together with all codes and tokens of the user. */
+export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps): void {
+  const { store, clock, service, pageSettings } = deps
+  const url = '/Users/:id/sessions'
+  const by = (...scopes: readonly string[]): Access => ({
+    by: 'bearer',
+    scopes: [service.scope('admin'), ...scopes],
+    ofDefaultZone: ['zones.{zone}.admin'],
+    acrossZones: true,
+  })
+  const reading = { access: by('scim.read', 'scim.write'), audience: 'api' } as const
+  const writing = { access: by('scim.write'), audience: 'api' } as const
+
+  app.get<OfUser>(url, { config: reading }, async (request, reply) => {
+    const { zone, params } = request
+    const user = await store.users.find(zone.id, params.id)
+    if (!user) throw noSuchResource('User', params.id)
+    const now = clock.now()
+    const sessions = await store.sessions.listOfUser(zone.id, user.id, now)
+    const shown = sessions.flatMap(session => {
+      const { signIn, lastSeenAt, expiresAt, clients = [] } = session
+      if (!signIn || !isLive(session, now, pageSettings.idleSeconds) || !mayContinue(user, signIn)) return []
+      return {
+        signedInAt: signIn.authenticatedAt.toISOString(),
+        lastSeenAt: lastSeenAt.toISOString(),
+        expiresAt: expiresAt.toISOString(),
+        methods: signIn.amr,
+        userAgent: signIn.userAgent,
+        clients,
+      }
+    })
+    return sendJson(reply, shown)
+  })
+
+  app.delete<OfUser>(url, { config: writing }, async (request, reply) => {
+    await endAccessOfUser(request.zone, request.params.id, callerOf(request), deps)
+    return reply.status(204).send()
+  })
+}
+
+/** Who asks, for the audit trail. */
+const callerOf = (request: FastifyRequest): Caller => ({
+  ...auditOriginOf(request),
+  ...(request.bearer?.user && { userId: request.bearer.user.id }),
+})

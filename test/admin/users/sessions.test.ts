@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { signedIn } from '../../support/authorize.ts'
+import {
+  APP,
+  MODES,
+  exchange,
+  insertCode,
+  isAlive,
+  passwordTokens,
+  refresh,
+  tokensOf,
+  userNamed,
+} from '../../support/oauth.ts'
+import type { Browser, TestServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+import { HOST_OF_Z1, caller, tokenOf } from '../../support/zones.ts'
+
+const callers = [
+  caller('root', 'svc.admin'),
+  caller('writer', 'scim.write'),
+  caller('reader', 'scim.read'),
+  caller('creator', 'scim.create'),
+  caller('admin-here', 'zones.svc.admin'),
+  caller('admin-of-z1', 'zones.z1.admin'),
+  caller('writer-of-z1', 'zones.z1.scim.write'),
+]
+const manager = {
+  client_id: 'manager',
+  client_secret: 'manager-secret',
+  authorized_grant_types: ['password'],
+  scope: ['scim.write'],
+}
+const [marissa] = defaultBootstrap.users
+const config = {
+  bootstrap: {
+    ...defaultBootstrap,
+    groups: [...defaultBootstrap.groups, { displayName: 'scim.write' }],
+    clients: [...defaultBootstrap.clients, ...callers, manager],
+    users: [
+      ...defaultBootstrap.users,
+      { userName: 'admin', password: 'koala', emails: [{ value: 'admin@example.org' }], groups: ['scim.write'] },
+    ],
+    identity_zones: [
+      {
+        id: 'z1',
+        subdomain: 'one',
+        name: 'Zone 1',
+        bootstrap: { clients: callers, users: [{ ...marissa, groups: [] }] },
+      },
+    ],
+  },
+}
+
+const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+for (const mode of MODES) {
+  describe(`/Users/{id}/sessions in ${mode}`, () => {
+    let server: TestServer
+    let id: string
+    before(async () => {
+      server = await startServer({ mode, config })
+      id = (await userNamed(server, 'marissa')).id
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const ask = async (method: string, as: string, given: { readonly of?: string; readonly zone?: string } = {}) =>
+      server.send(`/Users/${encodeURIComponent(given.of ?? id)}/sessions`, {
+        method,
+        bearer: await tokenOf(server, as),
+        ...(given.zone !== undefined && { headers: { 'x-identity-zone-id': given.zone } }),
+      })
+
+    it('tells where the person is signed in, and nothing that could sign somebody in', async () => {
+      const browser = await signedIn(server)
+      const secrets = [...browser.cookies.values()]
+      const answer = await ask('GET', 'reader')
+      const now = server.clock.now().toISOString()
+      const expiresAt = new Date(server.clock.now().getTime() + 43_200_000).toISOString()
+      const [session, ...others] = answer.json<Record<string, unknown>[]>()
+      const { userAgent: _, ...rest } = session ?? {}
+      assert.deepEqual(others, [])
+      assert.deepEqual(rest, { signedInAt: now, lastSeenAt: now, expiresAt, methods: ['pwd'], clients: [] })
+      const stored = await server.store.sessions.listOfUser('svc', id, server.clock.now())
+      for (const secret of [...secrets, ...stored.map(({ idDigest }) => idDigest)]) {
+        assert.ok(!answer.text.includes(secret))
+      }
+      server.clock.advance(1801)
+      assert.deepEqual((await ask('GET', 'reader')).json(), [], 'nobody is signed in any longer')
+    })
+
+    it('ends sessions, codes, passcodes, refresh tokens and access tokens, JWTs too; the password stays', async () => {
+      const browser = await signedIn(server)
+      const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
+      const code = await insertCode(server)
+      const [jwt, opaque] = [await passwordTokens(server), await passwordTokens(server, { token_format: 'opaque' })]
+      const bystander = await passwordTokens(server, { username: 'joel', password: 'wombat' })
+      const other = await signedIn(server, 'joel', 'wombat')
+      const answer = await ask('DELETE', 'writer')
+      assert.deepEqual([answer.status, answer.text], [204, ''])
+      assert.equal(await isSignedIn(browser), false)
+      for (const tokens of [jwt, opaque]) {
+        assert.equal(await isAlive(server, tokens.access_token), false)
+        assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
+      }
+      assert.ok((await exchange(server, code)).status >= 400)
+      const form = { grant_type: 'password', passcode }
+      assert.ok((await server.token(form, { basic: APP })).status >= 400)
+      assert.deepEqual(await server.store.tokens.listOfUser('svc', id, server.clock.now()), [])
+      assert.equal(await isAlive(server, bystander.access_token), true)
+      assert.equal(await isSignedIn(other), true)
+      assert.equal(await isSignedIn(await signedIn(server)), true)
+      assert.equal(await isAlive(server, (await passwordTokens(server)).access_token), true)
+    })
+
+    it('reports who ended them', async () => {
+      const basic = ['manager', 'manager-secret'] as const
+      const form = { grant_type: 'password', username: 'admin', password: 'koala' }
+      const { access_token: bearer } = tokensOf(await server.token(form, { basic }))
+      await server.send(`/Users/${id}/sessions`, { method: 'DELETE', bearer })
+      const event = server.events.findLast(({ type }) => type === 'TokenRevocationEvent')
+      const { id: admin } = await userNamed(server, 'admin')
+      assert.deepEqual([event?.principal, event?.clientId], [`userId:${id}`, 'manager'])
+      assert.equal(event?.data, `UserID=${id}, ZoneID=svc; sessions ended, too; caller=${admin}`)
+    })
+
+    for (const as of ['root', 'writer', 'admin-here']) {
+      it(`is for ${as}`, async () => {
+        assert.equal((await ask('GET', as)).status, 200)
+        assert.equal((await ask('DELETE', as)).status, 204)
+      })
+    }
+
+    it('is read, and not ended, with scim.read', async () => {
+      assert.equal((await ask('GET', 'reader')).status, 200)
+      assert.deepEqual((await ask('DELETE', 'reader')).json()['error'], 'insufficient_scope')
+    })
+
+    it('is refused to others, and for users that do not exist', async () => {
+      const browser = await signedIn(server)
+      for (const method of ['GET', 'DELETE']) {
+        assert.equal((await server.send(`/Users/${id}/sessions`, { method })).status, 401)
+        const { access_token: own } = await passwordTokens(server)
+        assert.equal((await server.send(`/Users/${id}/sessions`, { method, bearer: own })).status, 403)
+        for (const as of ['creator', 'admin-of-z1', 'writer-of-z1']) {
+          assert.equal((await ask(method, as)).json()['error'], 'insufficient_scope', `${method} ${as}`)
+        }
+        for (const unknown of ['nobody', '\0', '\ud83d\udd11', 'x'.repeat(200)]) {
+          const answer = await ask(method, 'root', { of: unknown })
+          assert.ok([404, 414].includes(answer.status), answer.text)
+        }
+      }
+      assert.equal(await isSignedIn(browser), true)
+    })
+
+    it('stays inside the zone: of the host, or of the header for its administrators', async () => {
+      const theirs = (await userNamed(server, 'marissa', 'z1')).id
+      const browser = await signedIn(server, 'marissa', 'koala', HOST_OF_Z1)
+      for (const as of ['root', 'writer', 'admin-of-z1']) {
+        const answer = await ask('DELETE', as, { of: theirs })
+        assert.ok([403, 404].includes(answer.status), answer.text)
+      }
+      assert.equal((await ask('DELETE', 'admin-of-z1', { zone: 'z1' })).status, 404, 'somebody of the default zone')
+      assert.equal((await ask('DELETE', 'writer', { of: theirs, zone: 'z1' })).status, 403)
+      assert.equal(await isSignedIn(browser), true)
+      assert.equal((await ask('GET', 'writer-of-z1', { of: theirs, zone: 'z1' })).json<unknown[]>().length, 1)
+      assert.equal((await ask('DELETE', 'admin-of-z1', { of: theirs, zone: 'z1' })).status, 204)
+      assert.equal(await isSignedIn(browser), false)
+    })
+  })
+}
