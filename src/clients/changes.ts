@@ -1,5 +1,5 @@
-// Creates, changes and deletes clients: secrets are hashed before any transaction begins, all writes of a request happen
-// or none does, and the audit trail follows them. Knows no request and no answer.
+// Creates, changes and deletes clients: hashes secrets before any transaction, applies all writes of a request or none,
+// then records audit events. Does not know requests and responses.
 import type { Clock } from '../base/clock.ts'
 import type { Requester } from '../base/fair-queue.ts'
 import type { ClientDefinition } from '../model/client-json.ts'
@@ -9,7 +9,7 @@ import type { ClientChange, Store, StoredClient } from '../store/store.ts'
 import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
-/** A client that was read and checked, its secrets still in plain text. */
+/** A validated client definition, its secrets still in plain text. */
 export interface ClientDraft {
   readonly definition: ClientDefinition
   readonly secrets: readonly string[]
@@ -57,7 +57,7 @@ export const deletion = ({ client: { clientId }, revision }: StoredClient): Clie
 })
 
 /**
- * Makes all of the changes or none, and then reports them. Throws `AlreadyExists` for an id that is taken, and
+ * Applies all of the changes or none, then records their events. Throws `AlreadyExists` for an id that is taken, and
  * `ChangedMeanwhile` for a record that was changed or deleted since it was read.
  */
 export async function applyWrites(

@@ -1,11 +1,11 @@
-// Makes client secrets and compares them. Hashing is slow: never inside a transaction.
+// Hashes and verifies client secrets. Hashing is slow: never do it inside a transaction.
 import type { Requester } from '../base/fair-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { ClientSecret } from '../model/client.ts'
 import { isBlank } from '../model/secret-policy.ts'
 
-/** Hashing goes through the queue of client secrets, where each requester waits in its own line. */
+/** `clientSecrets` is the hashing pool of client secrets, which queues each requester separately. */
 export interface SecretDeps {
   readonly clientSecrets: Passwords
   readonly random: Random
@@ -21,7 +21,7 @@ export async function newSecret(
   return { hash, revision: random.urlSafe(22), ...(isBlank(secret) && { empty: true }) }
 }
 
-/** Whether the text is one of the secrets; takes as long when there are none. */
+/** Whether the string is one of the secrets; takes as long when there are none. */
 export async function isSecretOf(
   secrets: readonly ClientSecret[],
   secret: string,

@@ -1,18 +1,18 @@
 import type { AuditEvent } from './event.ts'
 
-/** Whose tokens were revoked, by whom, and why where nobody asked for it. */
+/** Whose tokens were revoked and by which client; `reason` for a revocation that no request asked for. */
 export interface RevocationFacts {
-  /** Of the tokens; absent for every client of the user. */
+  /** The tokens' client; absent for all clients of the user. */
   readonly clientId?: string | undefined
-  /** Of the tokens; absent for every user of the client and for the client itself. */
+  /** The tokens' user; absent for the client's own tokens and for those of all its users. */
   readonly userId?: string | undefined
-  /** The client that called. */
+  /** The calling client. */
   readonly caller: string
   readonly remoteAddress?: string | undefined
   readonly reason?: string
 }
 
-/** The event of a revocation, the same whether somebody asked for it or a code or token was used twice. */
+/** The audit event of a revocation, requested or caused by the reuse of a code or token. */
 export function revocationEvent(zoneId: string, facts: RevocationFacts): AuditEvent {
   const { clientId, userId, caller, remoteAddress, reason } = facts
   const pairs = (client: string, user: string): string[] => [

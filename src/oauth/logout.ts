@@ -1,4 +1,4 @@
-// Ends a browser's session: the reference system's way with `redirect`, and OpenID Connect RP-Initiated Logout.
+// Ends a browser session: UAA's logout with `redirect`, and OpenID Connect RP-Initiated Logout.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -39,11 +39,11 @@ interface LogoutDeps {
 }
 
 const PATH = '/logout.do'
-/** The parameters that the question hands on. */
-const HANDED_ON = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
+/** The parameters that the confirmation form repeats. */
+const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
 
-/** A hint that was verified: who and which client it was made for. */
+/** The subject, session and client of a verified `id_token_hint`. */
 interface Hint {
   readonly userId: string
   readonly sid?: string
@@ -58,21 +58,23 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     method: ['GET', 'POST'],
     exposeHeadRoute: false, // it would end the session
     url: PATH,
-    config: { access: { by: 'anyone', because: 'whoever has no session ends none' }, audience: 'page' },
+    config: {
+      access: { by: 'anyone', because: 'it only ends the session of the browser that calls' },
+      audience: 'page',
+    },
     async handler(request, reply) {
       const isPost = request.method === 'POST'
       const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
       const params = readParams(form)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
-      // Whoever is signed out already, by the other tab or by time, needs to prove nothing.
-      const mustProve = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
-      if (isPost && mustProve && !(await csrf.isGenuine(request))) {
+      // Without a session, ended by another tab or by time, there is nothing to protect.
+      const needsCsrfToken = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
+      if (isPost && needsCsrfToken && !(await csrf.isGenuine(request))) {
         return denial.refuseForgery(request, reply)
       }
       if (!behaviour.rpInitiatedLogout) return endThenGo(request, reply, await targetOf(request.zone, params))
       if (isPost && !isOwnForm && !sessions.wasSent(request)) {
-        // Another site's form comes without the session cookie, and must not end the session unasked. Asked again by GET,
-        // the browser sends it.
+        // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
         return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${encodeForm(form)}`, 303)
       }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
@@ -91,7 +93,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const hintText = params.get('id_token_hint')
     const target = params.get('post_logout_redirect_uri')
     if (hintText === undefined && target === undefined && params.get(parameterName(request.zone)) !== undefined) {
-      // Any page can link here: the person is asked unless one of ours did.
+      // Any site can link here: ask for confirmation unless the link is on our own origin.
       const isForeign = isFromAnotherOrigin(request, urls.addressesOf(request.zone))
       if (visitor && !confirmed && isForeign) return ask(request, reply, { params, visitor })
       return endThenGo(request, reply, await targetOf(request.zone, params))
@@ -102,7 +104,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         code: 'invalid_request',
       })
     }
-    if (visitor && !confirmed && !(hint && speaksOf(hint, visitor))) return ask(request, reply, { params, visitor })
+    if (visitor && !confirmed && !(hint && matchesVisitor(hint, visitor)))
+      return ask(request, reply, { params, visitor })
     await sessions.end(request, reply)
     if (hint && target !== undefined) {
       const state = params.get('state')
@@ -112,7 +115,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
   }
 
-  /** A bad hint is told to the person and ends nothing (row L3). */
+  /** An invalid hint shows an error page and does not end the session (row L3). */
   async function verifyHint(zone: Zone, text: string, params: Params): Promise<Hint> {
     const claims = await deps.reader.readHint(zone, text).catch((cause: unknown) => {
       if (cause instanceof OAuthError) {
@@ -135,7 +138,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     reply: FastifyReply,
     { params, visitor }: { params: Params; visitor: Visitor },
   ): Promise<FastifyReply> {
-    const fields = [...HANDED_ON, parameterName(request.zone)].flatMap(name => {
+    const fields = [...FORWARDED_PARAMETERS, parameterName(request.zone)].flatMap(name => {
       const value = params.get(name)
       return value === undefined ? [] : [[name, value] as const]
     })
@@ -162,8 +165,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     isSafeUri(target) && isOwnUrl(urls.addressesOf(zone), new URL(target))
 
   /**
-   * UAA's way, which is never an error: one of our own URLs, what the zone lists, or what the client registered; in
-   * `standard` the latter to the letter (rows L2, L4).
+   * UAA's `redirect`: one of our own URLs, an entry of the zone's list, or a URI that the client registered, which
+   * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4).
    */
   async function targetOf(zone: Zone, params: Params): Promise<string> {
     const fallback = defaultTarget(zone)
@@ -186,7 +189,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   async function clientOfLogout(zone: Zone, params: Params): Promise<Client | undefined> {
     const hint = params.get('id_token_hint')
     if (hint !== undefined) {
-      const claims = await deps.reader.readHint(zone, hint).catch(() => undefined) // a bad hint is ignored here
+      const claims = await deps.reader.readHint(zone, hint).catch(() => undefined) // UAA: ignores an invalid hint
       const issuedTo = claims && clientIdOf(claims)
       return issuedTo === undefined ? undefined : store.clients.find(zone.id, issuedTo)
     }
@@ -195,15 +198,15 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   }
 }
 
-/** The name of the parameter of UAA's way; a zone may choose another. */
+/** The name of UAA's redirect parameter, which a zone may change. */
 const parameterName = (zone: Zone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
 
-/** Whether the client registered the target for logouts, to the letter (RP-Initiated Logout §3). */
+/** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
 const isRegistered = (client: Client, target: string): boolean =>
   client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
 
-/** Whether the hint was made for the person, and where it says so the session, at hand. */
-function speaksOf(hint: Hint, { session, user }: Visitor): boolean {
+/** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
+function matchesVisitor(hint: Hint, { session, user }: Visitor): boolean {
   if (hint.userId !== user.id) return false
   return hint.sid === undefined || hint.sid === sessionIdFor(session.signIn, hint.client.clientId)
 }

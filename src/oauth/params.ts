@@ -1,4 +1,4 @@
-// The parameters of OAuth requests: where they may stand, and those that several endpoints read.
+// Reads the parameters of OAuth requests: where they are accepted, and those that several endpoints share.
 import type { FastifyRequest } from 'fastify'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -12,15 +12,15 @@ import { bodyForm } from '../web/route.ts'
 
 /** The parameters of an OAuth request, parsed once (RFC 6749 §3.1, §3.2). */
 export interface Params {
-  /** The value, or undefined when it is absent or empty: the standard makes no difference between the two. */
+  /** The value; undefined when absent or empty, which RFC 6749 §3.1 treats alike. */
   get(name: string): string | undefined
-  /** The value as it was sent; an empty client secret is a secret. */
+  /** The value as sent: an empty client secret is a secret. */
   raw(name: string): string | undefined
   /** Names that were sent more than once. */
   readonly repeated: readonly string[]
 }
 
-/** Reads a form or a query without judging repetitions. */
+/** Reads a form or a query without refusing repeated parameters. */
 export function readParams(form: Form = EMPTY_FORM): Params {
   return {
     get: name => form.get(name) || undefined,
@@ -29,7 +29,7 @@ export function readParams(form: Form = EMPTY_FORM): Params {
   }
 }
 
-/** Reads the form of the token endpoint and its neighbours; throws `invalid_request` for a repeated parameter (row A3). */
+/** Reads the form of the token and similar endpoints; throws `invalid_request` for a repeated parameter (row A3). */
 export function parseParams(form: Form | undefined, behaviour: Behaviour): Params {
   const params = readParams(form)
   const [repeated] = params.repeated
@@ -39,10 +39,10 @@ export function parseParams(form: Form | undefined, behaviour: Behaviour): Param
   return params
 }
 
-/** They travel in every token. */
+/** Limited because every token carries the attributes. */
 const MAX_ATTRIBUTES_LENGTH = 2000
 
-/** UAA: the attributes of `authorities={"az_attr":{…}}`, texts only; anything else counts as absent. */
+/** UAA: the attributes of `authorities={"az_attr":{…}}`, strings only; anything else counts as absent. */
 export function azAttrOf(params: Params): Readonly<Record<string, string>> | undefined {
   const text = params.get('authorities')
   if (text === undefined || text.length > MAX_ATTRIBUTES_LENGTH) return undefined
@@ -54,7 +54,7 @@ export function azAttrOf(params: Params): Readonly<Record<string, string>> | und
     : undefined
 }
 
-/** The requested form of the access token; throws `invalid_request` for an unknown one. */
+/** The requested format of the access token; throws `invalid_request` for an unknown one. */
 export function tokenFormatOf(params: Params): TokenFormat | undefined {
   const format = params.get('token_format')
   if (format === undefined || format === 'jwt' || format === 'opaque') return format
@@ -65,8 +65,8 @@ export function tokenFormatOf(params: Params): TokenFormat | undefined {
 const NOT_SECRET: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'response_type', 'token_format'])
 
 /**
- * The form of a request to the token endpoint or /check_token: its body, with the whole query where the setting allows it,
- * and with a query that has no secret where `mayHaveQuery` does. Refuses any other query (row C5).
+ * The form of a request to the token endpoint or /check_token: its body, joined with the query if the setting
+ * `queryString` allows any or `mayHaveQuery` allows one without secrets. Refuses any other query (row C5).
  */
 export function formOf(
   request: FastifyRequest,

@@ -1,5 +1,4 @@
-// Ending the life of tokens early: RFC 7009 for a client and a token that it holds, and the reference system's API for
-// whole users and clients. Each call is judged by the one object that it names, and touches nothing else.
+// Token revocation: RFC 7009 for a client and one of its tokens, and UAA's API for all tokens of a user or client.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -54,19 +53,19 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     const params = parseParams(bodyForm(request), behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint }
     const { client } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
-    // The hint is not read: a token says by itself what it is (RFC 7009 §2.1 lets the server ignore it).
+    // `token_type_hint` is ignored, as RFC 7009 §2.1 allows: the token itself shows its type.
     const value = params.get('token')
     if (value === undefined) throw new OAuthError('invalid_request', 'The token parameter is missing')
     const token = await findIssued(zone, client, value)
     if (token && (await revoke(zone, client, token))) {
-      const userId = textOf(token.claims['user_id'])
+      const userId = stringOf(token.claims['user_id'])
       const { clientId } = client
       audit(revocationEvent(zone.id, { clientId, userId, caller: clientId, remoteAddress }))
     }
     return reply.send()
   })
 
-  /** The client's token; undefined for what is worth nothing, of which RFC 7009 §2.2 wants to hear no complaint. */
+  /** The client's token; undefined for an invalid one, which is not an error (RFC 7009 §2.2). */
   async function findIssued(zone: Zone, client: Client, value: string): Promise<IssuedToken | undefined> {
     const token = await reader.readIssued(zone, value).catch((error: unknown) => {
       if (error instanceof OAuthError) return undefined
@@ -79,7 +78,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     throw new OAuthError('invalid_grant', 'The token was issued to another client') // RFC 7009 §2.1
   }
 
-  /** Whether there was anything left to revoke. */
+  /** Returns false if the token was revoked before. */
   async function revoke(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
     switch (token.kind) {
       case 'access_token':
@@ -87,21 +86,21 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
       case 'refresh_token':
         return revokeGrantOf(zone, client, token)
       case 'id_token':
-        // RFC 7009 §2.2.1. A 200 would say that it is revoked, and nobody who verifies it offline could notice.
+        // RFC 7009 §2.2.1. A 200 would claim a revocation that offline verification cannot see.
         throw new OAuthError('unsupported_token_type', 'ID tokens cannot be revoked')
     }
   }
 
   async function revokeOne(zone: Zone, { claims, stored, expiresAt }: IssuedToken): Promise<boolean> {
     if (stored) return store.tokens.delete(zone.id, stored.idDigest)
-    if (claims['revocable'] === true) return false // its row is gone already
+    if (claims['revocable'] === true) return false // its row is already deleted
     await store.tokens.revokeUnstored(zone.id, String(claims['jti']), expiresAt)
     return true
   }
 
-  /** RFC 7009 §2.1: a refresh token takes along what else came from the same grant. */
+  /** RFC 7009 §2.1: revoking a refresh token revokes all tokens of the same grant. */
   async function revokeGrantOf(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
-    const grantId = textOf(token.claims['grant_id'])
+    const grantId = stringOf(token.claims['grant_id'])
     if (grantId === undefined) return revokeOne(zone, token)
     const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
     await store.tokens.revokeGrant(zone.id, grantId, forgetAt > token.expiresAt ? forgetAt : token.expiresAt)
@@ -109,11 +108,11 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   }
 }
 
-/** UAA: the API of the reference system. See docs/compatibility.md, C8. */
+/** UAA's revocation API. See docs/compatibility.md, C8. */
 function revocationApi(app: FastifyInstance, { store, clock, random, service, audit }: RevokeDeps): void {
   const revokers = [service.scope('admin'), 'tokens.revoke']
   const config = { access: { by: 'bearer' }, audience: 'api' } as const
-  // UAA: by any method. A GET that changes something is no danger here: no browser sends a bearer header by itself.
+  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens by themselves.
   const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
 
   app.route<{ Params: { userId: string } }>({
@@ -143,7 +142,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
       if (!mayRevokeAll(request) && !isPair) throw notAllowed()
       const found = await Promise.all([store.users.find(zone.id, userId), store.clients.find(zone.id, clientId)])
       if (found.includes(undefined)) throw notFound()
-      // A pair has no salt: only what is deleted is dead.
+      // There is no salt for a user and client together, so every token has to be deleted.
       while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
       report(request, { userId, clientId })
       return reply.send()
@@ -170,7 +169,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
     const { zone, params } = request
     const { claims, stored, client, user, expiresAt } = holderOf(request)
     if (!stored && claims['jti'] === params.tokenId) {
-      // A plain JWT is in no list, but who shows it may give it up by the id that came with it.
+      // A plain JWT is not stored, but its holder may revoke it by its `jti`.
       await store.tokens.revokeUnstored(zone.id, params.tokenId, expiresAt)
       report(request, { clientId: client.clientId, userId: user?.id })
       return reply.send()
@@ -192,7 +191,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
     },
   })
 
-  // What no parameter can hold names nothing that exists.
+  // A path that does not fit the parameter above, such as one that is too long, names no token.
   app.route({
     method,
     url: '/oauth/token/revoke/*',
@@ -207,10 +206,10 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
 
   const notAllowed = (): unknown => inRealm(insufficientScope(revokers), service)
 
-  /** Whoever may not revoke any token is not told which ones exist. */
+  /** A caller without permission to revoke others' tokens must not learn which ones exist. */
   const unknown = (request: FastifyRequest): unknown => (mayRevokeAll(request) ? notFound() : notAllowed())
 
-  /** By its value or `jti`, or by the id in the list; what is used up stays, because its second use has to be noticed. */
+  /** Finds by value, `jti` or the id of the list. Ignores used refresh tokens, kept to detect their reuse. */
   async function findStored(zone: Zone, tokenId: string): Promise<StoredToken | undefined> {
     const token = (await store.tokens.find(zone.id, digest(tokenId))) ?? (await store.tokens.find(zone.id, tokenId))
     return token && token.usedAt === undefined && token.expiresAt > clock.now() ? token : undefined
@@ -222,7 +221,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
   }
 }
 
-/** Each deletes a few hundred rows. What is left is dead by the new salt, and goes when it expires. */
+/** Each deletes a few hundred rows. The new salt has invalidated the rest, which is deleted on expiry. */
 const MAX_BATCHES = 20
 
 async function deleteMost(deleteSome: () => Promise<number>): Promise<void> {
@@ -232,17 +231,17 @@ async function deleteMost(deleteSome: () => Promise<number>): Promise<void> {
 }
 
 function holderOf({ bearer }: FastifyRequest): VerifiedToken {
-  if (!bearer) throw new Error('the gate lets nobody in without a token')
+  if (!bearer) throw new Error('the route requires a bearer token')
   return bearer
 }
 
-/** The user that the token speaks for; a client's own token speaks for none, whatever the client is called. */
+/** The token's user; none for a client's own token, even if the client's id equals a user's. */
 const userOf = (request: FastifyRequest): string | undefined => holderOf(request).user?.id
 
-/** Its user, through any client, or its client for itself: another user of the same client is somebody else. */
+/** Whether the caller is the token's user, through any client, or its client acting for itself. */
 const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken): boolean =>
   user ? token.userId === user.id : token.clientId === client.clientId
 
-const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined)
+const stringOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined)
 
 const notFound = (): OAuthError => new OAuthError({ error: 'invalid_token', status: 404 }, 'Resource not found')

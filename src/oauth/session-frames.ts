@@ -1,5 +1,5 @@
-// The frames by which a client notices that the person changed: the reference system's two, and the one of OpenID
-// Connect Session Management §3.2. All recompute the same `session_state` (session-state.ts) in their script.
+// The iframes through which a client notices a change of the signed-in user: UAA's two, and the one of OpenID Connect
+// Session Management §3.2. The script of each recomputes `session_state` (session-state.ts).
 import type { FastifyInstance } from 'fastify'
 import type { SessionFrameProps } from '../pages/session-frame.ts'
 import { sessionFrame } from '../pages/session-frame.ts'
@@ -8,7 +8,7 @@ import type { Assets } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
 import { currentUserCookieName } from '../web/session.ts'
 
-/** Where the frame of OpenID Connect is; `check_session_iframe` of discovery. */
+/** The path of `check_session_iframe`. */
 export const CHECK_SESSION_PATH = '/check_session'
 
 const FRAMES: readonly { readonly path: string; readonly frame: SessionFrameProps['frame'] }[] = [
@@ -22,7 +22,9 @@ export function sessionFrames(app: FastifyInstance, { assets }: { assets: Assets
   for (const { path, frame } of FRAMES) {
     app.get(
       path,
-      { config: { access: { by: 'anyone', because: 'it tells nothing but "changed" or not' }, audience: 'open' } },
+      {
+        config: { access: { by: 'anyone', because: 'it only reports whether the session changed' }, audience: 'open' },
+      },
       (request, reply) => {
         const query = queryForm(request)
         const clientId = query.get('clientId')

@@ -3,8 +3,8 @@ import type { Random } from '../base/random.ts'
 import type { SignIn } from '../model/session.ts'
 
 /**
- * The `session_state` of OpenID Connect Session Management §2: frames of the client recompute it, so that the formula is
- * part of the wire. Undefined for a redirect URI without an http(s) origin.
+ * The `session_state` of OpenID Connect Session Management §2. Undefined for a redirect URI without an http(s) origin.
+ * Scripts in browsers recompute it: the formula is part of the wire.
  */
 export function sessionState(
   { clientId, redirectUri, userId }: { clientId: string; redirectUri: string; userId: string | undefined },
@@ -16,6 +16,6 @@ export function sessionState(
   return `${hexDigest(`${clientId} ${origin} ${userId ?? ''} ${salt}`)}.${salt}`
 }
 
-/** The `sid` of a browser session for one client (Front-Channel Logout §3): no client can recognise another's. */
+/** The `sid` of a browser session for one client (Front-Channel Logout §3); clients cannot correlate theirs. */
 export const sessionIdFor = (signIn: SignIn, clientId: string): string =>
   digest(`${signIn.sessionSalt} ${clientId}`).slice(0, 32)

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 
 /**
- * Why the person's approvals no longer cover these scopes of a token: expired, missing or denied; undefined when they do.
+ * Why the user's approvals do not cover these scopes (expired, missing or denied); undefined if they do.
  * A client's own token needs no approval, nor does one from the password grant.
  */
 export async function approvalProblem(

@@ -1,4 +1,4 @@
-// Which tokens somebody has: the stored ones only, since a plain JWT leaves no trace. No value of a token is told.
+// Lists the tokens of a user or client: stored ones only, since plain JWTs are not stored. Never shows a token's value.
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Client } from '../model/client.ts'
@@ -19,13 +19,13 @@ interface TokenListDeps {
   readonly service: Service
 }
 
-/** Look-ups that wait for one another, so that a long list does not take every connection to the database. */
-const AT_ONCE = 20
+/** Limits concurrent look-ups, so that a long list does not take every database connection. */
+const MAX_CONCURRENT = 20
 
-/** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; whatever else is asked here is denied. */
+/** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; any other request below the path is denied. */
 export function tokenListEndpoints(app: FastifyInstance, { store, clock, service }: TokenListDeps): void {
   const readers = { by: 'bearer', scopes: [service.scope('admin'), 'tokens.list'] } as const
-  // Wildcards, because a parameter has a greatest length, and an id that is longer is only unknown.
+  // Wildcards, because parameters have a maximum length, and a longer id is merely unknown.
   const lists = [
     {
       url: '/oauth/token/list/user/*',
@@ -43,7 +43,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
       { config: { access: readers, audience: 'api' } },
       async (request, reply) => {
         const { zone, params } = request
-        const tokens = await withoutDead(zone.id, await find(zone, params['*']))
+        const tokens = await onlyValid(zone.id, await find(zone, params['*']))
         return sendJson(reply, tokens.map(listed))
       },
     )
@@ -59,8 +59,8 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     })
   }
 
-  /** A row outlives what it depends on: its client, its user, and their secrets, e-mail and salts. */
-  async function withoutDead(zoneId: string, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
+  /** Drops tokens whose client or user is gone, or whose secret, e-mail or salt has changed. */
+  async function onlyValid(zoneId: string, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
     const clients = await findAll(tokens, 'clientId', id => store.clients.find(zoneId, id))
     const users = await findAll(tokens, 'userId', id => store.users.find(zoneId, id))
     return tokens.filter(({ clientId, userId, claims }) => {
@@ -72,7 +72,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
   }
 }
 
-/** What the tokens name, each looked up once. */
+/** The clients or users of the tokens, each looked up once. */
 async function findAll<T>(
   tokens: readonly StoredToken[],
   name: 'clientId' | 'userId',
@@ -80,9 +80,9 @@ async function findAll<T>(
 ): Promise<ReadonlyMap<string, T>> {
   const ids = [...new Set(tokens.flatMap(token => token[name] ?? []))]
   const found = new Map<string, T>()
-  for (let start = 0; start < ids.length; start += AT_ONCE) {
+  for (let start = 0; start < ids.length; start += MAX_CONCURRENT) {
     await Promise.all(
-      ids.slice(start, start + AT_ONCE).map(async id => {
+      ids.slice(start, start + MAX_CONCURRENT).map(async id => {
         const record = await find(id)
         if (record !== undefined) found.set(id, record)
       }),
@@ -92,7 +92,7 @@ async function findAll<T>(
 }
 
 const listed = (token: StoredToken): object => ({
-  // The id of an opaque token is the token itself: what is told is the digest, which names it and cannot be used.
+  // The id of an opaque token is the token itself, so show its digest, which cannot be used as a token.
   tokenId: token.format === 'jwt' ? token.claims['jti'] : token.idDigest,
   clientId: token.clientId,
   userId: token.userId ?? null,

@@ -32,7 +32,7 @@ const ALIAS = '/oauth/token/alias'
 
 const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const
 
-/** `POST /oauth/token` (RFC 6749 §3.2), and the same at the address that SAML assertions are made out to (RFC 7522). */
+/** `POST /oauth/token` (RFC 6749 §3.2), and its alias that is the audience of SAML assertions (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
   const { behaviour, service } = deps
   const mayHaveQuery = !behaviour.refuseEveryQuery
@@ -70,8 +70,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
     const { method } = request
     const { accept } = request.headers
-    const asked = { zone, client, params, clientAuthMethod: claim, bearer, remoteAddress, method, accept }
-    const authorization = await grant.authorize(asked, deps)
+    const grantRequest = { zone, client, params, clientAuthMethod: claim, bearer, remoteAddress, method, accept }
+    const authorization = await grant.authorize(grantRequest, deps)
     const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), remoteAddress)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
@@ -91,12 +91,12 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
       throw new PageError(404, 'There is no such entity id here.')
     }
     const path = `${ALIAS}/${encodeURIComponent(entity)}`
-    // UAA: takes no signed assertion of the client here. See docs/compatibility.md, C1.
+    // UAA: does not accept a client assertion here. See docs/compatibility.md, C1.
     return answer(request, reply, { path, allowsNone: false, allowsAssertion: deps.behaviour.assertionsEverywhere })
   }
 }
 
-/** What any request may give along for its tokens; a refresh goes on with what the first one gave. */
+/** Adds the claims that any request may set (`az_attr`, `nonce`); a refresh keeps those of the first request. */
 function withRequestClaims(
   authorization: Authorization,
   params: Params,
@@ -120,22 +120,22 @@ function findGrant(type: string | undefined, { behaviour }: GrantDeps): Grant {
 }
 
 interface Caller {
-  /** The client that authenticated, or the one that the user's token was issued to. */
+  /** The authenticated client, or the one that the user's token was issued to. */
   readonly client: Client
-  /** The claim `client_auth_method`; absent when the client proved a real secret. */
+  /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly claim?: string
-  /** The token of the user who calls. */
+  /** The calling user's token. */
   readonly bearer?: VerifiedToken
 }
 
-/** The client that authenticates, or for some grants the user whose access token has the scope `<service>.user`. */
+/** Authenticates the client or, for some grants, a user by an access token with the scope `<service>.user`. */
 async function callerOf(
   request: FastifyRequest,
   { grant, params, endpoint }: { grant: Grant; params: Params; endpoint: AuthenticatingEndpoint },
   deps: TokenEndpointDeps,
 ): Promise<Caller> {
   const bearer = grant.caller === 'user-token' ? bearerHeader(request) : undefined
-  // Here `client_id` names the client that receives the token: who leaves it out calls as a client.
+  // In this grant `client_id` names the receiving client; without it the caller is a client.
   if (bearer !== undefined && params.get('client_id') !== undefined) {
     const token = await readUser(request, bearer, deps)
     return { client: token.client, bearer: token }
@@ -152,7 +152,7 @@ const authenticate = (
 ): Promise<Caller> =>
   authenticator.authenticate(request.zone, { authorization: authorizationOf(request), params, endpoint }, request.ip)
 
-/** The token of a user, with the scope `<service>.user`; refuses any other. */
+/** Reads a user's token; refuses one without the scope `<service>.user`. */
 async function readUser(
   request: FastifyRequest,
   bearer: string,

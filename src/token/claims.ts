@@ -78,7 +78,7 @@ export function refreshTokenClaims(
 ): Claims {
   const { authorization } = facts
   const { client, subject } = authorization
-  if (subject.kind !== 'user') throw new Error('a refresh token speaks for a user')
+  if (subject.kind !== 'user') throw new Error('a refresh token needs a user')
   return {
     jti: facts.tokenId,
     sub: subject.user.id,
@@ -114,7 +114,7 @@ export function idTokenClaims(
 ): Claims {
   const { authorization } = facts
   const { client, scopes, subject } = authorization
-  if (subject.kind !== 'user') throw new Error('an ID token speaks for a user')
+  if (subject.kind !== 'user') throw new Error('an ID token needs a user')
   const { user } = subject
   const { tokens, code } = authorization
   const isMinimal = client.idTokenMinimal === true

@@ -1,6 +1,6 @@
 // Public keys of clients that sign assertions and providers that sign tokens. Owns the choice of the key for a signature
-// and the caching of published JWK sets; does not know who signed what. Invented key ids make us fetch a document at most
-// every 30 seconds.
+// and the caching of published JWK sets; does not know who signed what. Unknown key ids cause at most one fetch of a
+// document every 30 seconds.
 import { createPublicKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
@@ -118,7 +118,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
     } catch (error) {
       if (!(error instanceof OutboundError || error instanceof UnusableKeys)) throw error
       entry.failure = error.message
-      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // nobody was asked
+      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // no request was sent
       if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.keys = undefined
     }
   }
@@ -163,15 +163,15 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new UnusableKeys('the text is no JSON')
+    throw new UnusableKeys('the document is not JSON')
   }
 }
 
 /** RFC 7517 §5: ignores keys that cannot be used. */
 function keySetOf(document: unknown): KeySet {
-  if (!isJsonRecord(document)) throw new UnusableKeys('the document is no JWK set')
+  if (!isJsonRecord(document)) throw new UnusableKeys('the document is not a JWK set')
   const list = document['kty'] === undefined ? document['keys'] : [document]
-  if (!Array.isArray(list)) throw new UnusableKeys('the document is no JWK set')
+  if (!Array.isArray(list)) throw new UnusableKeys('the document is not a JWK set')
   const jwks: readonly Jwk[] = list.filter(isJsonRecord).filter(isPublic).map(essence)
   const opened = new Map<Jwk, KeyObject | undefined>()
 

@@ -20,7 +20,7 @@ import type { AccessTokenType } from '../records/client.ts'
 import type { Store } from '../store/store.ts'
 import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
 import type { Claims, Facts } from './claims.ts'
-import { leaveOut } from './excluded-claims.ts'
+import { excludeClaims } from './excluded-claims.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
 import { NoSigningKey, hashOf } from './keys.ts'
 import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
@@ -96,7 +96,7 @@ export function createTokenIssuer(deps: {
     const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
     if (stored) await storeToken(authorization, refreshFacts, { kind: 'refresh_token', format, claims })
     if (policy?.refreshTokenUnique === true && subject.kind === 'user') {
-      const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves one too many, and not none
+      const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves two tokens rather than none
       await store.tokens.deleteRefreshTokens(zone.id, { clientId: client.clientId, userId: subject.user.id, kept })
     }
     const { tokenId } = refreshFacts
@@ -111,7 +111,7 @@ export function createTokenIssuer(deps: {
       authorization.zone.config.tokenPolicy?.jwtRevocable === true ||
       authorization.revocable === true
     const all = accessTokenClaims(facts, { behaviour, noneScope, revocable: isRevocable })
-    const claims = leaveOut(all, settings.excludedClaims)
+    const claims = excludeClaims(all, settings.excludedClaims)
     const type = accessTokenType(authorization.zone, authorization.client)
     const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
     if (!isRevocable) return signed
@@ -135,7 +135,7 @@ export function createTokenIssuer(deps: {
       clientId: client.clientId,
       ...(subject.kind === 'user' && { userId: subject.user.id }),
       ...(grantId !== undefined && { grantId }),
-      claims: format === 'opaque' ? { ...claims, jti: undefined } : claims, // there the id is the token itself
+      claims: format === 'opaque' ? { ...claims, jti: undefined } : claims, // the id of an opaque token is the token
       issuedAt: facts.issuedAt,
       expiresAt: facts.expiresAt,
     })
@@ -145,7 +145,7 @@ export function createTokenIssuer(deps: {
     facts: Facts,
     { key, accessToken, format }: { key: SigningKey; accessToken: string | null; format: TokenFormat },
   ): Promise<string> {
-    // The id of an opaque access token is the token, and an ID token travels in URLs as a hint: it gets an id of its own.
+    // The id of an opaque access token is the token itself. ID tokens appear in URLs as hints, so give them another id.
     const idTokenFacts = format === 'opaque' ? { ...facts, tokenId: random.hex(16) } : facts
     const { code } = facts.authorization
     const claims = idTokenClaims(idTokenFacts, {
@@ -153,10 +153,10 @@ export function createTokenIssuer(deps: {
       accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
       codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
     })
-    return key.sign('JWT', leaveOut(claims, settings.excludedClaims), keyUrl(facts.authorization))
+    return key.sign('JWT', excludeClaims(claims, settings.excludedClaims), keyUrl(facts.authorization))
   }
 
-  /** Where refreshing is restricted, only what holds the offline scope may be refreshed, whatever the grant. */
+  /** With `restrictRefresh`, only a grant with the scope `<service>.offline_token` gets a refresh token. */
   const mayRefresh = ({ refreshed, scopes }: Authorization): boolean =>
     !settings.restrictRefresh || (refreshed?.grantedScopes ?? scopes).includes(offlineScope)
 
@@ -199,7 +199,7 @@ export function createTokenIssuer(deps: {
       const access = tokens.includes('access_token')
         ? issueAccessToken(facts, key, format)
         : Promise.resolve<string | null>(null)
-      // Side by side, so that the rows of both tokens share a transaction; the ID token tells the hash of the access token.
+      // Concurrent, so that the rows of both tokens share a transaction; the ID token contains the access token's hash.
       const [accessToken, refreshToken, idToken] =
         wantsRefresh || wantsId
           ? await Promise.all([

@@ -127,7 +127,7 @@ export function createKeyRing(deps: {
 }): KeyRing {
   const { store, vault, clock, random, defaultZoneId } = deps
   const opened = new WeakMap<readonly SigningKeyRecord[], OpenedKeys>()
-  let making: Promise<readonly SigningKeyRecord[]> | undefined
+  let creating: Promise<readonly SigningKeyRecord[]> | undefined
 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
     const known = opened.get(records)
@@ -146,11 +146,11 @@ export function createKeyRing(deps: {
     return keys
   }
 
-  async function makeFirst(): Promise<readonly SigningKeyRecord[]> {
+  async function createFirst(): Promise<readonly SigningKeyRecord[]> {
     const keyId = random.hex(8)
     const material = await generateKey('RS256', random)
-    const place = { zoneId: defaultZoneId, keyId, active: true, createdAt: clock.now() }
-    return store.keys.saveFirst(defaultZoneId, sealedKey(place, material, vault))
+    const record = { zoneId: defaultZoneId, keyId, active: true, createdAt: clock.now() }
+    return store.keys.saveFirst(defaultZoneId, sealedKey(record, material, vault))
   }
 
   /** The zone whose keys the zone signs with. */
@@ -161,12 +161,12 @@ export function createKeyRing(deps: {
 
   /** The keys in use for signing first, then others that only verify. */
   async function keysOf(zoneId: string): Promise<readonly OpenedKeys[]> {
-    const places = new Set([await signerOf(zoneId), zoneId])
-    return Promise.all(Array.from(places, async place => open(await store.keys.list(place))))
+    const zoneIds = new Set([await signerOf(zoneId), zoneId])
+    return Promise.all(Array.from(zoneIds, async id => open(await store.keys.list(id))))
   }
 
   // Checked on each use, so that an expired key is refused before it is purged.
-  const isGood = ({ expiresAt }: ZoneKey): boolean => expiresAt === undefined || expiresAt > clock.now()
+  const isUnexpired = ({ expiresAt }: ZoneKey): boolean => expiresAt === undefined || expiresAt > clock.now()
 
   return {
     async active(zoneId) {
@@ -174,21 +174,21 @@ export function createKeyRing(deps: {
       const keys = open(await store.keys.list(signer))
       if (keys.active) return keys.active
       if (signer !== defaultZoneId) throw new NoSigningKey(zoneId)
-      making ??= makeFirst().finally(() => {
-        making = undefined
+      creating ??= createFirst().finally(() => {
+        creating = undefined
       })
-      const { active } = open(await making)
+      const { active } = open(await creating)
       if (!active) throw new NoSigningKey(signer)
       return active
     },
     async find(zoneId, keyId) {
       for (const { byId } of await keysOf(zoneId)) {
         const key = byId.get(keyId)
-        if (key && isGood(key)) return key
+        if (key && isUnexpired(key)) return key
       }
       return undefined
     },
-    list: async zoneId => (await keysOf(zoneId)).flatMap(({ list }) => list).filter(isGood),
+    list: async zoneId => (await keysOf(zoneId)).flatMap(({ list }) => list).filter(isUnexpired),
   }
 }
 

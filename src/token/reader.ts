@@ -59,7 +59,7 @@ const MAX_TOKEN_LENGTH = 32_768
 const refuse = (description: string, detail?: string): OAuthError =>
   new OAuthError('invalid_token', description, detail === undefined ? {} : { detail })
 
-/** Without the id, which is the token itself where that is opaque. */
+/** Does not name the token's id: the id of an opaque token is the token itself. */
 const REVOKED = 'The token has been revoked'
 
 const GONE = 'The token expired, was revoked, or the token ID is incorrect.'
@@ -101,7 +101,7 @@ export function createTokenReader(deps: {
     const { claims, type } = await verifySignature(zone, token)
     checkIssuer(zone, claims)
     if (expected === 'access_token' && kindOf(claims, type) === 'id_token') {
-      throw refuse('Invalid access token', 'an ID token is no access token') // RFC 8725 §3.11
+      throw refuse('Invalid access token', 'an ID token is not an access token') // RFC 8725 §3.11
     }
     if (claims['revocable'] !== true) return [claims, undefined]
     const stored = await store.tokens.find(zone.id, digest(String(claims['jti'])))
@@ -115,9 +115,9 @@ export function createTokenReader(deps: {
     return [{ ...stored.claims, jti: token }, stored]
   }
 
-  /** A stored token is revoked by itself when its row is gone; a plain JWT, and a whole grant, are remembered. */
+  /** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */
   async function isRevoked(zone: Zone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
-    // UAA's claims name no grant, its row does: it may have been written just after the grant was revoked.
+    // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
     const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
     if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
     return store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
@@ -182,7 +182,7 @@ export function createTokenReader(deps: {
         client,
         ...(user && { user }),
         scopes,
-        audience: texts(claims['aud']),
+        audience: strings(claims['aud']),
         expiresAt,
         ...(stored && { stored }),
       }
@@ -207,11 +207,11 @@ export function createTokenReader(deps: {
     },
 
     async readHint(zone, idToken) {
-      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken)) throw refuse('The hint is no ID token.')
+      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken)) throw refuse('The hint is not an ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
       checkIssuer(zone, claims)
       if (kindOf(claims, type) !== 'id_token' || type !== 'JWT' || claims['events'] !== undefined) {
-        throw refuse('The hint is no ID token.')
+        throw refuse('The hint is not an ID token.')
       }
       return claims
     },
@@ -239,31 +239,31 @@ const FOREIGN_CLAIMS = [
 ]
 
 /**
- * Told by the claims alone, and in doubt by a no: it names its client and its scope, speaks for a user or for that client,
- * and is meant for the resource `openid` where that is in its scope. An ID token has no scope, or a list of `openid` alone,
- * and is meant for its client only; so a client that is called `openid` has access tokens of that scope in `standard` only.
+ * Decided by the claims, false in doubt. An access token has a client, a scope, a user or that client as subject, and
+ * the audience `openid` if its scope includes it. An ID token has no scope or `["openid"]`, and only its client as
+ * audience. A client with the id `openid` therefore gets access tokens of that scope in `standard` only.
  */
 function isAccessToken(claims: Claims): boolean {
   const { client_id: clientId, scope, sub, user_id: userId } = claims
   if (typeof clientId !== 'string' || FOREIGN_CLAIMS.some(name => claims[name] !== undefined)) return false
-  if (userId === undefined && sub !== undefined && sub !== clientId) return false // somebody's, and not said whose
-  if (typeof scope === 'string') return true // never so in an ID token
-  const scopes = Array.isArray(scope) ? texts(scope) : undefined
+  if (userId === undefined && sub !== undefined && sub !== clientId) return false // the subject is unknown
+  if (typeof scope === 'string') return true // ID tokens have a list
+  const scopes = Array.isArray(scope) ? strings(scope) : undefined
   if (scopes?.length !== 1 || scopes[0] !== 'openid') return scopes !== undefined
-  return clientId !== 'openid' && texts(claims['aud']).includes('openid')
+  return clientId !== 'openid' && strings(claims['aud']).includes('openid')
 }
 
-/** The scopes that stand in the claims: `scope` as a list or one text, or the refresh token's `granted_scopes`. */
+/** The scopes of the claims: `scope` as a list or string, or the refresh token's `granted_scopes`. */
 export function scopesOf(claims: Readonly<Claims>, kind: Expected): readonly string[] {
   const value = claims[kind === 'refresh_token' ? 'granted_scopes' : 'scope']
   if (typeof value === 'string') return value === '' ? [] : value.split(' ')
-  return texts(value)
+  return strings(value)
 }
 
-const texts = (value: unknown): readonly string[] =>
+const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
 
-/** What came from outside is repeated in a description only as far as it is harmless there. */
+/** Limits input that a description repeats to characters that are safe in a header. */
 const printable = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
 
 function protectedHeader(token: string): { kid?: unknown; typ?: unknown } {

@@ -22,7 +22,7 @@ export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [
 /** A client whose credential was verified. */
 export interface AuthenticatedClient {
   readonly client: Client
-  /** The claim `client_auth_method`; absent after a real secret. */
+  /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly claim?: string
 }
 
@@ -70,8 +70,11 @@ export function createClientAuthenticator(
     }
   }
 
-  /** No usable credential was sent. That a client has no secret is public: /oauth/authorize tells it too. */
-  async function refuseBare({ id }: Zone, { authorization, params, endpoint }: ClientAuthRequest): Promise<OAuthError> {
+  /** The refusal without a usable credential. That a client has no secret is public: /oauth/authorize shows it too. */
+  async function missingCredential(
+    { id }: Zone,
+    { authorization, params, endpoint }: ClientAuthRequest,
+  ): Promise<OAuthError> {
     const clientId = params.get('client_id')
     if (clientId !== undefined && authorization === undefined) {
       const client = await store.clients.find(id, clientId)
@@ -88,7 +91,7 @@ export function createClientAuthenticator(
   return {
     async authenticate(zone, request, remoteAddress) {
       const attempt = choose(request)
-      if (!attempt) throw await refuseBare(zone, request)
+      if (!attempt) throw await missingCredential(zone, request)
       const zoneId = zone.id
       const client = await store.clients.find(zoneId, attempt.clientId)
       let refusal: OAuthError | undefined
@@ -103,8 +106,8 @@ export function createClientAuthenticator(
         audit({ type: 'ClientAuthenticationFailure', zoneId, principal, remoteAddress })
         throw refusal ?? badClient('Bad credentials')
       }
-      const named = request.params.get('client_id')
-      if (named !== undefined && named !== client.clientId) {
+      const givenId = request.params.get('client_id')
+      if (givenId !== undefined && givenId !== client.clientId) {
         const description = 'Given client ID does not match authenticated client'
         if (behaviour.basicForForeignId) throw badClient(description)
         throw new OAuthError('invalid_client', description)

@@ -22,18 +22,18 @@ export const clientSecretBasic: ClientAuthMethod = {
 export const clientSecretPost: ClientAuthMethod = {
   name: 'client_secret_post',
   recognises: ({ authorization, params }) =>
-    speaksForItself(authorization) && params.raw('client_secret') !== undefined,
+    allowsFormCredentials(authorization) && params.raw('client_secret') !== undefined,
   read: ({ params }) => secretAttempt(params.get('client_id') ?? '', params.raw('client_secret') ?? ''),
 }
 
 /**
- * Whether the form's credentials count beside this Authorization header. Beside Basic they are a second method, which the
- * caller judges; another scheme authenticates somebody else.
+ * Whether credentials in the form count beside this Authorization header. Beside Basic they are a second method, which
+ * the caller may refuse; another scheme, such as Bearer, authenticates another party.
  */
-export const speaksForItself = (authorization: string | undefined): boolean =>
+export const allowsFormCredentials = (authorization: string | undefined): boolean =>
   authorization === undefined || isBasic(authorization)
 
-/** Anybody can use an empty secret, so tokens say `none`. */
+/** An empty secret authenticates nobody, so the tokens' `client_auth_method` is `none`. */
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,

@@ -1,4 +1,4 @@
-// What a method of client authentication is: it reads a credential from a request and verifies it.
+// The interface of a client authentication method, which reads a credential from a request and verifies it.
 import type { Clock } from '../../base/clock.ts'
 import type { Passwords } from '../../base/passwords.ts'
 import type { SecretMemory } from '../../base/secrets.ts'
@@ -34,15 +34,15 @@ export interface AuthenticatingEndpoint {
   readonly allowsAssertion: boolean
 }
 
-/** A proof of who the client is, as it was sent and not yet verified. */
+/** A credential as sent, not yet verified. */
 export interface Attempt {
   /** The client id that was sent. */
   readonly clientId: string
-  /** The claim `client_auth_method` of the tokens issued; undefined for a real secret. */
+  /** The claim `client_auth_method` of the tokens issued; undefined for a non-empty secret. */
   readonly claim: 'none' | 'private_key_jwt' | undefined
   /**
-   * Whether the proof is the client's. Without a client the answer is false and takes as long. Throws `invalid_client`
-   * where the method describes the failure itself.
+   * Whether the credential is the client's. For an unknown client, returns false after the same time. Throws
+   * `invalid_client` if the method describes the failure itself.
    */
   verify(client: Client | undefined, from: AttemptOrigin, deps: ClientAuthDeps): Promise<boolean>
 }

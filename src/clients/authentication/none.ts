@@ -3,7 +3,7 @@ import { isWellFormed } from '../../model/pkce.ts'
 import type { ClientAuthMethod, CredentialParams } from './method.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
-/** No credential: for clients with `allowpublic`, which prove themselves by PKCE or by a rotating refresh token. */
+/** No credential: for clients with `allowpublic`, whose requests carry a PKCE verifier or a rotating refresh token. */
 export const none: ClientAuthMethod = {
   name: 'none',
   recognises(request) {

@@ -1,4 +1,4 @@
-// A client signs who it is, for whom and until when (RFC 7523 §2.2, OpenID Connect Core §9).
+// Client authentication by a signed JWT assertion (RFC 7523 §2.2, OpenID Connect Core §9).
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { decodeJwt } from 'jose/jwt/decode'
@@ -9,7 +9,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Zone } from '../../model/zone.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
-import { speaksForItself } from './client-secret.ts'
+import { allowsFormCredentials } from './client-secret.ts'
 import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod, CredentialParams } from './method.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -26,7 +26,7 @@ export const privateKeyJwt: ClientAuthMethod = {
   name: 'private_key_jwt',
   recognises: ({ authorization, params, endpoint }) =>
     endpoint.allowsAssertion &&
-    speaksForItself(authorization) &&
+    allowsFormCredentials(authorization) &&
     (params.get('client_assertion') ?? params.get('client_assertion_type')) !== undefined,
   read({ params, endpoint }) {
     const assertion = readAssertion(params)
@@ -46,8 +46,8 @@ interface Assertion {
   readonly audience: readonly string[]
   readonly id: string
   readonly expiresAt: number
-  /** `iat` and `nbf`, as far as they are there: neither may lie in the future. */
-  readonly since: readonly number[]
+  /** `iat` and `nbf`, if present; neither may lie in the future. */
+  readonly notBefore: readonly number[]
 }
 
 interface Circumstances {
@@ -67,17 +67,17 @@ function readAssertion(params: CredentialParams): Assertion {
   const { header, claims } = decode(jwt)
   const { iss, sub, aud, jti, exp, iat, nbf } = claims
   const audience = [aud].flat().filter(item => typeof item === 'string')
-  const since = [iat, nbf].filter(moment => moment !== undefined)
+  const notBefore = [iat, nbf].filter(moment => moment !== undefined)
   const isComplete =
-    isTextUpTo(sub, MAX_CLIENT_ID_LENGTH) && isTextUpTo(jti, MAX_JTI_LENGTH) && audience.length > 0 && isMoment(exp)
-  if (!isComplete || iss !== sub || !since.every(isMoment)) throw refuse('Bad credentials')
+    isStringUpTo(sub, MAX_CLIENT_ID_LENGTH) && isStringUpTo(jti, MAX_JTI_LENGTH) && audience.length > 0 && isMoment(exp)
+  if (!isComplete || iss !== sub || !notBefore.every(isMoment)) throw refuse('Bad credentials')
   if ((params.get('client_id') ?? sub) !== sub) throw refuse('Wrong client_assertion')
   const { alg, kid } = header
   if (alg === undefined || !FOREIGN_ALGORITHMS.includes(alg)) throw refuse('Bad client_assertion algorithm')
-  return { jwt, clientId: sub, wanted: { alg, kid }, audience, id: jti, expiresAt: exp, since }
+  return { jwt, clientId: sub, wanted: { alg, kid }, audience, id: jti, expiresAt: exp, notBefore }
 }
 
-const isTextUpTo = (value: unknown, length: number): value is string =>
+const isStringUpTo = (value: unknown, length: number): value is string =>
   typeof value === 'string' && value !== '' && value.length <= length
 
 const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
@@ -105,7 +105,7 @@ async function verifyAssertion(
   const { behaviour, clock, foreignKeys, store } = deps
   checkTimes(assertion, clock.now().getTime() / 1000, behaviour.assertionOnce)
   const ours = audiencesOf(zone, endpoint, deps)
-  if (!assertion.audience.some(each => ours.includes(each))) throw unauthorized('it is meant for somebody else')
+  if (!assertion.audience.some(each => ours.includes(each))) throw unauthorized('its audience is not this server')
 
   await checkSignature(assertion, client, foreignKeys)
   if (!behaviour.assertionOnce) return true
@@ -116,9 +116,9 @@ async function verifyAssertion(
   return true
 }
 
-function checkTimes({ expiresAt, since }: Assertion, now: number, isLimited: boolean): void {
+function checkTimes({ expiresAt, notBefore }: Assertion, now: number, isLimited: boolean): void {
   if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('it expired')
-  if (since.some(moment => moment > now + SKEW_SECONDS)) throw unauthorized('it is from the future')
+  if (notBefore.some(moment => moment > now + SKEW_SECONDS)) throw unauthorized('it is from the future')
   if (isLimited && expiresAt > now + MAX_LIFETIME_SECONDS + SKEW_SECONDS) throw unauthorized('it lives too long')
 }
 

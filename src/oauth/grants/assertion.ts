@@ -1,5 +1,5 @@
-// What the grants by assertion share (RFC 7521): somebody else's signed word for a person, delivered by a client. Owns
-// what a client is told of an assertion and what follows from a good one; refuses to know how one is read.
+// Shared by the assertion grants (RFC 7521), in which a client presents a statement about a user that an issuer signed.
+// Owns the authorization that follows from a valid assertion and the errors of an invalid one; parses none itself.
 import type { AssertionResult } from '../../identity/identity.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
@@ -12,20 +12,20 @@ import type { GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { refusal } from './resource-owner.ts'
 
-/** Whom a good assertion speaks of. */
+/** The subject of a valid assertion. */
 export interface AssertedPerson {
   readonly user: User
   readonly amr: readonly string[]
-  /** Absent when the assertion does not tell when the person signed in. */
+  /** Absent when the assertion does not say when the user signed in. */
   readonly authenticatedAt?: Date | undefined
 }
 
-/** The grants whose client brings an assertion; also the `grant_type` of their tokens. */
+/** The `grant_type` of the request and of the tokens it yields. */
 export type AssertionGrantType =
   | 'urn:ietf:params:oauth:grant-type:jwt-bearer'
   | 'urn:ietf:params:oauth:grant-type:saml2-bearer'
 
-/** Everything that the client may have of the person's; what is not autoapproved counts once the person approved it. */
+/** Grants the user's scopes that the client may have; those not auto-approved need the user's approval. */
 export async function authorizeByAssertion(
   grantType: AssertionGrantType,
   { user, amr, authenticatedAt }: AssertedPerson,
@@ -46,7 +46,7 @@ export async function authorizeByAssertion(
   }
 }
 
-/** The person whom a provider's assertion named; undefined when no single provider could be asked. */
+/** The user that a provider's assertion names; undefined unless exactly one provider matches the assertion. */
 export function assertedPerson(result: AssertionResult, { behaviour, service }: GrantDeps): AssertedPerson | undefined {
   switch (result.outcome) {
     case 'signed-in':
@@ -62,17 +62,17 @@ export function assertedPerson(result: AssertionResult, { behaviour, service }: 
   }
 }
 
-/** A refusal of the person, which repeats of the assertion only what is harmless in a header. */
+/** The error for a refused assertion. The description may quote it, so only header-safe characters are kept. */
 export function assertionRefusal(
   to: Refusal,
   description: string,
   { service, detail, cause }: { service: Service; detail?: string | undefined; cause?: unknown },
 ): OAuthError {
-  const told = refusal(to, printable(description), service)
-  return new OAuthError(told, told.message, {
+  const error = refusal(to, printable(description), service)
+  return new OAuthError(error, error.message, {
     detail,
     cause,
-    ...(told.challenge !== undefined && { challenge: told.challenge }),
+    ...(error.challenge !== undefined && { challenge: error.challenge }),
   })
 }
 

@@ -18,7 +18,7 @@ import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider } from './resource-owner.ts'
 
-/** The code of a browser's visit is exchanged for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
+/** Exchanges an authorization code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
   type: 'authorization_code',
   caller: 'client',
@@ -26,9 +26,9 @@ export const authorizationCode: Grant = {
     const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
-    // The syntax is no comparison: nothing is learned about the code, which stays.
+    // A malformed verifier reveals nothing about the code, so it does not consume the code.
     checkVerifierSyntax(params)
-    // Consumed before anything is compared: a failed exchange burns the code, so nobody tries twice.
+    // Consume the code before comparing anything, so that each code allows one attempt.
     const { code, user } = await consume({ zone, client, value, remoteAddress }, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
     if (!fitsRequest(code, client, params.get('redirect_uri'))) {
@@ -38,7 +38,7 @@ export const authorizationCode: Grant = {
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     const { revocationSignature } = code
-    // What ends tokens ends a code that is on its way: a new password, another owner of the account, a revocation.
+    // A new password, a new e-mail address or a revocation invalidates pending codes as it invalidates tokens.
     if (revocationSignature !== undefined && !isCurrentSignature(revocationSignature, client, user)) {
       throw new OAuthError('invalid_grant', 'Invalid authorization code')
     }
@@ -94,8 +94,8 @@ async function consume(
   }
   if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {
     const { grantId, clientId, userId } = redemption.code
-    // RFC 6749 §4.1.2: the second use of a code is a theft of one of the two; everything it gave is revoked.
-    const owner = (await store.clients.find(zone.id, clientId)) ?? client // not always the one that comes with the code
+    // RFC 6749 §4.1.2: a second use indicates that the code was stolen; revoke all tokens issued from it.
+    const owner = (await store.clients.find(zone.id, clientId)) ?? client // another client may present the code
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, owner, now, behaviour))
     const reason = 'authorization code used twice'
     audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, remoteAddress, reason }))
@@ -103,7 +103,7 @@ async function consume(
   throw new OAuthError('invalid_grant', 'Invalid authorization code')
 }
 
-/** RFC 6749 §4.1.3: the URI of the request; one that named none was answered at the only URI that is registered. */
+/** RFC 6749 §4.1.3: the redirect URI of the authorization request, or the client's only one if the request had none. */
 function fitsRequest({ redirectUri }: AuthorizationCode, client: Client, sent: string | undefined): boolean {
   if (redirectUri === sent) return true
   return redirectUri === undefined && client.redirectUris.length === 1 && client.redirectUris[0] === sent
@@ -119,7 +119,7 @@ function checkVerifierSyntax(params: Params): void {
   }
 }
 
-/** A client that may come without a secret must prove itself by S256 when it does, and use nothing weaker when not. */
+/** A client that may be public must use S256 whenever it uses PKCE, and must use PKCE whenever it has no secret. */
 function checkProof(
   code: AuthorizationCode,
   params: Params,

@@ -17,22 +17,22 @@ import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { Limits } from '../../web/limits.ts'
 import type { Params } from '../params.ts'
 
-/** A token request whose caller is known. */
+/** A token request whose caller is authenticated. */
 export interface GrantRequest {
   readonly zone: Zone
   readonly client: Client
   readonly params: Params
-  /** The claim `client_auth_method`; absent when the client proved a real secret. */
+  /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
-  /** The token of the user who calls; present for grants with the caller `user-token`, and only there. */
+  /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
   readonly remoteAddress?: string | undefined
-  /** How it came, and what the caller accepts: a few ways of the reference system depend on them. */
+  /** HTTP method and `Accept` header, on which some UAA behaviour depends. */
   readonly method?: string
   readonly accept?: string | undefined
 }
 
-/** What grants may use. */
+/** The services that a grant may use. */
 export interface GrantDeps {
   readonly store: Store
   readonly identity: Identity
@@ -48,7 +48,7 @@ export interface GrantDeps {
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
 }
 
-/** One `grant_type` (RFC 6749 §1.3): it decides, it issues nothing. */
+/** One `grant_type` (RFC 6749 §1.3). It decides what to grant; the issuer issues the tokens. */
 export interface Grant {
   readonly type: TokenGrantType
   /** Who calls: a client that authenticates, or a user by a token. */
@@ -56,5 +56,5 @@ export interface Grant {
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
 
-/** What a client is told whose users must come from other providers. */
+/** The error description for a user of a provider that the client does not allow. */
 export const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."

@@ -11,12 +11,12 @@ import { checkProvider } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** A longer assertion is refused before it is parsed. */
+/** Longer assertions are refused unparsed. */
 const MAX_ASSERTION_LENGTH = 32_768
 
 /**
- * A JWT speaks for a person (RFC 7523): an ID token or access token of a provider that the zone trusts, or of the zone
- * itself. Its id is not remembered, which RFC 7523 §3 leaves open: clients hand in the same token for as long as it lives.
+ * Accepts a JWT as an assertion about a user (RFC 7523): an ID token or access token of a trusted provider or of the
+ * zone itself. Does not check `jti` for reuse, which RFC 7523 §3 permits: clients present a token until it expires.
  */
 export const jwtBearer: Grant = {
   type: TYPE,
@@ -34,7 +34,7 @@ export const jwtBearer: Grant = {
     const foreign = assertedPerson(result, deps)
     if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
 
-    // A client's own token has no origin: it speaks for nobody.
+    // A token without an origin is a client's own and has no user.
     if (!urls.issuersOf(zone).includes(issuer) || typeof origin !== 'string') {
       throw unusable(`Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`, deps)
     }
@@ -49,17 +49,17 @@ const unusable = (description: string, { behaviour, service }: GrantDeps): OAuth
 const untrusted = (description: string, { behaviour, service }: GrantDeps, cause?: unknown): OAuthError =>
   assertionRefusal(behaviour.untrustedAssertion, description, { service, cause })
 
-/** What the token says before anything is proven. */
+/** The claims, not yet verified. */
 function claimsOf(assertion: string, deps: GrantDeps): Readonly<Record<string, unknown>> {
   try {
     if (assertion.length <= MAX_ASSERTION_LENGTH) return decodeJwt(assertion)
   } catch {
-    // told below, like what is too long to be looked at
+    // the same error as for a token that is too long
   }
   throw unusable('Unable to decode expected id_token', deps)
 }
 
-/** The person of a token that this zone issued; neither a new sign-in nor news about the account. */
+/** The user of a token that this zone issued. Counts as no new sign-in and updates no account. */
 async function ownPerson(
   { zone, client }: GrantRequest,
   { assertion, origin }: { assertion: string; origin: string },
@@ -82,7 +82,7 @@ async function ownPerson(
     throw assertionRefusal(behaviour.unverifiedAccount, 'Account not verified', { service })
   }
   if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
-  await checkStillGood(zone, token, { assertion, user }, deps)
+  await checkNotRevoked(zone, token, { assertion, user }, deps)
   const { amr, auth_time: authTime } = claims
   return {
     user,
@@ -91,7 +91,7 @@ async function ownPerson(
   }
 }
 
-/** RFC 7523 §3: it was meant for this server or for the client that brings it. */
+/** RFC 7523 §3: the audience must be this server or the client that presents the assertion. */
 function checkAudience(
   { claims }: IssuedToken,
   { zone, client }: Pick<GrantRequest, 'zone' | 'client'>,
@@ -106,8 +106,8 @@ function checkAudience(
   }
 }
 
-/** A new password, another owner or a revocation ends what an assertion is worth: nothing is made of it that lives longer. */
-async function checkStillGood(
+/** Refuses a token that a new password, a new e-mail address or a revocation has invalidated. */
+async function checkNotRevoked(
   zone: GrantRequest['zone'],
   token: IssuedToken,
   { assertion, user }: { readonly assertion: string; readonly user: AssertedPerson['user'] },
@@ -132,7 +132,7 @@ async function checkStillGood(
 
 const REVOKED = 'The token has been revoked'
 
-/** The reader speaks of bearers; here the refusal is the grant's (row C11). */
+/** Translates the reader's bearer-token errors into errors of this grant (row C11). */
 async function readOwn<T>(read: () => Promise<T>, deps: GrantDeps): Promise<T> {
   try {
     return await read()

@@ -9,7 +9,7 @@ import { PROVIDER_BARRED } from './grant.ts'
 import { authorizeByPasscode, bringsPasscode } from './passcode.ts'
 import { authorizeFor, refusal, refused } from './resource-owner.ts'
 
-/** A client that was told the person's password (RFC 6749 §4.3), or a passcode in its place. */
+/** Resource owner password credentials (RFC 6749 §4.3), or a passcode in their place. */
 export const password: Grant = {
   type: 'password',
   caller: 'client',
@@ -21,16 +21,16 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   const { zone, client, params, remoteAddress } = request
   const { behaviour, identity, limits, service } = deps
   const userName = params.get('username')
-  const typed = params.get('password')
+  const userPassword = params.get('password')
   if (userName === undefined) throw refusal(behaviour.missingPassword, 'No username supplied', service)
-  if (typed === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
+  if (userPassword === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
   const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
   const field = (name: string): string | undefined => params.get(name)
   const result = await limits.wrongPasswords.attempt(
     caller,
-    () => identity.signInWithPassword(zone, { userName, password: typed, client, origin, remoteAddress, field }),
+    () => identity.signInWithPassword(zone, { userName, password: userPassword, client, origin, remoteAddress, field }),
     ({ outcome }) => outcome === 'refused',
   )
   if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
@@ -38,7 +38,7 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 
-/** What a client is told when no provider could be asked. */
+/** The error descriptions when no single provider can verify the password. */
 export const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
   'unusable-hint':
     'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',

@@ -19,7 +19,7 @@ import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider } from './resource-owner.ts'
 
-/** A refresh token is exchanged for a new access token (RFC 6749 §6). */
+/** Exchanges a refresh token for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
   type: 'refresh_token',
   caller: 'client',
@@ -35,7 +35,7 @@ export const refreshToken: Grant = {
       throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
     }
     if (!user) throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.')
-    if (token.stored?.usedAt && !mayHaveLostTheAnswer(token.stored.usedAt, deps))
+    if (token.stored?.usedAt && !isWithinRetryWindow(token.stored.usedAt, deps))
       throw await reused(request, token, deps)
     checkProof(token, request, user, deps)
     checkOfflineScope(token, deps)
@@ -48,7 +48,7 @@ export const refreshToken: Grant = {
     if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
 
     const rotate = token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client)
-    if (rotate && !(await takeOutOfUse(zone, token, deps))) throw await reused(request, token, deps)
+    if (rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
     const {
       amr,
       auth_time: authTime,
@@ -85,28 +85,30 @@ export const refreshToken: Grant = {
       },
       ...(format && { format }),
       ...(typeof grantId === 'string' && { grantId }),
-      ...(isTextRecord(azAttr) && { azAttr }),
+      ...(isStringRecord(azAttr) && { azAttr }),
       ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
     }
   },
 }
 
-/** The grants after which a person signed in to this very client; an ID token tells of nothing else. */
+/** The grants in which the user signs in to this client, which is what an ID token states. */
 const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit'])
 
-const isTextRecord = (value: unknown): value is Readonly<Record<string, string>> =>
+const isStringRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')
 
-/** Within the first second a second use is one of two at once. */
-const GRACE_BEGINS_SECONDS = 1
+/** A second use within the first second is a concurrent request, not a retry. */
+const RETRY_WINDOW_START_SECONDS = 1
 
-/** Whether a used token may come once more, where the configuration wants that: a client that got no answer is no thief. */
-function mayHaveLostTheAnswer(usedAt: Date, { clock, behaviour, settings }: GrantDeps): boolean {
+/** Whether a used token may be used again (`refreshGraceSeconds`): its client may not have received the response. */
+function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: GrantDeps): boolean {
   const seconds = (clock.now().getTime() - usedAt.getTime()) / 1000
-  return behaviour.revokeReusedFamily && seconds >= GRACE_BEGINS_SECONDS && seconds <= settings.refreshGraceSeconds
+  return (
+    behaviour.revokeReusedFamily && seconds >= RETRY_WINDOW_START_SECONDS && seconds <= settings.refreshGraceSeconds
+  )
 }
 
-/** The reader speaks of tokens in general; here the refusal is the grant's (row C11). */
+/** Translates the reader's errors into errors of this grant (row C11). */
 async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }: GrantDeps): Promise<VerifiedToken> {
   try {
     return await reader.read(zone, value, 'refresh_token')
@@ -118,8 +120,8 @@ async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }
 
 const DAY_SECONDS = 86_400
 
-/** Marks the token as used; false when somebody did so before. */
-async function takeOutOfUse(
+/** Marks the token as used; false if another request already did. */
+async function markUsed(
   zone: Zone,
   { stored, client, claims, expiresAt }: VerifiedToken,
   deps: GrantDeps,
@@ -131,8 +133,8 @@ async function takeOutOfUse(
     return grantId !== undefined && deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now)
   }
   if (stored) return deps.store.tokens.use(zone.id, idDigest, now)
-  // A JWT from before rotation was switched on has no row: it gets one that says it was used, and that outlives the JWT by
-  // a day, as revocations do.
+  // A JWT issued before rotation was enabled has no row. Insert one that marks it as used and, like a revocation, is
+  // kept for a day after the JWT expires.
   const used = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
   try {
     await deps.store.tokens.insert(zone.id, {
@@ -149,7 +151,7 @@ async function takeOutOfUse(
   }
 }
 
-/** RFC 9700 §4.14.2: of two users of one rotating token one is a thief, and nobody can tell which. */
+/** RFC 9700 §4.14.2: a rotated token was presented again, by its client or an attacker; revoke the whole grant. */
 async function reused(
   { zone, remoteAddress }: GrantRequest,
   token: VerifiedToken,
@@ -158,7 +160,7 @@ async function reused(
   const { store, clock, behaviour, audit } = deps
   const grantId = token.claims['grant_id']
   if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
-    // Longer than the refresh token itself: an access token of its last hour outlives it.
+    // Kept longer than the refresh token lives: an access token issued shortly before its expiry outlives it.
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, token.client, clock.now(), behaviour))
     const { clientId } = token.client
     const reason = 'refresh token used twice'
@@ -168,7 +170,7 @@ async function reused(
 }
 
 function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { behaviour }: GrantDeps): void {
-  // Stricter than for access tokens: only the newest secret counts.
+  // Stricter than for access tokens: only the newest client secret counts.
   if (token.claims['rev_sig'] !== revocationSignature(request.client, user)) {
     throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token: revocable signature mismatch')
   }
@@ -177,7 +179,7 @@ function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { b
   }
 }
 
-/** Only where the configuration demands the scope of whoever refreshes. */
+/** With `restrictRefresh`, a refresh requires the scope `<service>.offline_token`. */
 function checkOfflineScope({ scopes }: VerifiedToken, { behaviour, service, settings }: GrantDeps): void {
   const scope = service.scope('offline_token')
   if (!settings.restrictRefresh || scopes.includes(scope)) return

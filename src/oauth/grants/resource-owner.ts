@@ -1,4 +1,4 @@
-// What the ways of `grant_type=password` share: the person told the client something that only the person could know.
+// Shared by the two kinds of `grant_type=password`: a password and a passcode.
 import type { SignInRefusal } from '../../identity/source.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
@@ -11,16 +11,16 @@ import type { Zone } from '../../model/zone.ts'
 import { basicChallenge } from '../../clients/authentication/authentication.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 
-/** A person who was recognised, and what is known of how and when. */
+/** An authenticated user, with the methods and time of authentication as far as they are known. */
 export interface ResourceOwner {
   readonly user: User
   readonly amr: readonly string[]
-  /** Absent when it was not now. */
+  /** Absent for a passcode, which does not record the time of the sign-in. */
   readonly authenticatedAt?: Date
   readonly format: TokenFormat | undefined
 }
 
-/** Everything that the client may have of the person's (RFC 6749 §4.3): all scopes count as approved. */
+/** Grants the user's scopes that the client may have (RFC 6749 §4.3). All of them count as approved. */
 export async function authorizeFor(
   { user, amr, authenticatedAt, format }: ResourceOwner,
   { zone, client, params, clientAuthMethod }: GrantRequest,
@@ -39,7 +39,7 @@ export async function authorizeFor(
   }
 }
 
-/** UAA: a person is refused where clients are, and is challenged like one. See docs/compatibility.md, C11. */
+/** UAA: a refusal of the user carries the challenge for clients. See docs/compatibility.md, C11. */
 export function refusal(to: Refusal, description: string, service: Service): OAuthError {
   switch (to.status) {
     case 401:
@@ -51,7 +51,7 @@ export function refusal(to: Refusal, description: string, service: Service): OAu
   }
 }
 
-/** A disabled provider ends what its people began, whatever they or their clients still hold. */
+/** Refuses users of a disabled provider, whatever valid tokens or codes exist. */
 export async function checkProvider(
   zone: Zone,
   { origin }: User,
@@ -60,7 +60,7 @@ export async function checkProvider(
   if (!(await deps.store.providers.isActive(zone.id, origin))) throw refused({ reason: 'provider-disabled' }, deps)
 }
 
-/** What a client is told of a person who may not sign in. */
+/** The error for a user who may not sign in. */
 export function refused(
   { reason, description }: { readonly reason: SignInRefusal; readonly description?: string },
   { behaviour, service }: Pick<GrantDeps, 'behaviour' | 'service'>,
@@ -77,11 +77,11 @@ export function refused(
     case 'password-change-required':
       return refusal(behaviour.signInRefused, 'password change required', service)
     case 'refused-upstream':
-      return refusal(behaviour.signInRefused, plain(description ?? 'Bad credentials'), service)
+      return refusal(behaviour.signInRefused, printable(description ?? 'Bad credentials'), service)
     case 'provider-disabled':
       return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)
   }
 }
 
-/** What a header may hold. */
-const plain = (text: string): string => text.slice(0, 400).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+/** The description may come from upstream and is repeated in a header. */
+const printable = (text: string): string => text.slice(0, 400).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')

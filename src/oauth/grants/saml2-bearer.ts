@@ -3,7 +3,7 @@ import type { Grant } from './grant.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
 
-/** A SAML 2.0 bearer assertion speaks for a person (RFC 7522). */
+/** Accepts a SAML 2.0 bearer assertion about a user (RFC 7522). */
 export const saml2Bearer: Grant = {
   type: TYPE,
   caller: 'client',

@@ -5,7 +5,7 @@ import type { Grant } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider } from './resource-owner.ts'
 
-/** A user grants a token to another client in advance: a refresh token that only this client can redeem. */
+/** UAA: a user obtains a refresh token for another client, which only that client can redeem. */
 export const userToken: Grant = {
   type: 'user_token',
   caller: 'user-token',
@@ -32,9 +32,9 @@ export const userToken: Grant = {
       },
       scopes: userScopes(receiver, parseScope(params.get('scope')), await deps.groupsOf(zone, user), behaviour),
       tokens: ['refresh_token'],
-      format: 'opaque', // whatever was asked for: it is worth something here only
+      format: 'opaque', // whatever `token_format` asks for: only this server reads it
       grantId: random.hex(16),
-      // A client without a credential must be able to redeem what was issued while it was not there.
+      // The client did not authenticate here; without this claim, one that has no credential could not refresh later.
       ...(!hasCredential(receiver) && { clientAuthMethod: 'none' }),
     }
   },
