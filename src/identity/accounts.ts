@@ -1,5 +1,5 @@
-// Shadow accounts of people from other providers: found, created and updated at every sign-in. Decides which account a
-// person gets; does not know how the provider authenticated them. See
+// Shadow accounts of users of external providers: found, created and updated at every sign-in. Decides which account a
+// user gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-who-an-upstream-person-is.md.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -15,7 +15,7 @@ import { newUser } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import type { ExternalPerson, ExternalRefusal } from './source.ts'
 
-/** The account of a person, or why there is none. */
+/** The user's account, or why there is none. */
 export type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
 
 /** Shadow accounts. */
@@ -47,7 +47,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     person: ExternalPerson,
   ): Promise<User | ExternalRefusal | undefined> {
     const { userName, externalId, email, emailVerified } = person
-    // If the name is not the external id, the person may have chosen it.
+    // A name that is not the external id may be chosen by the user at the provider.
     const namesake = userName === externalId ? await store.users.findByName(zone.id, originKey, userName) : undefined
     if (namesake?.userName === userName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
     const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
@@ -59,7 +59,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     return second ? AMBIGUOUS : known
   }
 
-  /** Writes the account with the person's name, or if that is taken, with its current name. */
+  /** Writes the account with the provider's user name or, if that is taken, with its current name. */
   async function withName<T>(user: User, before: User, write: (user: User) => Promise<T>): Promise<T> {
     try {
       return await write(user)
@@ -97,7 +97,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
         (await store.users.bind(zone.id, written)) ? { outcome: 'entered', user: written } : undefined,
       )
     } catch (error) {
-      if (error instanceof AlreadyExists) return undefined // the same person came twice at once
+      if (error instanceof AlreadyExists) return undefined // a concurrent sign-in of the same user
       throw error
     }
   }
@@ -111,7 +111,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error
       }
-      const own = await findOwn(zone, origin, person) // the same person came twice at once
+      const own = await findOwn(zone, origin, person) // a concurrent sign-in of the same user
       if (own) return enterOwn(zone, own, person)
       // A matching unbound account must not be bypassed: an administrator must decide whose it is.
       const holder = await store.users.findByName(zone.id, origin, userName)
@@ -125,7 +125,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     const draft = {
       userName,
       origin,
-      email: email ?? nameAsEmail(userName) ?? madeUpEmail(userName, origin),
+      email: email ?? nameAsEmail(userName) ?? placeholderEmail(userName, origin),
       ...(givenName !== undefined && { givenName }),
       ...(familyName !== undefined && { familyName }),
       ...(phoneNumber !== undefined && { phoneNumber }),
@@ -160,23 +160,23 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
   }
 }
 
-/** Never used through a provider, and without a password. */
+/** Not linked to an external id, and without a password. */
 const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
 
 /** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
 function upToDate(user: User, person: ExternalPerson): User {
   const { email, givenName, familyName, phoneNumber } = person
-  const told = {
+  const claimed = {
     ...(email !== undefined && { email }),
     ...(givenName !== undefined && { givenName }),
     ...(familyName !== undefined && { familyName }),
     ...(phoneNumber !== undefined && { phoneNumber }),
     verified: isVerified(user, person),
   }
-  const differs = Object.entries(told).some(([member, value]) => Reflect.get(user, member) !== value)
+  const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
   if (!differs) return user
-  const reached = withPhoneNumber(withEmail(user, email ?? user.email), phoneNumber ?? user.phoneNumber)
-  return { ...reached, ...told, userName: person.userName }
+  const updated = withPhoneNumber(withEmail(user, email ?? user.email), phoneNumber ?? user.phoneNumber)
+  return { ...updated, ...claimed, userName: person.userName }
 }
 
 /** The provider's claim decides; without one, an unchanged address stays verified. */
@@ -186,9 +186,9 @@ function isVerified(user: User, { email, emailVerified }: ExternalPerson): boole
   return emailVerified === true || (user.verified && user.email === email)
 }
 
-/** Folds A to Z only: Unicode case folding could equate different people of a provider. */
+/** Folds A to Z only: Unicode case folding could equate different users of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 
 /** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
-const madeUpEmail = (userName: string, origin: string): string =>
+const placeholderEmail = (userName: string, origin: string): string =>
   `${userName.replaceAll('@', '')}@user.from.${origin}.cf`

@@ -33,20 +33,20 @@ import { internalSource } from './sources/internal.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
 
-/** How a password sign-in is asked for. */
+/** A sign-in with a user name and password. */
 export interface PasswordSignIn extends PasswordAttempt {
-  /** Only providers that this client allows are asked; absent means all. */
+  /** Limits the providers to those that this client allows. */
   readonly client?: Client | undefined
   /** The only provider to ask, from a login hint. */
   readonly origin?: string | undefined
-  /** Answers what else the caller sent; present where providers may be told the password (`passwordGrantEnabled`). */
+  /** Reads further form fields; present where the password may be sent to a provider (`passwordGrantEnabled`). */
   readonly field?: (name: string) => string | undefined
 }
 
-/** Why no provider could be asked. */
+/** Why no provider was chosen. */
 export type NoProvider = 'unusable-hint' | 'provider-barred' | 'no-provider' | 'several-providers'
 
-/** An assertion about a person, signed by another issuer and presented by a client. */
+/** An assertion about a user, signed by another issuer and presented by a client. */
 export interface AssertionSignIn {
   readonly assertion: string
   /** The type of provider that issues this kind of assertion. */
@@ -55,7 +55,7 @@ export interface AssertionSignIn {
   readonly remoteAddress?: string | undefined
 }
 
-/** What came of an assertion; `no-provider` means that it claims to be from none, or from several at once. */
+/** The result of an assertion; `no-provider`: its issuer is that of none or of several providers. */
 export type AssertionResult =
   | {
       readonly outcome: 'signed-in'
@@ -67,45 +67,45 @@ export type AssertionResult =
   | { readonly outcome: 'provider-barred' }
   | ExternalRefusal
 
-/** A provider that signs people in on a page, with what the choice between several depends on. */
+/** A provider that signs users in on a page, with the properties that the choice among several depends on. */
 export interface LoginProvider extends Candidate {
   readonly provider: IdentityProvider
 }
 
-/** The end of a sign-in elsewhere. */
+/** The return of the browser from a provider. */
 export interface RedirectReturn {
   readonly origin: string
   readonly answer: RedirectAnswer
   readonly attempt: RedirectAttempt
-  /** The client that the person is on the way to, which must allow the provider. */
+  /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
   readonly remoteAddress?: string | undefined
 }
 
-/** Who came back from a provider, or why nobody did; `no-provider` is one that is gone or barred. */
+/** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
 export type RedirectResult =
   | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
   | { readonly outcome: 'no-provider' }
   | RedirectRefusal
 
-/** Signs people in. */
+/** Signs users in. */
 export interface Identity {
-  /** Tries the providers that take passwords, in the zone's order; a `NoProvider` answer means that none was asked. */
+  /** Tries the providers that take passwords, in the zone's order; `no-provider`: none was tried. */
   signInWithPassword(
     zone: Zone,
     signIn: PasswordSignIn,
   ): Promise<SignInResult | { outcome: 'no-provider'; reason: NoProvider }>
-  /** Asks the one active provider that the assertion claims to be from, and enters the person into its accounts. */
+  /** Verifies the assertion with the one active provider of its issuer, and updates or creates the user's account. */
   signInWithAssertion(zone: Zone, signIn: AssertionSignIn): Promise<AssertionResult>
-  /** The active providers of the zone that sign people in on a page, whatever clients allow. */
+  /** The active providers of the zone that sign users in on a page, whatever clients allow. */
   loginProviders(zone: Zone): Promise<readonly LoginProvider[]>
-  /** Whether people can be sent to the provider at this moment. */
+  /** Whether the provider's settings for a redirect are known; may fetch its discovery document. */
   isReady(zone: Zone, provider: IdentityProvider): Promise<boolean>
-  /** Whether a page shows the provider, as far as is known now: nobody is asked and waited for. */
+  /** Whether a page shows the provider; does not wait for the discovery document. */
   isOffered(zone: Zone, provider: IdentityProvider): boolean
-  /** The address at the provider to send the browser to; undefined when it is none that can be used now. */
+  /** The authorization URL at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
-  /** Completes a redirect sign-in and returns the person's account. */
+  /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(zone: Zone, end: RedirectReturn): Promise<RedirectResult>
 }
 
@@ -117,7 +117,7 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
   readonly serviceName: string
 }
 
-/** Opens the provider types; a new type is one file and one entry in this list. */
+/** A new provider type is one file and one entry in `types`. */
 export function createIdentity(deps: IdentityDeps): Identity {
   const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName), oidcSource(deps)]
   const { audit, clock, store, serviceName, behaviour } = deps
@@ -146,13 +146,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
     if (allowed.length === 0) {
       return (await internalIsDisabled(zone, client)) ? { providers: [] } : { reason: 'no-provider' }
     }
-    // The internal accounts and a directory may stand side by side and are asked one after the other.
+    // The internal accounts and directories may be used together: they are tried in order.
     const chain = allowed.filter(provider => provider.type === serviceName || provider.type === 'ldap')
     if (chain.length > 0) return { providers: chain.toSorted((a, b) => rank(a) - rank(b)) }
     return allowed.length === 1 ? { providers: allowed } : { reason: 'several-providers' }
   }
 
-  /** Whether the internal accounts would have been asked if somebody had not switched them off. */
+  /** Whether the internal provider is disabled and would have been chosen otherwise. */
   async function internalIsDisabled(zone: Zone, client: Client | undefined): Promise<boolean> {
     const internal = await store.providers.findByOrigin(zone.id, serviceName)
     return internal?.active === false && (!client || allowsProvider(client, serviceName))
@@ -160,7 +160,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
 
   const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
 
-  /** What the events of one sign-in have in common. */
+  /** The properties shared by the events of one sign-in. */
   const factsOf = (
     { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
     { client, remoteAddress }: { readonly client?: Client | undefined; readonly remoteAddress?: string | undefined },
@@ -202,15 +202,15 @@ export function createIdentity(deps: IdentityDeps): Identity {
     }
   }
 
-  /** Lets the provider judge the password, and lets in whom it names. */
-  async function checkElsewhere(
+  /** Has the provider check the password, and updates or creates the account of the user it returns. */
+  async function checkUpstream(
     zone: Zone,
     provider: IdentityProvider,
     { relay, signIn }: { relay: PasswordRelay; signIn: PasswordSignIn },
   ): Promise<SignInResult> {
     const { userName, password, remoteAddress, field = () => undefined } = signIn
-    const told = await relay.check({ userName, password, remoteAddress, field })
-    const result = told.outcome === 'genuine' ? await enter(zone, provider, told.person) : told
+    const checked = await relay.check({ userName, password, remoteAddress, field })
+    const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person) : checked
     if (result.outcome === 'signed-in') {
       await store.users.recordLogon(zone.id, result.user.id, clock.now())
       return result
@@ -231,7 +231,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return entered
   }
 
-  /** Lets somebody in whom the provider named; where a session begins with it, that records the logon. */
+  /** Updates or creates the account. Does not record the logon: a browser session does that itself. */
   async function enter(
     zone: Zone,
     provider: IdentityProvider,
@@ -253,7 +253,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
   }
 
   /** Hides lockouts from callers: one would reveal that the account exists, and when to resume guessing. */
-  const told = (result: SignInResult): SignInResult =>
+  const withoutLockout = (result: SignInResult): SignInResult =>
     behaviour.hideLockout && result.outcome === 'refused' && result.reason === 'account-locked'
       ? { ...result, reason: 'bad-credentials' }
       : result
@@ -273,7 +273,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
     async finishRedirect(zone, { origin, answer, attempt, client, remoteAddress }) {
       const found = await redirectOf(zone, origin)
-      // Before redeeming the code: a person who may not use the client must not get an account.
+      // Before redeeming the code: a user who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
       const ended = await redirect.finish(answer, attempt)
@@ -295,12 +295,12 @@ export function createIdentity(deps: IdentityDeps): Identity {
       const [found, second] = opened.filter((_, place) => named[place])
       if (!found?.source || second) return { outcome: 'no-provider' }
       const { provider, source } = found
-      // Before reading anything: a person who may not use the client must not get an account.
+      // Before reading anything: a user who may not use the client must not get an account.
       if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
       const result = await enterByAssertion(zone, provider, { source, assertion })
       const facts = factsOf(provider, { client, remoteAddress })
       if (result.outcome === 'refused') {
-        // Whom it speaks of is not to be believed, or has no account: its hash says when it is the same one again.
+        // Its subject is unverified or has no account; the hash shows repeated attempts with the same assertion.
         audit({ type: 'IdentityProviderAuthenticationFailure', principal: hashedName(assertion), ...facts })
         return result
       }
@@ -311,24 +311,24 @@ export function createIdentity(deps: IdentityDeps): Identity {
     async signInWithPassword(zone, signIn) {
       const choice = await chooseProviders(zone, signIn)
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }
-      let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // where there is none to ask
+      let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // if there are no providers
       for (const provider of choice.providers) {
         const { password, relay } = open(zone, provider)
-        // What no person types is told to nobody else.
-        if (provider.type !== serviceName && hasControlCharacter(signIn.userName)) result = NOT_ASKED
+        // Never send control characters to another server.
+        if (provider.type !== serviceName && hasControlCharacter(signIn.userName)) result = BAD_CREDENTIALS
         else if (password) result = await password.check(signIn)
-        else if (relay) result = await checkElsewhere(zone, provider, { relay, signIn })
+        else if (relay) result = await checkUpstream(zone, provider, { relay, signIn })
         else continue
         report(provider, signIn, result)
         // Ask the next provider only about names that this one does not know.
-        if (result.outcome === 'signed-in' || result.userId !== undefined) return told(result)
+        if (result.outcome === 'signed-in' || result.userId !== undefined) return withoutLockout(result)
       }
       return result
     },
   }
 }
 
-const NOT_ASKED: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
+const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
 
 /** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
 const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')

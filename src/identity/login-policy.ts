@@ -1,42 +1,41 @@
-// What `/login` shows or does: the whole choice of a provider in one decision. Pure; the handlers look up what it asks for
-// and do what it says.
+// Decides what `/login` shows and which provider it chooses. Pure; the handlers read the inputs and act on the result.
 import { emailDomainOf, matchesEmailDomain } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 
-/** A provider as far as the choice depends on it. */
+/** The properties of a provider that the choice depends on. */
 export interface Candidate {
   readonly origin: string
-  /** Whether its people sign in by the form here, or are sent to it. */
+  /** Whether its users sign in with the form here or are redirected to the provider. */
   readonly by: 'form' | 'redirect'
-  /** `emailDomain` of its record; undefined matches no domain. */
+  /** `emailDomain` of the provider; undefined matches no domain. */
   readonly emailDomains?: readonly string[] | undefined
-  /** The text of its link; undefined for a provider that has none. */
+  /** The text of its link; undefined if it has no link. */
   readonly linkText?: string | undefined
 }
 
-/** Everything that the choice depends on. */
+/** The inputs of the choice. */
 export interface LoginSituation {
   /** `idpDiscoveryEnabled`, `accountChooserEnabled` and `defaultIdentityProvider` of the zone. */
   readonly discovery: boolean
   readonly accountChooser: boolean
   readonly defaultOrigin?: string | undefined
-  /** The active providers of the zone that sign people in on a page. */
+  /** The active providers of the zone that sign users in on a page. */
   readonly providers: readonly Candidate[]
-  /** `allowedproviders` of the client that the person is on the way to; undefined allows all. */
+  /** `allowedproviders` of the client that the user signs in for; undefined allows all. */
   readonly allowed?: readonly string[] | undefined
-  /** The login hint as it came. */
+  /** The `login_hint` as sent. */
   readonly hint?: string | undefined
   /** Whether a hint that names no provider is a user name (row A13). */
   readonly hintMayBeName: boolean
-  /** Whether the discovery pages were answered already. */
+  /** Whether the user has already completed the discovery pages. */
   readonly discoveryPerformed: boolean
-  /** Whether a message says that something failed: then nobody is sent away before reading it. */
+  /** Whether the page shows an error, which a redirect would hide. */
   readonly failed: boolean
 }
 
-/** What happens. */
+/** The decision. */
 export type LoginView =
-  /** The browser is sent to the provider; `userName` is what the hint tells of it. */
+  /** Redirect to the provider; `userName` comes from the hint. */
   | { readonly kind: 'redirect'; readonly origin: string; readonly userName?: string }
   /** The sign-in page: a form, links, or both. */
   | LoginForm
@@ -44,22 +43,22 @@ export type LoginView =
   | { readonly kind: 'email'; readonly userName?: string }
   /** The page that asks for the origin of the account. */
   | { readonly kind: 'origin' }
-  /** The hint fits several providers; only an operator can help. */
+  /** The hint matches several providers, which the operator has to correct. */
   | { readonly kind: 'misconfigured' }
 
 /** The sign-in page. */
 export interface LoginForm {
   readonly kind: 'form'
   readonly takesPasswords: boolean
-  /** Origins of the links, in the order of their texts. */
+  /** Origins of the links, ordered by their texts. */
   readonly links: readonly string[]
-  /** The origin that the form is bound to. */
+  /** The only origin that the form signs in to. */
   readonly origin?: string
   readonly userName?: string
   readonly error?: 'invalid_login_hint'
 }
 
-/** The choice for a page; the questions in the order in which they are decided. */
+/** Chooses what `/login` shows. The order of the checks matters. */
 export function chooseLogin(situation: LoginSituation): LoginView {
   const { failed, discoveryPerformed, allowed } = situation
   const candidates = allowedCandidates(situation)
@@ -83,15 +82,15 @@ export function chooseLogin(situation: LoginSituation): LoginView {
   return form
 }
 
-/** What an e-mail address leads to: a provider, or back to the page where all of them are. */
+/** Where an e-mail address leads: to a provider, or back to the page with all of them. */
 export type Discovery =
   | { readonly kind: 'password'; readonly origin: string }
   | { readonly kind: 'redirect'; readonly origin: string }
   | { readonly kind: 'page' }
 
 /**
- * The one provider of the address's domain; what is no address is of no domain, and fits all. A directory is asked on the
- * sign-in page, which is where `internalOrigin` alone does not go.
+ * The one provider of the address's domain; text that is not an address matches every provider. Only `internalOrigin`
+ * has a password page of its own; users of a directory sign in on the sign-in page.
  */
 export function discover(
   { providers, allowed }: Pick<LoginSituation, 'providers' | 'allowed'>,
@@ -130,13 +129,13 @@ function readHint({ hint, hintMayBeName }: LoginSituation, candidates: readonly 
   const named = candidates.filter(({ emailDomains }) => matchesEmailDomain(emailDomains, address ?? text))
   const [candidate, second] = named
   if (second && !hintMayBeName) return { kind: 'misconfigured' }
-  // A bare domain that leads somewhere is nobody's name.
+  // A bare domain that matches a provider is not a user name.
   const isName = hintMayBeName && (address !== undefined || !candidate || second !== undefined)
   const userName = isName ? { userName: text } : {}
   return candidate && !second ? { kind: 'provider', candidate, ...userName } : { kind: 'none', ...userName }
 }
 
-/** The form for people of one provider, and nothing beside it. */
+/** The form of one provider, without links. */
 const boundForm = ({ origin }: Candidate, more: { readonly userName?: string }): LoginForm => ({
   kind: 'form',
   takesPasswords: true,

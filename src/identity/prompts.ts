@@ -2,7 +2,7 @@ import { promptsOfProvider } from '../model/identity-provider.ts'
 import type { Prompt, Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 
-/** The form fields of the OpenID Connect provider with this origin, where it takes passwords and has fields of its own. */
+/** The form fields of the OpenID Connect provider with this origin, if it takes passwords and defines fields. */
 export async function promptsOfOrigin(
   { providers }: { readonly providers: Pick<Store['providers'], 'findByOrigin'> },
   zone: Zone,

@@ -3,14 +3,14 @@ import { selfServiceLinks } from '../model/zone.ts'
 import type { SelfServiceLinks, Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 
-/** What decides about the links, beside the zone. */
+/** Dependencies of `selfServiceLinksIn`. */
 export interface SelfServiceDeps {
   readonly store: { readonly providers: Pick<Store['providers'], 'findByOrigin'> }
   readonly serviceName: string
   readonly pageSettings: Pick<PageSettings, 'links'>
 }
 
-/** The zone's links for who has no account or forgot the password; none where its accounts are kept by somebody else. */
+/** The zone's links for sign-up and a forgotten password; none if `disableInternalUserManagement` is set. */
 export async function selfServiceLinksIn(
   zone: Zone,
   { store, serviceName, pageSettings }: SelfServiceDeps,

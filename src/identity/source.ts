@@ -6,24 +6,24 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 
-/** Why a sign-in was refused; what a caller tells the person follows from it, and never more than it. */
+/** Why a sign-in was refused. Messages to the user must reveal no more than this. */
 export type SignInRefusal =
   | 'bad-credentials'
   | 'account-locked'
   | 'account-not-verified'
   | 'password-change-required'
   | 'provider-disabled'
-  /** The provider that was asked did not agree, or gave nothing that can be used. */
+  /** The external provider refused or gave no usable response. */
   | 'refused-upstream'
 
-/** What checking a password concluded. */
+/** The result of checking a password. */
 export type SignInResult =
   | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
   | {
       readonly outcome: 'refused'
       readonly reason: SignInRefusal
       readonly userId?: string
-      /** What a client is told instead of the usual words. */
+      /** Replaces the default error description for the client. */
       readonly description?: string
     }
 
@@ -32,69 +32,69 @@ export interface PasswordAttempt {
   readonly userName: string
   readonly password: string
   /**
-   * Whether a browser session begins with it: the session records the logon, and whoever must choose a new password is
-   * asked for one in it; they are refused otherwise.
+   * Whether it starts a browser session, which records the logon itself and can ask for a required new password.
+   * Without one, a user who must change the password is refused.
    */
   readonly opensSession?: boolean
-  /** Whose share of what is slow it uses. */
+  /** For the limits per requester. */
   readonly remoteAddress?: string | undefined
 }
 
-/** What a provider says of a person: found genuine, and read by the provider's attribute mappings. */
+/** A user as described by an external provider: verified, and read with the provider's attribute mappings. */
 export interface ExternalPerson {
   readonly userName: string
   /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
   readonly email?: string
-  /** Whether the provider vouches for this very address; absent when it does not say. */
+  /** Whether the provider has verified `email`; absent if it does not say. */
   readonly emailVerified?: boolean
   readonly givenName?: string
   readonly familyName?: string
   readonly phoneNumber?: string
-  /** How the provider made sure (RFC 8176), and that it was another than this server. */
+  /** The provider's authentication methods (RFC 8176), and `ext` for an external provider. */
   readonly amr: readonly string[]
-  /** When the person signed in there; absent when the provider does not say. */
+  /** When the user signed in at the provider; absent if it does not say. */
   readonly authenticatedAt?: Date
 }
 
-/** Why somebody whom a provider names gets no account here; the description is the caller's. */
+/** Why a provider's user cannot sign in; the description is for the caller. */
 export interface ExternalRefusal {
   readonly outcome: 'refused'
-  /** `untrusted`: nothing proves what is said. `unusable`: it is proven, and no account follows from it. */
+  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. */
   readonly reason: 'untrusted' | 'unusable'
   readonly description: string
   /** For the log only. */
   readonly detail?: string
 }
 
-/** Reads statements that a provider signed and somebody else delivers (RFC 7521). */
+/** Reads assertions that a provider signed and a client presents (RFC 7521). */
 export interface AssertionReader {
-  /** Whether it claims to be this provider's; proves nothing. */
+  /** Whether its unverified issuer is this provider. */
   isFrom(assertion: string): Promise<boolean>
-  /** Verifies it and reads whom it names. */
+  /** Verifies it and reads its subject. */
   read(assertion: string): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
 }
 
-/** One try to sign somebody in at a provider; only this server and the provider know its values. */
+/** An attempt to sign a user in at a provider. Its values are secret, shared with the provider only. */
 export interface RedirectAttempt {
-  /** Where the provider sends the browser back to. */
+  /** The URL that the provider redirects back to. */
   readonly redirectUri: string
-  /** Comes back in the ID token. */
+  /** Expected in the ID token. */
   readonly nonce: string
   /** Binds the code to this request (RFC 7636 §4.1). */
   readonly codeVerifier: string
 }
 
-/** A try that begins. */
+/** The start of an attempt. */
 export interface RedirectStart extends RedirectAttempt {
   readonly state: string
-  /** The name that the person gave already, for providers that want to know it. */
+  /** The name that the user has already entered, for providers with `userPropagationParameter`. */
   readonly userName?: string | undefined
-  /** Whether a new sign-in was demanded, which one that the provider remembers would not be. */
+  /** Whether the provider must authenticate the user again (`prompt=login`). */
   readonly reauthenticate: boolean
 }
 
-/** The parameters with which the browser came back. */
+/** The parameters of the authorization response. */
 export interface RedirectAnswer {
   readonly code?: string | undefined
   readonly error?: string | undefined
@@ -102,52 +102,52 @@ export interface RedirectAnswer {
   readonly issuer?: string | undefined
 }
 
-/** Why nobody came back from a provider. */
+/** Why a redirect sign-in failed. */
 export type RedirectRefusal =
   | ExternalRefusal
-  /** It says so itself, by a code of RFC 6749 §4.1.2.1 or OpenID Connect Core §3.1.2.6; any text may stand there. */
+  /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); not validated. */
   | { readonly outcome: 'declined'; readonly error: string }
-  /** It could not be asked, or gave no answer that can be read. */
+  /** The provider could not be reached, or its response could not be read. */
   | { readonly outcome: 'unavailable'; readonly detail: string }
 
-/** Sends people to the provider, and takes back who it says they are. */
+/** Signs users in by redirect to the provider. */
 export interface RedirectSignIn {
-  /** The provider's address for the try; undefined while it is not known. */
+  /** The authorization URL; undefined while the provider's endpoints are unknown. */
   start(attempt: RedirectStart): Promise<string | undefined>
-  /** Whether `start` would give an address. */
+  /** Whether `start` would return a URL. */
   isReady(): Promise<boolean>
-  /** Whether a page shows it: judged by what is known now, so that no page waits. What is not known yet is found out. */
+  /** Whether a page shows the provider. Answers from the cache and refreshes it in the background, so no page waits. */
   isOffered(): boolean
-  /** Redeems the answer and verifies what comes of it. */
+  /** Redeems the code and verifies the tokens. */
   finish(
     answer: RedirectAnswer,
     attempt: RedirectAttempt,
   ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
 }
 
-/** A user name and password that are told to the provider, by a client that was told them. */
+/** A user name and password that a client sent, to be sent on to the provider. */
 export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'password'> {
-  /** What else the caller sent: a provider may want more of a person than a name and a password. */
+  /** Reads further form fields: a provider may require more than a name and a password. */
   readonly field: (name: string) => string | undefined
   readonly remoteAddress?: string | undefined
 }
 
-/** Tells the provider a name and a password, and reads whom it knows by them. */
+/** Sends a name and password to the provider and reads the user that it returns. */
 export interface PasswordRelay {
   check(
     attempt: RelayedAttempt,
   ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
 }
 
-/** A provider, opened: it has the abilities of its protocol and lacks the others. */
+/** An opened provider, with the sign-in methods that its protocol and settings support. */
 export interface IdentitySource {
-  /** Takes a user name and a password. */
+  /** Checks a user name and password here. */
   readonly password?: { check(attempt: PasswordAttempt): Promise<SignInResult> }
-  /** Hands a user name and a password on to the provider, where its record allows it (`passwordGrantEnabled`). */
+  /** Sends a user name and password to the provider, if its record allows it (`passwordGrantEnabled`). */
   readonly relay?: PasswordRelay
-  /** Takes people who were sent to the provider. */
+  /** Signs in by redirect. */
   readonly redirect?: RedirectSignIn
-  /** Takes what the provider signed. */
+  /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }
 
@@ -161,7 +161,7 @@ export interface SourceDeps {
 
 /** A type of identity provider. */
 export interface IdentitySourceType {
-  /** The `type` of the providers that it opens; the internal one has the service's name. */
+  /** The `type` of its providers; the internal one is named after the service. */
   readonly type: string
   open(zone: Zone, provider: IdentityProvider, deps: SourceDeps): IdentitySource
 }

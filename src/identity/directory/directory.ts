@@ -1,6 +1,6 @@
-// Authenticates people against a directory (LDAP, RFC 4511): the three ways to find a person and check a password, and
-// failover between addresses. Does not know who asks, or how the result is used. What a directory may
-// cost and send is bounded in base/outbound.ts and message-stream.ts. See docs/decisions/0017-ldap-directories.md.
+// Authenticates users against a directory (LDAP, RFC 4511): the three ways to find a user and check a password, and
+// failover between addresses. base/outbound.ts and message-stream.ts limit the time and data that a directory may take.
+// See docs/decisions/0017-ldap-directories.md.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import type { Requester } from '../../base/fair-queue.ts'
 import type { OpenConnection, OutboundConnections, OutboundServer } from '../../base/outbound.ts'
@@ -31,13 +31,13 @@ export type DirectoryResult =
 export interface DirectoryAttempt {
   readonly userName: string
   readonly password: string
-  /** The zone whose record names the directory, and who asks. */
+  /** The zone of the provider and the remote address, for their share of connections and hashing. */
   readonly requester?: Requester
 }
 
-/** Directories that can be asked. */
+/** Authenticates against directories. */
 export interface Directories {
-  /** Finds the person, checks the password and reads the groups; throws `TooManyHashes`, or for an internal fault. */
+  /** Finds the user, checks the password and reads the groups; throws `TooManyHashes`, or for an internal fault. */
   authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
 }
 
@@ -47,26 +47,26 @@ export interface DirectoryDeps {
   readonly passwords: Pick<Passwords, 'verify'>
 }
 
-/** Total time for all addresses. */
+/** For all addresses together. */
 const TIMEOUT_MS = 5000
-/** Characters; longer names exist in no directory, and the refusal of such a DN could be distinguishable. */
+/** Characters. No directory has longer names, and its error for such a DN could differ from that for any other. */
 const MAX_NAME_LENGTH = 1000
-/** No person has more. */
+/** More than any entry has. */
 const MAX_STORED_PASSWORDS = 16
 
 const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
 
-/** One instance asks every directory. */
+/** One instance serves all directories. */
 export function createDirectories({ outbound, passwords }: DirectoryDeps): Directories {
   async function authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult> {
     const { userName, password } = attempt
-    // RFC 4513 §5.1.2: an unauthenticated bind succeeds without a password. The other names exist in no directory.
+    // RFC 4513 §5.1.2: a bind with an empty password succeeds without authentication. No directory has the other names.
     if (password === '' || userName.trim() === '') return BAD_CREDENTIALS
     if (hasControlCharacter(userName) || hasControlCharacter(password)) return BAD_CREDENTIALS
     if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > MAX_NAME_LENGTH)
       return BAD_CREDENTIALS
     const withinMs = Math.floor(TIMEOUT_MS / settings.urls.length)
-    let result: DirectoryResult = BAD_CREDENTIALS // there is always an address
+    let result: DirectoryResult = BAD_CREDENTIALS // `urls` is never empty
     for (const url of settings.urls) {
       result = await outbound
         .connect({ ...url, withinMs, ...shareOf(attempt) }, open => ask({ settings, attempt, url, open, passwords }))
@@ -100,7 +100,7 @@ function resultOf(cause: unknown, { hostname, port }: DirectoryUrl): DirectoryRe
   return { outcome: 'misconfigured', reason: message }
 }
 
-interface Conversation {
+interface DirectoryRequest {
   readonly settings: DirectorySettings
   readonly attempt: DirectoryAttempt
   readonly url: DirectoryUrl
@@ -108,33 +108,36 @@ interface Conversation {
   readonly passwords: Pick<Passwords, 'verify'>
 }
 
-async function ask(conversation: Conversation): Promise<DirectoryResult> {
-  const { settings, attempt } = conversation
+async function ask(request: DirectoryRequest): Promise<DirectoryResult> {
+  const { settings, attempt } = request
   const { profile } = settings
   const found =
     profile.kind === 'simple-bind'
-      ? await bindByPattern(conversation, profile.patterns)
-      : await searchAndCheck(conversation, profile)
+      ? await bindByPattern(request, profile.patterns)
+      : await searchAndCheck(request, profile)
   if (!found) return BAD_CREDENTIALS
   const { entry, session } = found
-  const groups = await about('groups', findGroups(settings.groups, { entry, userName: attempt.userName }, session))
+  const groups = await asMisconfigured(
+    'groups',
+    findGroups(settings.groups, { entry, userName: attempt.userName }, session),
+  )
   return { outcome: 'found', entry, groups }
 }
 
-/** A person whose password was right, and the session in which groups may be searched. */
+/** The entry of a user whose password was correct, and the session for searching groups. */
 interface Found {
   readonly entry: DirectoryEntry
   readonly session: DirectorySession
 }
 
-const connectionOf = ({ open, url, settings }: Conversation): Promise<DirectorySession> =>
+const connectionOf = ({ open, url, settings }: DirectoryRequest): Promise<DirectorySession> =>
   openSession(open, url, settings.verifiesCertificate)
 
-/** Whether a bind with the password succeeds; on a separate connection, so that a failed bind leaves no state. */
-async function bindAs(conversation: Conversation, dn: string): Promise<DirectorySession | undefined> {
-  const session = await connectionOf(conversation)
+/** Binds with the password on a separate connection, so that a failed bind leaves no state. Undefined if refused. */
+async function bindAs(request: DirectoryRequest, dn: string): Promise<DirectorySession | undefined> {
+  const session = await connectionOf(request)
   try {
-    await session.bind(dn, conversation.attempt.password)
+    await session.bind(dn, request.attempt.password)
     return session
   } catch (cause) {
     const isRefused = cause instanceof DirectoryError && (cause.failure === 'refused' || cause.failure === 'missing')
@@ -143,63 +146,66 @@ async function bindAs(conversation: Conversation, dn: string): Promise<Directory
   }
 }
 
-/** A session of the account that searches; anonymous when there is none. */
-async function serviceSession(conversation: Conversation): Promise<DirectorySession> {
-  const { account } = conversation.settings
-  const session = await connectionOf(conversation)
-  if (account) await about('bindUserDn', session.bind(account.dn, account.password))
+/** A session bound as the search account; anonymous if none is configured. */
+async function serviceSession(request: DirectoryRequest): Promise<DirectorySession> {
+  const { account } = request.settings
+  const session = await connectionOf(request)
+  if (account) await asMisconfigured('bindUserDn', session.bind(account.dn, account.password))
   return session
 }
 
-async function bindByPattern(conversation: Conversation, patterns: readonly string[]): Promise<Found | undefined> {
-  const { settings, attempt } = conversation
+async function bindByPattern(request: DirectoryRequest, patterns: readonly string[]): Promise<Found | undefined> {
+  const { settings, attempt } = request
   const name = dnValue(attempt.userName)
   for (const pattern of patterns) {
     const dn = pattern.replaceAll('{0}', () => name)
-    const session = await bindAs(conversation, dn)
+    const session = await bindAs(request, dn)
     if (!session) continue
     const { attributes } = settings
-    const { entries } = await about('own entry', session.search({ base: dn, scope: 'base', attributes, most: 1 }))
+    const { entries } = await asMisconfigured(
+      'own entry',
+      session.search({ base: dn, scope: 'base', attributes, sizeLimit: 1 }),
+    )
     const [entry] = entries
     if (!entry) throw new DirectoryError('misconfigured', 'own entry: cannot be read')
     const searches = settings.groups.kind === 'search' && settings.account
-    return { entry, session: searches ? await serviceSession(conversation) : session }
+    return { entry, session: searches ? await serviceSession(request) : session }
   }
   return undefined
 }
 
 async function searchAndCheck(
-  conversation: Conversation,
+  request: DirectoryRequest,
   profile: Exclude<DirectoryProfile, { kind: 'simple-bind' }>,
 ): Promise<Found | undefined> {
-  const { settings, attempt } = conversation
+  const { settings, attempt } = request
   const template = await readFilter(profile.search.filter, 'userSearchFilter')
   const filter = template({ '{0}': attempt.userName, '{1}': attempt.userName })
-  const session = await serviceSession(conversation)
-  const compared = profile.kind === 'search-and-compare' ? profile.compare : undefined
-  const attributes = [...settings.attributes, ...(compared?.by === 'server' ? [compared.attribute] : [])]
+  const session = await serviceSession(request)
+  const comparison = profile.kind === 'search-and-compare' ? profile.compare : undefined
+  const attributes = [...settings.attributes, ...(comparison?.by === 'server' ? [comparison.attribute] : [])]
   const whole = await findOne(session, { ...profile.search, filter, attributes, refuses: settings.refusesReferrals })
   if (!whole) return undefined
-  if (!compared) return (await bindAs(conversation, whole.dn)) ? { entry: whole, session } : undefined
-  if (compared.by === 'directory') {
-    const isSame = await session.compare(whole.dn, compared.attribute, attempt.password).catch((cause: unknown) => {
+  if (!comparison) return (await bindAs(request, whole.dn)) ? { entry: whole, session } : undefined
+  if (comparison.by === 'directory') {
+    const isSame = await session.compare(whole.dn, comparison.attribute, attempt.password).catch((cause: unknown) => {
       if (cause instanceof DirectoryError && cause.failure === 'missing') return false
       throw cause
     })
     return isSame ? { entry: whole, session } : undefined
   }
-  const name = compared.attribute.toLowerCase()
+  const name = comparison.attribute.toLowerCase()
   const stored = (whole.attributes.get(name) ?? []).slice(0, MAX_STORED_PASSWORDS)
   for (const value of stored) {
     if (
       !(await isStoredPassword(value, attempt.password, {
-        verify: (hash, password) => conversation.passwords.verify(hash, password, attempt.requester),
+        verify: (hash, password) => request.passwords.verify(hash, password, attempt.requester),
       }))
     )
       continue
-    // The stored password is not needed any more.
-    const left = new Map([...whole.attributes].filter(([each]) => each !== name))
-    return { entry: { dn: whole.dn, attributes: left }, session }
+    // Drop the stored password.
+    const remaining = new Map([...whole.attributes].filter(([each]) => each !== name))
+    return { entry: { dn: whole.dn, attributes: remaining }, session }
   }
   return undefined
 }
@@ -214,18 +220,18 @@ async function findOne(
   },
 ): Promise<DirectoryEntry | undefined> {
   const { base, filter, attributes, refuses } = search
-  const answer = session.search({ base, scope: 'sub', filter, attributes, most: 2 })
-  const { entries, isPartial } = await about('userSearchBase', answer)
+  const answer = session.search({ base, scope: 'sub', filter, attributes, sizeLimit: 2 })
+  const { entries, isPartial } = await asMisconfigured('userSearchBase', answer)
   if (isPartial && refuses) throw new DirectoryError('misconfigured', 'userSearchBase: the directory refers to another')
   const [entry, second] = entries
   if (!entry || second) return undefined
-  // RFC 4513 §5.1.2: a bind with an empty name is nobody's; and a bare word could be taken for a SASL mechanism.
+  // RFC 4513 §5.1.2: a bind with an empty name is anonymous. The library takes a bare word for a SASL mechanism.
   if (!entry.dn.includes('=')) throw new DirectoryError('misconfigured', 'userSearchBase: the entry has no name')
   return entry
 }
 
-/** Reports refusals of the configured account or search base as misconfiguration, naming the subject. */
-async function about<T>(subject: string, work: Promise<T>): Promise<T> {
+/** Reports a refused account or search base as misconfiguration, naming the setting. */
+async function asMisconfigured<T>(subject: string, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (cause) {

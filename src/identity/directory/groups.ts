@@ -1,23 +1,23 @@
-// The groups of a person, including nested ones (§4.3): each is read once, even in cycles.
+// Finds the groups of a user, including nested ones; reads each once, even in cycles.
 import { commonNameOf, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
 import { DirectoryError } from './session.ts'
 import type { GroupRule } from './settings.ts'
 
-/** A group as the directory has it. */
+/** A group of the directory. */
 export interface DirectoryGroup {
   readonly dn: string
   readonly cn: string | undefined
-  /** Values of the attribute that names scopes, as they are. */
+  /** Values of the attribute that names scopes, unparsed. */
   readonly roles: readonly string[]
 }
 
-/** More than any person has; fails beyond it, because a truncated list would be wrong. */
+/** More than any user has. Beyond it the look-up fails, because a truncated list would be wrong. */
 const MAX_GROUPS = 1000
-/** Groups that one search asks for. */
-const AT_ONCE = 50
+/** Members whose groups one search looks for. */
+const BATCH_SIZE = 50
 
-/** Whose groups are looked for. */
+/** The user whose groups are read. */
 export interface GroupMember {
   readonly entry: DirectoryEntry
   readonly userName: string
@@ -39,20 +39,20 @@ export async function findGroups(
   const template = await readFilter(rule.filter, 'groupSearchFilter')
   const found = new Map<string, DirectoryGroup>()
   const seen = new Set([entry.dn.toLowerCase()])
-  // `{1}` stays the person's user name at every level: a group's name there could match a person's.
+  // `{1}` is the user name at every level, never a group's name, which could equal a user name.
   const filterFor = (dn: string) => template({ '{0}': dn, '{1}': userName })
 
   let level: readonly string[] = [entry.dn]
   for (let depth = 0; depth < rule.depth && level.length > 0; depth += 1) {
     const next: string[] = []
-    for (let place = 0; place < level.length; place += AT_ONCE) {
-      const filters = level.slice(place, place + AT_ONCE).map(filterFor)
+    for (let place = 0; place < level.length; place += BATCH_SIZE) {
+      const filters = level.slice(place, place + BATCH_SIZE).map(filterFor)
       const { entries, isPartial } = await session.search({
         base: rule.base,
         scope: rule.scope,
         filter: new OrFilter({ filters }),
         attributes: ['cn', rule.roleAttribute],
-        most: MAX_GROUPS + 1,
+        sizeLimit: MAX_GROUPS + 1,
       })
       if (isPartial && !rule.takesPartialResults) {
         throw new DirectoryError('misconfigured', 'some groups are in another directory')

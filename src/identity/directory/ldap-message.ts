@@ -1,5 +1,5 @@
-// Validates a directory's messages (RFC 4511 §4) byte by byte before the library parses them: the library reads lists until
-// their announced end, and loops forever if a length inside is wrong. Checks bounds and grammar only, not the content.
+// Validates LDAP responses (RFC 4511 §4) before the library parses them: the library reads a list up to its stated
+// length and loops forever if a length inside is wrong. Checks lengths and grammar, not the content.
 
 /** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 256 * 1024
@@ -15,7 +15,7 @@ const SASL_CREDENTIALS = 0x87
 const RESPONSE_NAME = 0x8a
 const RESPONSE_VALUE = 0x8b
 
-/** One element: where its content begins and ends. */
+/** A BER element, with the offsets of its content. */
 interface Element {
   readonly tag: number
   readonly start: number
@@ -40,7 +40,7 @@ export function messageLength(bytes: Buffer): number | undefined {
   return whole
 }
 
-/** The content's length and where it begins; undefined while it is cut off. */
+/** The content's length and offset; undefined if the length field is incomplete. */
 function readLength(bytes: Buffer, place: number): { readonly value: number; readonly next: number } | undefined {
   const first = bytes[place]
   if (first === undefined) return undefined
@@ -58,7 +58,7 @@ function elementAt(bytes: Buffer, place: number, end: number): Element {
   return { tag, start: length.next, end: length.next + length.value }
 }
 
-/** The elements that fill a content exactly. */
+/** The elements of a content; throws unless they fill it exactly. */
 function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readonly Element[] {
   const found: Element[] = []
   for (let place = start; place < end; ) {
@@ -74,21 +74,21 @@ export function checkedMessage(bytes: Buffer): Buffer {
   const [message, ...rest] = elementsIn(bytes, { start: 0, end: bytes.length })
   if (!message || message.tag !== SEQUENCE || rest.length > 0) throw new NotLdap()
   const [id, operation, controls, ...more] = elementsIn(bytes, message)
-  if (!id || !operation || more.length > 0 || !isNumber(id, INTEGER)) throw new NotLdap()
+  if (!id || !operation || more.length > 0 || !isInteger(id, INTEGER)) throw new NotLdap()
   if (controls && controls.tag !== CONTROLS) throw new NotLdap()
-  if (!isAnswer(bytes, operation)) throw new NotLdap()
+  if (!isResponse(bytes, operation)) throw new NotLdap()
   const content = bytes.subarray(message.start, operation.end)
   const header = Buffer.from([SEQUENCE, 0x84, 0, 0, 0, 0])
   header.writeUInt32BE(content.length, 2)
   return Buffer.concat([header, content])
 }
 
-const isNumber = ({ tag, start, end }: Element, wanted: number): boolean =>
+const isInteger = ({ tag, start, end }: Element, wanted: number): boolean =>
   tag === wanted && end > start && end - start <= 4
 
-const areTexts = (elements: readonly Element[]): boolean => elements.every(({ tag }) => tag === OCTETS)
+const areOctetStrings = (elements: readonly Element[]): boolean => elements.every(({ tag }) => tag === OCTETS)
 
-function isAnswer(bytes: Buffer, operation: Element): boolean {
+function isResponse(bytes: Buffer, operation: Element): boolean {
   const parts = elementsIn(bytes, operation)
   switch (operation.tag) {
     case 0x61: // bind
@@ -99,7 +99,7 @@ function isAnswer(bytes: Buffer, operation: Element): boolean {
     case 0x78: // StartTLS
       return isResult(bytes, parts, [REFERRAL, RESPONSE_NAME, RESPONSE_VALUE])
     case 0x73: // a reference to elsewhere
-      return areTexts(parts)
+      return areOctetStrings(parts)
     case 0x64: // an entry
       return isEntry(bytes, parts)
     default:
@@ -109,9 +109,10 @@ function isAnswer(bytes: Buffer, operation: Element): boolean {
 
 function isResult(bytes: Buffer, parts: readonly Element[], mayFollow: readonly number[]): boolean {
   const [code, matched, message, ...more] = parts
-  if (!code || !matched || !message || !isNumber(code, ENUMERATED) || !areTexts([matched, message])) return false
+  if (!code || !matched || !message || !isInteger(code, ENUMERATED) || !areOctetStrings([matched, message]))
+    return false
   return more.every(
-    each => mayFollow.includes(each.tag) && (each.tag !== REFERRAL || areTexts(elementsIn(bytes, each))),
+    each => mayFollow.includes(each.tag) && (each.tag !== REFERRAL || areOctetStrings(elementsIn(bytes, each))),
   )
 }
 
@@ -122,6 +123,6 @@ function isEntry(bytes: Buffer, parts: readonly Element[]): boolean {
     if (attribute.tag !== SEQUENCE) return false
     const [type, values, ...others] = elementsIn(bytes, attribute)
     if (!type || !values || others.length > 0) return false
-    return type.tag === OCTETS && values.tag === SET && areTexts(elementsIn(bytes, values))
+    return type.tag === OCTETS && values.tag === SET && areOctetStrings(elementsIn(bytes, values))
   })
 }

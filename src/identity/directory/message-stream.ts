@@ -1,12 +1,12 @@
-// The stream that the LDAP library uses instead of a socket: splits input into messages, validates and counts them, and
-// passes them on one at a time.
+// A stream between the socket and the LDAP library: splits input into messages, validates and counts them, and passes
+// them on one at a time.
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { checkedMessage, messageLength, NotLdap } from './ldap-message.ts'
 
-/** What a directory may send over one connection. */
+/** Maximum input of one connection. */
 const MAX_BYTES = 1024 * 1024
-/** Bounded separately: many small messages cost more than their bytes. */
+/** A separate limit, because many small messages cost more than their bytes. */
 const MAX_MESSAGES = 10_000
 
 /** The messages of one connection; ends with the socket, and destroys it on invalid input. */
@@ -19,11 +19,11 @@ export class MessageStream extends Duplex {
   #received = 0
   #messages = 0
   #isDetached = false
-  /** Why it was ended from this side. */
+  /** Why this side closed the connection. */
   failure: Error | undefined
 
   constructor(socket: Socket) {
-    super({ readableObjectMode: true }) // so that no two messages are put together
+    super({ readableObjectMode: true }) // keeps messages separate
     this.#socket = socket
     socket.on('data', this.#take)
     socket.once('close', this.#end)

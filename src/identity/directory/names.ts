@@ -2,18 +2,18 @@
 import type { Filter } from 'ldapts'
 import { UnusableDirectory } from './settings.ts'
 
-/** What is written as a pair of digits: RFC 4514 §2.4, and whatever is no plain character. */
+/** Characters escaped as hexadecimal digits: those of RFC 4514 §2.4, and control characters. */
 // oxlint-disable-next-line no-control-regex -- control characters are meant
 const SPECIAL = /[\u0000-\u001f\u007f"+,;<=>\\#]|^ | $/g
 
-/** The name as the value of an attribute in a DN; the library would write some in the quotes of the standard before. */
+/** Escapes the name as an attribute value of a DN. The library would quote some values as RFC 1779 did. */
 export const dnValue = (name: string): string =>
   name.replace(SPECIAL, character => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
 /** A parsed filter with placeholders; values cannot change its structure. */
 export type FilterTemplate = (values: Readonly<Record<'{0}' | '{1}', string>>) => Filter
 
-/** Reads a filter (RFC 4515) in which `{0}` and `{1}` stand for values; `member` is what the record calls it. */
+/** Parses a filter (RFC 4515) with the placeholders `{0}` and `{1}`; `member` is its name in the provider's record. */
 export async function readFilter(text: string, member: string): Promise<FilterTemplate> {
   const ldap = await import('ldapts')
   const parse = (): Filter => {
@@ -51,11 +51,11 @@ export async function readFilter(text: string, member: string): Promise<FilterTe
   }
 }
 
-/** The value of `cn` where the DN begins with it; undefined otherwise. */
+/** The value of `cn` if the DN begins with it. */
 export function commonNameOf(dn: string): string | undefined {
   const found = /^\s*cn\s*=\s*((?:\\.|[^\\,+])*)/isu.exec(dn)?.[1]?.trimEnd()
   if (found === undefined) return undefined
-  // RFC 4514 §2.4: digits in pairs are bytes of UTF-8, everything else behind a backslash is itself.
+  // RFC 4514 §2.4: after a backslash, two hexadecimal digits are a byte of UTF-8; any other character is literal.
   return found
     .replace(/(?:\\[0-9a-f]{2})+/gi, bytes => Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString('utf8'))
     .replace(/\\(.)/gsu, '$1')

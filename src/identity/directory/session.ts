@@ -1,5 +1,5 @@
-// One connection to a directory, secured as configured, with the three operations used. The only importer of the LDAP
-// library, which costs 14 MB and is therefore loaded on first use.
+// One connection to a directory, secured as configured, with bind, search and compare. The LDAP library costs 14 MB, so
+// it is loaded on first use.
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -8,10 +8,10 @@ import type { OpenConnection } from '../../base/outbound.ts'
 import { MessageStream } from './message-stream.ts'
 import type { DirectoryUrl } from './settings.ts'
 
-/** Why a directory gave no answer that can be used; `refused` is what it says of a wrong password. */
+/** The kinds of failure; `refused` includes a wrong password, `missing` an absent entry or attribute. */
 export type DirectoryFailure = 'refused' | 'missing' | 'misconfigured' | 'untrusted' | 'unreachable'
 
-/** The one error of a session. Its message holds no name, password or text of the directory. */
+/** The only error of a session. Its message contains no name, password or text from the directory. */
 export class DirectoryError extends Error {
   readonly failure: DirectoryFailure
   constructor(failure: DirectoryFailure, message: string) {
@@ -21,36 +21,35 @@ export class DirectoryError extends Error {
   }
 }
 
-/** An entry: its DN, and the values that are text by the attribute's name in lower case; none has no values. */
+/** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
 export interface DirectoryEntry {
   readonly dn: string
   readonly attributes: ReadonlyMap<string, readonly string[]>
 }
 
-/** What is looked for, and where. */
+/** The parameters of a search. */
 export interface DirectorySearch {
   readonly base: string
   readonly scope: 'base' | 'one' | 'sub'
-  /** Made by the library's parser; every entry when it is absent. */
+  /** Parsed by the library; without it, every entry matches. */
   readonly filter?: Filter
   readonly attributes: readonly string[]
-  /** How many entries are of interest. */
-  readonly most: number
+  readonly sizeLimit: number
 }
 
-/** What was found. */
+/** The result of a search. */
 export interface DirectoryAnswer {
   readonly entries: readonly DirectoryEntry[]
-  /** Whether the directory said that there is more elsewhere. */
+  /** Whether the directory returned referrals to other directories. */
   readonly isPartial: boolean
 }
 
-/** A connection to a directory; everything that fails is a `DirectoryError`. */
+/** A connection to a directory; throws only `DirectoryError`. */
 export interface DirectorySession {
   /** Fails with `refused` for a wrong password. */
   bind(dn: string, password: string): Promise<void>
   search(search: DirectorySearch): Promise<DirectoryAnswer>
-  /** Whether the entry has the value, as the directory compares it. */
+  /** Whether the entry has the value, compared by the directory. */
   compare(dn: string, attribute: string, value: string): Promise<boolean>
 }
 
@@ -67,12 +66,12 @@ export async function openSession(
   const clientOn = (stream: MessageStream): Client => {
     let isTaken = false
     return new LdapClient({
-      url: 'ldap://directory', // never used: the connection is there
+      url: 'ldap://directory', // required, but unused: the connection exists
       createConnection: () => {
-        // Prevents the library from reconnecting, which would be without a bind.
+        // Prevents the library from reconnecting without a bind.
         if (isTaken || stream.destroyed) throw new Error('closed')
         isTaken = true
-        // The stream has all that the library uses of a socket.
+        // The stream implements what the library uses of a socket.
         return stream as unknown as Socket
       },
     })
@@ -81,38 +80,38 @@ export async function openSession(
   let socket = await open()
   if (tls === 'start-tls') {
     const stream = new MessageStream(socket)
-    await asked(stream, () => clientOn(stream).exop(START_TLS))
+    await translated(stream, () => clientOn(stream).exop(START_TLS))
     try {
       socket = stream.detach()
     } catch {
       throw new DirectoryError('unreachable', 'something else follows the answer to StartTLS')
     }
   }
-  // skipSSLVerification speaks of ldaps alone: who chose StartTLS has a name to verify.
+  // `skipSSLVerification` applies to ldaps only; with StartTLS the certificate is always verified.
   if (tls !== 'none') socket = await secured(socket, host, tls === 'start-tls' || verifiesCertificate)
   const stream = new MessageStream(socket)
   const client = clientOn(stream)
   return {
-    bind: (dn, password) => asked(stream, () => client.bind(dn, password)),
-    async search({ base, scope, filter, attributes, most }) {
-      const options = { scope, attributes: [...attributes], sizeLimit: most, timeLimit: 5, ...(filter && { filter }) }
-      const { searchEntries, searchReferences } = await asked(stream, () => client.search(base, options))
+    bind: (dn, password) => translated(stream, () => client.bind(dn, password)),
+    async search({ base, scope, filter, attributes, sizeLimit }) {
+      const options = { scope, attributes: [...attributes], sizeLimit, timeLimit: 5, ...(filter && { filter }) }
+      const { searchEntries, searchReferences } = await translated(stream, () => client.search(base, options))
       return { entries: searchEntries.map(readEntry), isPartial: searchReferences.length > 0 }
     },
-    compare: (dn, attribute, value) => asked(stream, () => client.compare(dn, attribute, value)),
+    compare: (dn, attribute, value) => translated(stream, () => client.compare(dn, attribute, value)),
   }
 }
 
-/** The certificate must be for the host of the address, be it a name or a literal address. */
+/** Verifies the certificate against the address's host, a name or an IP address. */
 async function secured(socket: Socket, host: string, verifies: boolean): Promise<TLSSocket> {
   const { connect } = await import('node:tls')
   const secure = connect({
     socket,
     host,
-    ...(isIP(host) === 0 && { servername: host }), // RFC 6066 §3: a literal address is no name
+    ...(isIP(host) === 0 && { servername: host }), // RFC 6066 §3: not an IP address
     rejectUnauthorized: verifies,
   })
-  secure.on('error', () => {}) // later ones end the stream
+  secure.on('error', () => {}) // errors after the handshake end the stream
   await new Promise<void>((connected, failed) => {
     secure.once('secureConnect', connected)
     secure.once('error', cause => {
@@ -137,10 +136,10 @@ function readEntry({ dn, ...attributes }: Entry): DirectoryEntry {
   return { dn, attributes: new Map(texts) }
 }
 
-/** Asks the library, whose errors repeat what was asked; result codes are those of RFC 4511 appendix A.2. */
-async function asked<T>(stream: MessageStream, ask: () => Promise<T>): Promise<T> {
+/** Translates the library's errors, which repeat the request; result codes are those of RFC 4511 appendix A.2. */
+async function translated<T>(stream: MessageStream, run: () => Promise<T>): Promise<T> {
   try {
-    return await ask()
+    return await run()
   } catch (cause) {
     const { ResultCodeError } = await import('ldapts')
     if (!(cause instanceof ResultCodeError)) {

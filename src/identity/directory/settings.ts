@@ -1,5 +1,5 @@
-// What an LDAP provider's record says, completed and checked. Defaults stand in for what every directory has alike; there
-// is none for an account, a DN or a place in the tree: a directory is asked only for what somebody wrote down for it.
+// Validates the settings of an LDAP provider and adds defaults. There are none for the account, DNs and search bases,
+// which differ between directories.
 import type { JsonRecord } from '../../base/json.ts'
 
 /** One address of the directory. */
@@ -9,38 +9,38 @@ export interface DirectoryUrl {
   readonly tls: 'none' | 'ldaps' | 'start-tls'
 }
 
-/** The account that searches. */
+/** The account that searches are made with. */
 export interface BindAccount {
   readonly dn: string
   readonly password: string
 }
 
-/** How a person is found and their password checked. */
+/** How a user is found and the password checked. */
 export type DirectoryProfile =
   | { readonly kind: 'simple-bind'; readonly patterns: readonly string[] }
   | { readonly kind: 'search-and-bind'; readonly search: UserSearch }
   | { readonly kind: 'search-and-compare'; readonly search: UserSearch; readonly compare: PasswordComparison }
 
-/** Where people are, and the filter in which `{0}` stands for the name. */
+/** The search for a user; `{0}` in the filter stands for the user name. */
 export interface UserSearch {
   readonly base: string
   readonly filter: string
 }
 
-/** Which attribute has the password, and who compares it. */
+/** The password attribute, and which side compares it. */
 export interface PasswordComparison {
   readonly attribute: string
   readonly by: 'server' | 'directory'
 }
 
-/** How a person's groups are found. */
+/** How a user's groups are found. */
 export type GroupRule =
   | { readonly kind: 'none' }
   | { readonly kind: 'member-of' }
   | {
       readonly kind: 'search'
       readonly base: string
-      /** `{0}` stands for the DN, `{1}` for the name. */
+      /** `{0}` stands for the DN, `{1}` for the user name. */
       readonly filter: string
       readonly scope: 'sub' | 'one'
       readonly depth: number
@@ -48,22 +48,22 @@ export type GroupRule =
       readonly takesPartialResults: boolean
     }
 
-/** A directory as it is to be asked. */
+/** The validated settings of a directory. */
 export interface DirectorySettings {
-  /** Tried in turn. */
+  /** Tried in order. */
   readonly urls: readonly [DirectoryUrl, ...DirectoryUrl[]]
   readonly verifiesCertificate: boolean
   readonly account: BindAccount | undefined
   readonly profile: DirectoryProfile
   readonly groups: GroupRule
-  /** Whether the directory's word that somebody else must be asked is an error; nobody else is asked in either case. */
+  /** Whether a referral is an error. Referrals are never followed. */
   readonly refusesReferrals: boolean
-  /** What is read of a person. */
+  /** The attributes read of a user. */
   readonly attributes: readonly string[]
   readonly mail: { readonly attribute: string; readonly substitute: string | undefined; readonly overrides: boolean }
 }
 
-/** A record that no directory can be asked by; the message names members, never what they hold. */
+/** Thrown for unusable settings; the message names members, never their values. */
 export class UnusableDirectory extends Error {
   constructor(message: string) {
     super(message)
@@ -71,16 +71,16 @@ export class UnusableDirectory extends Error {
   }
 }
 
-/** Each has a share of the time. */
+/** The timeout is divided among them. */
 const MAX_URLS = 5
-/** Each is a try with the password. */
+/** Each is one attempt with the password. */
 const MAX_PATTERNS = 10
 const MAX_ATTRIBUTES = 100
-/** Filters and patterns are parsed by recursion. */
+/** Filters are parsed recursively. */
 const MAX_STRING_LENGTH = 2000
 const MAX_GROUP_DEPTH = 50
 
-/** Reads the `config` of a provider of type `ldap`, whose members have their types; throws `UnusableDirectory`. */
+/** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
 export function readDirectorySettings(config: JsonRecord): DirectorySettings {
   const text = (name: string): string | undefined => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
@@ -88,48 +88,48 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
     if (value.length > MAX_STRING_LENGTH) throw new UnusableDirectory(`${name} is too long`)
     return value
   }
-  const filled = (name: string): string | undefined => text(name)?.trim() || undefined
-  const needed = (name: string, value: string | undefined): string => {
+  const trimmed = (name: string): string | undefined => text(name)?.trim() || undefined
+  const required = (name: string, value: string | undefined): string => {
     if (value === undefined) throw new UnusableDirectory(`${name} must be given`)
     return value
   }
-  const flag = (name: string, usual: boolean): boolean => {
+  const flag = (name: string, fallback: boolean): boolean => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
-    return typeof value === 'boolean' ? value : usual
+    return typeof value === 'boolean' ? value : fallback
   }
-  const withPlace = (name: string, value: string, ...places: readonly string[]): string => {
-    // Without it, every name would be the same person.
-    if (places.some(place => value.includes(place))) return value
-    throw new UnusableDirectory(`${name} must contain ${places.join(' or ')}`)
+  const withPlaceholder = (name: string, value: string, ...placeholders: readonly string[]): string => {
+    // Without a placeholder, every name would match the same entry.
+    if (placeholders.some(placeholder => value.includes(placeholder))) return value
+    throw new UnusableDirectory(`${name} must contain ${placeholders.join(' or ')}`)
   }
 
   const usesStartTls = (text('tlsConfiguration') ?? 'none') !== 'none'
-  const urls = needed('baseUrl', filled('baseUrl'))
+  const urls = required('baseUrl', trimmed('baseUrl'))
     .split(/\s+/)
     .map(url => readUrl(url, usesStartTls))
   const [first, ...others] = urls
   if (!first || urls.length > MAX_URLS) throw new UnusableDirectory(`baseUrl has more than ${MAX_URLS} addresses`)
 
   const search = (): UserSearch => ({
-    base: needed('userSearchBase', text('userSearchBase')),
-    filter: withPlace('userSearchFilter', filled('userSearchFilter') ?? 'cn={0}', '{0}'),
+    base: required('userSearchBase', text('userSearchBase')),
+    filter: withPlaceholder('userSearchFilter', trimmed('userSearchFilter') ?? 'cn={0}', '{0}'),
   })
   const patterns = (): readonly string[] => {
-    const all = needed('userDNPattern', filled('userDNPattern'))
-      .split(filled('userDNPatternDelimiter') ?? ';')
+    const all = required('userDNPattern', trimmed('userDNPattern'))
+      .split(trimmed('userDNPatternDelimiter') ?? ';')
       .map(pattern => pattern.trim())
       .filter(pattern => pattern !== '')
     if (all.length > MAX_PATTERNS) throw new UnusableDirectory(`userDNPattern has more than ${MAX_PATTERNS} patterns`)
     if (all.length === 0) throw new UnusableDirectory('userDNPattern must be given')
     for (const pattern of all) {
-      withPlace('userDNPattern', pattern, '{0}')
-      // A name is escaped as the value of an attribute, and is to be nothing else.
+      withPlaceholder('userDNPattern', pattern, '{0}')
+      // A name is escaped as an attribute value, so the placeholder must be part of one.
       if (/(?:^|[,+])[^=,+]*\{0\}/.test(pattern)) throw new UnusableDirectory('userDNPattern has {0} beside a value')
     }
     return all
   }
   const compare = (): PasswordComparison => ({
-    attribute: filled('passwordAttributeName') ?? 'userPassword',
+    attribute: trimmed('passwordAttributeName') ?? 'userPassword',
     by: flag('localPasswordCompare', true) ? 'server' : 'directory',
   })
   const groups = (): GroupRule => {
@@ -140,10 +140,10 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
     return {
       kind: 'search',
       base,
-      filter: withPlace('groupSearchFilter', filled('groupSearchFilter') ?? 'member={0}', '{0}', '{1}'),
+      filter: withPlaceholder('groupSearchFilter', trimmed('groupSearchFilter') ?? 'member={0}', '{0}', '{1}'),
       scope: flag('groupSearchSubTree', true) ? 'sub' : 'one',
       depth: Math.min(Math.max(typeof depth === 'number' ? depth : 10, 1), MAX_GROUP_DEPTH),
-      roleAttribute: filled('groupRoleAttribute') ?? 'description',
+      roleAttribute: trimmed('groupRoleAttribute') ?? 'description',
       takesPartialResults: flag('groupsIgnorePartialResults', true),
     }
   }
@@ -160,10 +160,10 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
     }
   }
 
-  const substitute = filled('mailSubstitute')
-  if (substitute !== undefined) withPlace('mailSubstitute', substitute, '{0}')
+  const substitute = trimmed('mailSubstitute')
+  if (substitute !== undefined) withPlaceholder('mailSubstitute', substitute, '{0}')
   const mail = {
-    attribute: filled('mailAttributeName') ?? 'mail',
+    attribute: trimmed('mailAttributeName') ?? 'mail',
     substitute,
     overrides: flag('mailSubstituteOverridesLdap', false),
   }
@@ -171,7 +171,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
   return {
     urls: [first, ...others],
     verifiesCertificate: !flag('skipSSLVerification', false),
-    account: readAccount(filled('bindUserDn'), text('bindPassword')),
+    account: readAccount(trimmed('bindUserDn'), text('bindPassword')),
     profile: profile(),
     groups: groupRule,
     refusesReferrals: text('referral') === 'throw',
@@ -180,7 +180,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
   }
 }
 
-/** The scheme is not one that `URL` knows, so that the host is read as that of one that it does. */
+/** `URL` does not normalise the host of an unknown scheme, so the host is parsed again with https. */
 function readUrl(url: string, usesStartTls: boolean): DirectoryUrl {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const isTls = parsed?.protocol === 'ldaps:'
@@ -201,19 +201,19 @@ function readUrl(url: string, usesStartTls: boolean): DirectoryUrl {
 /** There is no built-in account: without one, searches are anonymous. */
 function readAccount(dn: string | undefined, password: string | undefined): BindAccount | undefined {
   if (dn === undefined) return undefined
-  // RFC 4513 §5.1.2: a bind without a password is a success that proves nothing.
+  // RFC 4513 §5.1.2: a bind without a password succeeds without authentication.
   if (password === undefined || password === '') throw new UnusableDirectory('bindUserDn needs a bindPassword')
-  // A DN, or a name as Active Directory takes it; a bare word could be taken for a SASL mechanism.
+  // A DN, or a name that Active Directory accepts. The library takes a bare word for a SASL mechanism.
   if (!/[=@\\]/.test(dn)) throw new UnusableDirectory('bindUserDn must be a DN')
   return { dn, password }
 }
 
-/** Attributes that mappings name, and those that stand for what is not mapped. */
+/** The mapped attributes, and the default ones of what is not mapped. */
 function readAttributes(config: JsonRecord, more: readonly string[]): readonly string[] {
   const mappings = config['attributeMappings']
   const mapped = typeof mappings === 'object' && mappings !== null ? Object.values(mappings).flat() : []
   const names = [...more, ...mapped, 'cn', 'givenname', 'sn', 'telephonenumber']
-  // RFC 4512 §2.5: a letter or an OID, with options. Anything else would be asked for in vain, `*` for too much.
+  // RFC 4512 §2.5: a name or an OID, with options. Excludes `*`, which would return all attributes.
   const known = names.filter(name => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9.;-]*$/.test(name)) as string[]
   const unique = new Map(known.map(name => [name.toLowerCase(), name]))
   if (unique.size > MAX_ATTRIBUTES) throw new UnusableDirectory('attributeMappings name too many attributes')

@@ -1,10 +1,9 @@
-// Passwords as directories store them (RFC 2307 §5.3, RFC 3112): compared here, since a search gives the stored value and
-// no word on whether another one is the same.
+// Compares a password with the value that a directory stores (RFC 2307 §5.3, RFC 3112).
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Passwords } from '../../base/passwords.ts'
 import { sameSecret } from '../../base/secrets.ts'
 
-/** Digests by their scheme; those with a salt have it behind the digest. */
+/** Digests by scheme; a salt follows the digest. */
 const DIGESTS: Readonly<
   Record<string, { readonly algorithm: string; readonly bytes: number; readonly isSalted: boolean }>
 > = {
@@ -20,8 +19,8 @@ const DIGESTS: Readonly<
   SSHA512: { algorithm: 'sha512', bytes: 64, isSalted: true },
 }
 
-/** The directory chooses bcrypt's cost; 14 takes about a second, and 31 would take a day. */
-const HIGHEST_BCRYPT_COST = 14
+/** The directory chooses the cost of bcrypt: 14 takes about a second, 31 would take a day. */
+const MAX_BCRYPT_COST = 14
 
 /** Compares the password; false for an unknown scheme. Throws `TooManyHashes`. */
 export async function isStoredPassword(
@@ -36,7 +35,7 @@ export async function isStoredPassword(
   if (name === 'CLEAR' || name === 'CLEARTEXT') return value !== '' && sameSecret(value, password)
   if (name === 'CRYPT' || name === 'BCRYPT') {
     const cost = /^\$2[abxy]\$(\d\d)\$/.exec(value)?.[1]
-    return cost !== undefined && Number(cost) <= HIGHEST_BCRYPT_COST && passwords.verify(value, password)
+    return cost !== undefined && Number(cost) <= MAX_BCRYPT_COST && passwords.verify(value, password)
   }
   const digest = Object.hasOwn(DIGESTS, name) ? DIGESTS[name] : undefined
   return digest !== undefined && isDigestOf(password, Buffer.from(value, 'base64'), digest)
@@ -48,6 +47,6 @@ function isDigestOf(
   { algorithm, bytes, isSalted }: { readonly algorithm: string; readonly bytes: number; readonly isSalted: boolean },
 ): boolean {
   if (isSalted ? stored.length <= bytes : stored.length !== bytes) return false
-  const made = hash(algorithm, Buffer.concat([Buffer.from(password), stored.subarray(bytes)]), 'buffer')
-  return timingSafeEqual(made, stored.subarray(0, bytes))
+  const computed = hash(algorithm, Buffer.concat([Buffer.from(password), stored.subarray(bytes)]), 'buffer')
+  return timingSafeEqual(computed, stored.subarray(0, bytes))
 }

@@ -13,17 +13,17 @@ const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
   ...(user && { userId: user.id }),
 })
 
-/** The accounts that this server keeps itself: a password, a lockout policy, a verified address. */
+/** The internal provider: accounts with a password here, a lockout policy and a verified address. */
 export const internalSource = (serviceName: string): IdentitySourceType => {
-  const inTurn = createTurns()
+  const queued = createKeyedQueue()
   return {
     type: serviceName,
     open: (zone, provider, deps) => ({
       password: {
         async check(attempt) {
-          // One at a time for each name: guesses made side by side must not all be judged before one is counted.
-          const turn = JSON.stringify([zone.id, provider.originKey, attempt.userName.toLowerCase()])
-          return inTurn(turn, () => check(deps, { zone, provider, attempt }))
+          // One at a time per name: concurrent guesses must not be checked before earlier failures are counted.
+          const key = JSON.stringify([zone.id, provider.originKey, attempt.userName.toLowerCase()])
+          return queued(key, () => check(deps, { zone, provider, attempt }))
         },
       },
     }),
@@ -45,7 +45,7 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
   if (!found?.user.active) {
-    // An unknown user costs as much time as a known one: a hash, and a write.
+    // An unknown user takes as long as a known one: a hash and a write.
     await passwords.verifyNothing(attempt.password, requester)
     await store.events.recordNothing(now)
     return refused('bad-credentials')
@@ -82,27 +82,27 @@ async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Pr
   }
 }
 
-/** How many may wait for their turn at one name; whoever fills it keeps out nobody but guessers of the same account. */
-const MAX_TURNS = 64
+/** Maximum queue length of one user name. A full queue affects sign-ins with this name only. */
+const MAX_QUEUED = 64
 
-/** Runs the works of one key after one another, those of different keys side by side. Throws `TooManyHashes`. */
-function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const lines = new Map<string, { last: Promise<unknown>; count: number }>()
-  return async (key, work) => {
-    const line = lines.get(key) ?? { last: Promise.resolve(), count: 0 }
-    if (line.count >= MAX_TURNS) throw new TooManyHashes()
-    lines.set(key, line)
-    line.count += 1
-    const turn = line.last.then(work, work)
-    line.last = turn.then(
+/** Runs the tasks of one key in sequence, those of different keys concurrently. Throws `TooManyHashes` if full. */
+function createKeyedQueue(): <T>(key: string, task: () => Promise<T>) => Promise<T> {
+  const queues = new Map<string, { last: Promise<unknown>; count: number }>()
+  return async (key, task) => {
+    const queue = queues.get(key) ?? { last: Promise.resolve(), count: 0 }
+    if (queue.count >= MAX_QUEUED) throw new TooManyHashes()
+    queues.set(key, queue)
+    queue.count += 1
+    const result = queue.last.then(task, task)
+    queue.last = result.then(
       () => undefined,
       () => undefined,
     )
     try {
-      return await turn
+      return await result
     } finally {
-      line.count -= 1
-      if (line.count === 0) lines.delete(key)
+      queue.count -= 1
+      if (queue.count === 0) queues.delete(key)
     }
   }
 }

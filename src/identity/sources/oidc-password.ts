@@ -1,6 +1,6 @@
-// Hands a user name and a password on to an OpenID Connect provider (RFC 6749 §4.3), for records with
-// `passwordGrantEnabled`. Owns what goes there, and that nothing comes back but a verified ID token; the provider's own words
-// may repeat what was sent, and are not.
+// Sends a user name and password to an OpenID Connect provider (RFC 6749 §4.3), for providers with
+// `passwordGrantEnabled`. Returns the claims of a verified ID token, never the provider's error texts, which may repeat
+// the password.
 import { OutboundError } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
 import { promptsOfProvider } from '../../model/identity-provider.ts'
@@ -8,13 +8,13 @@ import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { openProviderSecrets } from '../../model/provider-secrets.ts'
 import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
 import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'
-import { basic, errorOf, parseObject, scopesOf, textOf } from './oidc-request.ts'
+import { basic, errorOf, parseObject, scopesOf, stringOf } from './oidc-request.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 
-/** Whether the record lets clients hand in passwords of its people. */
+/** Whether clients may send passwords of the provider's users. */
 export const mayRelay = ({ config }: IdentityProvider): boolean => config['passwordGrantEnabled'] === true
 
-/** Fields that are no answers to a prompt of the provider's. */
+/** Form fields that are never sent as answers to the provider's prompts. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'username',
   'password',
@@ -28,21 +28,21 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'client_assertion_type',
 ])
 
-/** Opens the relay of one provider. */
+/** Creates the relay of one provider. */
 export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => PasswordRelay {
   const { outbound, vault, check } = deps
 
   return (provider, read) => ({
     async check(attempt) {
-      // Nobody has come back from the provider: these do without the places of those who have.
+      // `background`: leaves the connections that are reserved for users who return from a provider.
       const share: OutboundShare = { zoneId: provider.zoneId, purpose: 'background' }
       const settings = await deps.settings.read(provider, { wanted: 'endpoints' })
       const { tokenUrl, relyingPartyId } = settings
       if (tokenUrl === undefined || relyingPartyId === undefined) {
-        return unavailable('the token endpoint, or the name of this server there, is not known')
+        return unavailable('the token endpoint or relyingPartyId is not known')
       }
       const { config } = openProviderSecrets(provider, vault)
-      const secret = textOf(config['relyingPartySecret'])
+      const secret = stringOf(config['relyingPartySecret'])
       const body = new URLSearchParams({
         ...promptedFields(provider, attempt),
         grant_type: 'password',
@@ -55,7 +55,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
       const headers = {
         accept: 'application/json',
         'content-type': 'application/x-www-form-urlencoded',
-        // As the reference system does it here, whatever `clientAuthInBody` says.
+        // UAA: ignores `clientAuthInBody` here.
         ...(secret !== undefined && { authorization: basic(relyingPartyId, secret) }),
         ...(config['setForwardHeader'] === true &&
           attempt.remoteAddress !== undefined && { 'x-forwarded-for': attempt.remoteAddress }),

@@ -1,5 +1,5 @@
-// Signs people in at an OpenID Connect provider by authorization code (OpenID Connect Core §3.1): where they are sent, and
-// what the code that they come back with is worth. See docs/decisions/0014-upstream-sign-in.md.
+// Signs users in at an OpenID Connect provider with the authorization code flow (OpenID Connect Core §3.1). See
+// docs/decisions/0014-upstream-sign-in.md.
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
@@ -16,12 +16,12 @@ import type {
   RedirectSignIn,
 } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
-import { basic, errorOf, parseObject, scopesOf, textOf } from './oidc-request.ts'
+import { basic, errorOf, parseObject, scopesOf, stringOf } from './oidc-request.ts'
 import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 import type { TokenCheck } from './oidc-token.ts'
 
-/** What the exchange needs. */
+/** Dependencies of `createOidcRedirect`. */
 export interface OidcRedirectDeps {
   readonly outbound: Outbound
   readonly vault: Vault
@@ -29,30 +29,30 @@ export interface OidcRedirectDeps {
   readonly check: TokenCheck
 }
 
-/** Reads the person of verified claims. */
+/** Maps verified claims to a user. */
 export type Read = (
   claims: ForeignClaims,
 ) => { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal
 
-/** Whether the provider's record is for the authorization code flow; other response types bring tokens past the server. */
+/** Whether the provider uses the code flow; with other response types, tokens would pass through the browser. */
 export const mayRedirect = ({ config }: IdentityProvider): boolean =>
   config['responseType'] === undefined || config['responseType'] === null || config['responseType'] === 'code'
 
-/** The answer is read from the query, so that a record has no say in its mode either. */
+/** `response_mode` is reserved because the response is read from the query. */
 const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'
 
-/** Opens the redirect ability of one provider. */
+/** Creates the redirect sign-in of one provider. */
 export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => RedirectSignIn {
   const { outbound, vault, check } = deps
 
-  /** The tokens for a code, or why there are none. */
+  /** Exchanges the code for tokens. */
   async function redeem(
     provider: IdentityProvider,
-    { tokenUrl, relyingPartyId }: Known,
+    { tokenUrl, relyingPartyId }: RedirectSettings,
     { code, attempt }: { code: string; attempt: RedirectAttempt },
   ): Promise<{ readonly outcome: 'tokens'; readonly tokens: object } | RedirectRefusal> {
     const { config } = openProviderSecrets(provider, vault)
-    const secret = textOf(config['relyingPartySecret'])
+    const secret = stringOf(config['relyingPartySecret'])
     const inBody = config['clientAuthInBody'] === true
     const body = new URLSearchParams({
       ...additionalParameters(config),
@@ -88,7 +88,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
   return (provider, read) => ({
     async start({ redirectUri, state, nonce, codeVerifier, userName, reauthenticate }) {
       const { config } = provider
-      const settings = knownOf(await deps.settings.read(provider, { wanted: 'endpoints' }))
+      const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' }))
       if (!settings) return undefined
       const url = new URL(settings.authUrl)
       const wanted = {
@@ -103,22 +103,22 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
         ...(usesPkce(config) && { code_challenge: digest(codeVerifier), code_challenge_method: 'S256' }), // RFC 7636 §4.2
       }
       for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
-      const propagation = textOf(config['userPropagationParameter'])
+      const propagation = stringOf(config['userPropagationParameter'])
       if (propagation !== undefined && userName && !isReserved(propagation)) {
         url.searchParams.set(propagation, userName)
       }
       return url.href
     },
     async isReady() {
-      return knownOf(await deps.settings.read(provider, { wanted: 'endpoints' })) !== undefined
+      return redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' })) !== undefined
     },
     isOffered() {
       const settings = deps.settings.peek(provider, 'endpoints')
-      return settings === undefined || knownOf(settings) !== undefined
+      return settings === undefined || redirectSettings(settings) !== undefined
     },
     async finish(answer, attempt) {
       const { purpose } = shareOf(provider)
-      const settings = knownOf(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
+      const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
       if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
       if (answer.error !== undefined) return { outcome: 'declined', error: answer.error }
@@ -139,32 +139,32 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
   })
 }
 
-/** Who has come back from a provider waits for nobody who has not. */
+/** `sign-in`: connections reserved for users who return from a provider. */
 const shareOf = ({ zoneId }: IdentityProvider): OutboundShare => ({ zoneId, purpose: 'sign-in' })
 
 const REFUSED = 'The provider did not accept the code.'
 
 const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })
 
-/** Settings with everything that sending people there takes. */
-type Known = OidcSettings & Required<Pick<OidcSettings, 'authUrl' | 'tokenUrl' | 'relyingPartyId'>>
+/** Settings that are complete for a redirect sign-in. */
+type RedirectSettings = OidcSettings & Required<Pick<OidcSettings, 'authUrl' | 'tokenUrl' | 'relyingPartyId'>>
 
-function knownOf(settings: OidcSettings): Known | undefined {
+function redirectSettings(settings: OidcSettings): RedirectSettings | undefined {
   const { authUrl, tokenUrl, relyingPartyId } = settings
   if (tokenUrl === undefined || relyingPartyId === undefined) return undefined
-  // The browser is sent there: no other scheme, and so no script, may stand in a record or a discovery document.
+  // The browser is redirected there: a record or discovery document must not supply another scheme, such as javascript.
   if (authUrl === undefined || !URL.canParse(authUrl) || !/^https?:$/.test(new URL(authUrl).protocol)) return undefined
   return { ...settings, authUrl, tokenUrl, relyingPartyId }
 }
 
-/** RFC 9207 §2.4: a provider that names itself is the one that was asked, and one that promised to must do so. */
+/** RFC 9207 §2.4: `iss` must be the provider's issuer, and must be present if its metadata says so. */
 function isFromProvider({ issuer }: RedirectAnswer, settings: OidcSettings): boolean {
-  return issuer === undefined ? settings.namesItself !== true : issuer === settings.issuer
+  return issuer === undefined ? settings.sendsIssuer !== true : issuer === settings.issuer
 }
 
-/** Without a secret nothing else says that the code is ours. */
+/** Required without a client secret: nothing else would bind the code to this server. */
 const usesPkce = (config: IdentityProvider['config']): boolean =>
-  config['pkce'] !== false || textOf(config['relyingPartySecret']) === undefined
+  config['pkce'] !== false || stringOf(config['relyingPartySecret']) === undefined
 
 function additionalParameters(config: IdentityProvider['config']): Readonly<Record<string, string>> {
   const given = config['additionalAuthzParameters']

@@ -1,50 +1,49 @@
-// The settings of an OpenID Connect provider as they hold: what its record says, and for the rest its own discovery
-// document.
+// The effective settings of an OpenID Connect provider: those of its record, completed from its discovery document.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 
-/** The addresses and names of a provider that are known; a missing one makes what needs it impossible. */
+/** The known settings of a provider; what needs a missing one is not possible. */
 export interface OidcSettings {
   readonly issuer?: string
   readonly tokenKey?: string
   readonly tokenKeyUrl?: string
-  /** What this server is called there. */
+  /** The client id of this server at the provider. */
   readonly relyingPartyId?: string
-  /** Where people are sent; told with `endpoints` only, like all that follows. */
+  /** The authorization endpoint. This and the following are read only with `endpoints`. */
   readonly authUrl?: string
   readonly tokenUrl?: string
-  /** Set when the provider says that it names itself in every answer (RFC 9207 §3). */
-  readonly namesItself?: true
+  /** `authorization_response_iss_parameter_supported` (RFC 9207 §3). */
+  readonly sendsIssuer?: true
 }
 
-/** What is wanted of a provider: `keys` to verify what it signed, `endpoints` to send people there as well. */
+/** Which settings are needed: `keys` to verify signatures; `endpoints` also to redirect users. */
 export type Wanted = 'keys' | 'endpoints'
 
-/** Reads the settings that hold for a provider; of what is not wanted nothing is fetched or told. */
+/** Reads the effective settings of a provider; fetches the discovery document only if a wanted setting is missing. */
 export interface OidcSettingsReader {
   /** Waits for the discovery document where one is needed. */
   read(
     provider: IdentityProvider,
     options?: { readonly wanted?: Wanted; readonly purpose?: OutboundShare['purpose'] },
   ): Promise<OidcSettings>
-  /** What is known now, of a document that is out of date too; undefined when it was never asked for. It is, beside this. */
+  /** Reads without waiting, from a cached document even if it is stale, and refreshes it; undefined without one. */
   peek(provider: IdentityProvider, wanted?: Wanted): OidcSettings | undefined
 }
 
 type Document = Readonly<Record<string, unknown>>
 
-const NOTHING: Document = {}
-/** No place to ask was left. */
+const EMPTY: Document = {}
+/** The limit of outbound requests was reached. */
 const BUSY: Document = {}
-const GOOD_SECONDS = 600
-/** A provider that does not answer is left alone for a while: every assertion asks for it. */
-const BAD_SECONDS = 30
+const CACHE_SECONDS = 600
+/** Pause after a failure, since every assertion would fetch the document again. */
+const FAILURE_CACHE_SECONDS = 30
 const MAX_DOCUMENTS = 1000
 
-/** Reads settings; a discovery document is remembered for ten minutes, and one that cannot be had counts as empty. */
+/** Caches discovery documents for ten minutes; one that cannot be fetched counts as empty. */
 export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): OidcSettingsReader {
   const { outbound, clock } = deps
   const known = new Map<string, { readonly document: Document; readonly until: Date }>()
@@ -52,19 +51,21 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
 
   async function load(url: string, share: OutboundShare): Promise<Document> {
     const document = await getDocument(url, share)
-    if (document === BUSY) return NOTHING // nobody was asked: nothing is known of it
+    if (document === BUSY) return EMPTY // no request was sent, so nothing is cached
     if (known.size >= MAX_DOCUMENTS) known.clear()
-    known.set(url, { document, until: addSeconds(clock.now(), document === NOTHING ? BAD_SECONDS : GOOD_SECONDS) })
+    known.set(url, {
+      document,
+      until: addSeconds(clock.now(), document === EMPTY ? FAILURE_CACHE_SECONDS : CACHE_SECONDS),
+    })
     return document
   }
 
   async function getDocument(url: string, share: OutboundShare): Promise<Document> {
     try {
       const { value } = await outbound.getJson(url, share)
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : NOTHING
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : EMPTY
     } catch (error) {
-      // The provider is not known then, which is what is told.
-      if (error instanceof OutboundError) return error.failure === 'busy' ? BUSY : NOTHING
+      if (error instanceof OutboundError) return error.failure === 'busy' ? BUSY : EMPTY
       throw error
     }
   }
@@ -83,7 +84,7 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   return {
     async read(provider, { wanted = 'keys', purpose = 'background' } = {}) {
       const url = documentNeeded(provider, wanted)
-      if (url === undefined) return merge(provider, NOTHING, wanted)
+      if (url === undefined) return merge(provider, EMPTY, wanted)
       const found = remembered(url)
       const { zoneId } = provider
       const document = found?.isFresh ? found.document : await fetchDocument(url, { zoneId, purpose })
@@ -91,17 +92,17 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
     },
     peek(provider, wanted = 'keys') {
       const url = documentNeeded(provider, wanted)
-      if (url === undefined) return merge(provider, NOTHING, wanted)
+      if (url === undefined) return merge(provider, EMPTY, wanted)
       const found = remembered(url)
       const { zoneId } = provider
-      // A fault in it meets whoever waits for the document.
+      // `read` reports an internal fault.
       if (!found?.isFresh) fetchDocument(url, { zoneId, purpose: 'background' }).catch(() => {})
       return found && merge(provider, found.document, wanted)
     },
   }
 }
 
-/** The addresses and names that a record says itself. */
+/** The settings in the provider's record. */
 const ownSettings = ({ config }: IdentityProvider) => ({
   authUrl: text(config['authUrl']),
   issuer: text(config['issuer']),
@@ -110,7 +111,7 @@ const ownSettings = ({ config }: IdentityProvider) => ({
   tokenKeyUrl: text(config['tokenKeyUrl']),
 })
 
-/** Where the document is that says what the record leaves out; undefined where nothing is, or there is none. */
+/** The URL of the discovery document, if the record lacks a wanted setting and has the URL. */
 function documentNeeded(provider: IdentityProvider, wanted: Wanted): string | undefined {
   const own = ownSettings(provider)
   const hasKeys = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
@@ -130,7 +131,7 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
     ...(wanted === 'endpoints' && {
       ...(authUrl !== undefined && { authUrl }),
       ...(tokenUrl !== undefined && { tokenUrl }),
-      ...(found['authorization_response_iss_parameter_supported'] === true && { namesItself: true as const }),
+      ...(found['authorization_response_iss_parameter_supported'] === true && { sendsIssuer: true as const }),
     }),
     ...(issuer !== undefined && { issuer }),
     ...(own.tokenKey !== undefined && { tokenKey: own.tokenKey }),

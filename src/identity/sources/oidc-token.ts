@@ -1,5 +1,4 @@
-// Verifies what an OpenID Connect provider signed: who signed it, for whom and until when. Owns what makes a token genuine;
-// refuses to know what becomes of its claims.
+// Verifies tokens of OpenID Connect providers: signature, issuer, audience and time. Does not know how claims are used.
 import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
@@ -12,36 +11,36 @@ import type { ExternalRefusal } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
-/** Finds another server's key: in the JSON of a key set, or in the one at an address. */
+/** Finds another server's key in a JWK set, inline or at a URL. */
 export interface KeyFinder {
-  /** Undefined when no key fits; throws when the set cannot be had. */
+  /** Undefined if no key matches; throws if the set is not available. */
   find(
     source: { readonly jwks?: string; readonly jwksUri?: string; readonly share?: OutboundShare },
     wanted: { readonly kid: string | undefined; readonly alg: string },
   ): Promise<KeyObject | undefined>
 }
 
-/** What a genuine token says. */
+/** A verified token. */
 export interface VerifiedToken {
   readonly outcome: 'verified'
   readonly claims: ForeignClaims
-  /** The algorithm of its signature, which is that of the hashes in it. */
+  /** The algorithm of its signature, which determines that of `at_hash`. */
   readonly alg: string
 }
 
-/** Checks signature, issuer, audience and time of a token; a request for keys that it takes is of the share. */
+/** Checks signature, issuer, audience and time; fetching keys counts against the share. */
 export type TokenCheck = (
   token: string,
   settings: OidcSettings,
   share?: OutboundShare,
 ) => Promise<VerifiedToken | ExternalRefusal>
 
-// Never `none`, and nothing symmetric: whoever can read a public key could sign with it otherwise.
+// Neither `none` nor symmetric algorithms, with which a public key could be used as the secret.
 const ALGORITHM = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
-/** How far two clocks may differ. */
+/** Accepted clock difference. */
 const SKEW_SECONDS = 60
 
-/** A refusal of an external sign-in, with the caller's words and, where there is more to know, the log's. */
+/** Refuses an external sign-in; the description is for the caller, the detail for the log. */
 export const refuse = (reason: ExternalRefusal['reason'], description: string, detail?: string): ExternalRefusal => ({
   outcome: 'refused',
   reason,
@@ -49,9 +48,9 @@ export const refuse = (reason: ExternalRefusal['reason'], description: string, d
   ...(detail !== undefined && { detail }),
 })
 
-/** Uses only keys that the provider's record names, itself or by its discovery document. */
+/** Uses only keys from the provider's record or its discovery document. */
 export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinder; clock: Clock }): TokenCheck {
-  /** Named by the record and nothing else: what the token's header says of keys (`jku`, `x5u`, `jwk`) is not looked at. */
+  /** Never reads keys from the token's header (`jku`, `x5u`, `jwk`). */
   async function keyFor(
     { tokenKey, tokenKeyUrl }: OidcSettings,
     { share, ...wanted }: { kid: string | undefined; alg: string; share: OutboundShare | undefined },
@@ -62,7 +61,7 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     return undefined
   }
 
-  /** The claims that the provider signed; throws for whatever is wrong with token, key or key document. */
+  /** Verifies the signature; throws for any problem with the token, key or key document. */
   async function verify(
     token: string,
     settings: OidcSettings,
@@ -71,14 +70,14 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     const { alg, kid } = decodeProtectedHeader(token)
     if (alg === undefined || !ALGORITHM.test(alg)) throw new Error('the algorithm is not allowed')
     const key = await keyFor(settings, { kid, alg, share })
-    if (!key) throw new Error('no key of the provider fits')
+    if (!key) throw new Error('no key of the provider matches')
     const { payload } = await compactVerify(token, key, { algorithms: [alg] })
     const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
-    if (typeof claims !== 'object' || claims === null) throw new Error('the payload is no object')
+    if (typeof claims !== 'object' || claims === null) throw new Error('the payload is not an object')
     return { outcome: 'verified', claims: { ...claims }, alg }
   }
 
-  /** What is wrong with the claims of a genuine token. */
+  /** Checks issuer, audience and times. */
   function problemOf(claims: ForeignClaims, { issuer, relyingPartyId }: OidcSettings): ExternalRefusal | undefined {
     if (issuer === undefined || claims['iss'] !== issuer) {
       return refuse('untrusted', `Invalid issuer (${shown(claims['iss'])}) for token did not match expected: ${issuer}`)
@@ -90,12 +89,12 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     ) {
       return refuse('untrusted', `Some parties were not in the token audience: ${relyingPartyId ?? ''}`)
     }
-    const expiresAt = momentOf(exp)
+    const expiresAt = dateOf(exp)
     if (!expiresAt) return refuse('untrusted', 'Token does not bear a valid EXP claim.')
     const now = clock.now()
     if (expiresAt <= now) return refuse('untrusted', `Token expired at ${expiresAt.toISOString()}`)
     if (nbf === undefined) return undefined
-    const notBefore = momentOf(nbf)
+    const notBefore = dateOf(nbf)
     return notBefore && notBefore <= addSeconds(now, SKEW_SECONDS)
       ? undefined
       : refuse('untrusted', 'Token is not valid yet.') // RFC 7523 §3
@@ -113,42 +112,42 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     )
 }
 
-/** What an ID token must say besides, because it answers a request of ours. */
-export interface IdTokenDemands {
-  /** Absent where none was sent. */
+/** The expectations of an ID token that responds to a request of this server. */
+export interface ExpectedIdToken {
+  /** Absent if none was sent. */
   readonly nonce?: string
   readonly relyingPartyId: string
-  /** As it came beside the ID token. */
+  /** The access token of the same response, unverified. */
   readonly accessToken: unknown
 }
 
-/** What is wrong with a genuine ID token as the answer to a request (OpenID Connect Core §3.1.3.7, §3.1.3.8). */
-export function idTokenProblem({ claims, alg }: VerifiedToken, demands: IdTokenDemands): ExternalRefusal | undefined {
+/** Checks a verified ID token as the response to a request (OpenID Connect Core §3.1.3.7, §3.1.3.8). */
+export function idTokenProblem({ claims, alg }: VerifiedToken, expected: ExpectedIdToken): ExternalRefusal | undefined {
   const { nonce, aud, azp, at_hash: tokenHash } = claims
-  const wanted = demands.nonce
+  const wanted = expected.nonce
   if (wanted !== undefined && (typeof nonce !== 'string' || !sameSecret(nonce, wanted))) {
     return refuse('untrusted', 'The nonce of the token is not the one that was sent.')
   }
   const isForSeveral = Array.isArray(aud) && aud.length > 1
-  if ((isForSeveral || azp !== undefined) && azp !== demands.relyingPartyId) {
+  if ((isForSeveral || azp !== undefined) && azp !== expected.relyingPartyId) {
     return refuse('untrusted', 'The token was issued to another party.')
   }
   if (tokenHash === undefined) return undefined
-  const { accessToken } = demands
+  const { accessToken } = expected
   return typeof accessToken === 'string' && tokenHash === leftHalfHash(accessToken, alg)
     ? undefined
     : refuse('untrusted', 'The token does not belong to the access token beside it.')
 }
 
-/** The hash of the algorithm's own length; that of EdDSA with Ed25519 is SHA-512 (RFC 8032 §5.1). */
+/** Uses the hash of the signature algorithm; for Ed25519 that is SHA-512 (RFC 8032 §5.1). */
 function leftHalfHash(text: string, alg: string): string {
   const bits = /(?:256|384)$/.exec(alg)?.[0] ?? '512'
   const bytes = hash(`sha${bits}`, text, 'buffer')
   return bytes.subarray(0, bytes.length / 2).toString('base64url')
 }
 
-/** RFC 7519 §2: seconds since 1970, as far as a date reaches. */
-function momentOf(value: unknown): Date | undefined {
+/** Reads a NumericDate (RFC 7519 §2); undefined if it is out of range. */
+function dateOf(value: unknown): Date | undefined {
   if (typeof value !== 'number') return undefined
   const moment = new Date(value * 1000)
   return Number.isNaN(moment.getTime()) ? undefined : moment

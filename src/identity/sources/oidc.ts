@@ -15,7 +15,7 @@ import type { KeyFinder } from './oidc-token.ts'
 /** The type of OpenID Connect providers. */
 export const OIDC = 'oidc1.0'
 
-/** What signing in through OpenID Connect providers needs. */
+/** Dependencies of `oidcSource`. */
 export interface OidcDeps {
   readonly outbound: Outbound
   readonly foreignKeys: KeyFinder
@@ -23,7 +23,7 @@ export interface OidcDeps {
   readonly vault: Vault
 }
 
-/** OpenID Connect providers: people are sent there to sign in, and their tokens are read as assertions. */
+/** OpenID Connect providers: sign-in by redirect or relayed password, and their tokens as assertions. */
 export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const { clock } = deps
   const settings = createOidcSettings(deps)
@@ -54,7 +54,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   }
 }
 
-/** The person of verified claims. */
+/** Maps verified claims to a user. */
 function read(
   claims: ForeignClaims,
   { config }: IdentityProvider,
@@ -68,12 +68,12 @@ function read(
   }
 }
 
-/** What a token says of its issuer before anything is proven; undefined for what is no JWT. */
+/** The unverified `iss` of a JWT; undefined if it is not a JWT. */
 function claimedIssuer(assertion: string): string | undefined {
   try {
     const { iss } = decodeJwt(assertion)
     return typeof iss === 'string' ? iss : undefined
   } catch {
-    return undefined // then it is nobody's
+    return undefined
   }
 }
