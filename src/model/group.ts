@@ -1,20 +1,21 @@
+import type { GroupFields } from '../records/group.ts'
+
 /** A named set of users and groups; its name is the scope that its members may receive in tokens. */
-export interface Group {
-  readonly zoneId: string
-  readonly id: string
-  readonly displayName: string
-  readonly description?: string
-  readonly version: number
-  readonly createdAt: Date
-  readonly updatedAt: Date
+export interface Group extends GroupFields {}
+
+/** What a member of a group is. */
+export type MemberType = 'USER' | 'GROUP'
+
+/** A member of a group; `origin` is the provider that owns the membership. */
+export interface Member {
+  readonly memberId: string
+  readonly memberType: MemberType
+  readonly origin: string
 }
 
-/** That a user or a group is inside a group; `origin` is the provider that owns the membership. */
-export interface Membership {
+/** That a user or a group is inside a group. */
+export interface Membership extends Member {
   readonly groupId: string
-  readonly memberId: string
-  readonly memberType: 'USER' | 'GROUP'
-  readonly origin: string
 }
 
 /** That a group of an external provider stands for a group here. */
@@ -23,4 +24,6 @@ export interface ExternalGroup {
   /** Lower case. */
   readonly externalGroup: string
   readonly origin: string
+  /** Absent where it was made before that was kept. */
+  readonly createdAt?: Date
 }

@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import { userNameKey } from '../model/user.ts'
 import { type ColumnTypes, type Database, statement, type Transaction } from './database.ts'
+import { nestingTable } from './nesting.ts'
 import { StoreUnavailable } from './store.ts'
 
 /** One step of the schema. */
@@ -252,6 +253,10 @@ const MIGRATIONS: readonly Migration[] = [
       `create index users_by_name on users (zone_id, user_name_lower, id)`,
       `create index users_by_foreign_id on users (zone_id, external_id, id) where external_id is not null`,
     ],
+  },
+  {
+    id: '0010-nested-groups',
+    statements: types => [...nestingTable(types), `alter table external_groups add column created_at ${types.integer}`],
   },
 ]
 

@@ -1,5 +1,6 @@
 // Reads a user and its groups in one statement, for code that needs both on every request.
 import type { User } from '../model/user.ts'
+import { reachedGroups } from './nesting.ts'
 import { rowMapping } from '../records/record.ts'
 import { userFields } from '../records/user.ts'
 import { statement } from './database.ts'
@@ -20,22 +21,8 @@ const escaped = (text: string): string => `replace(replace(${text}, '\\', '\\\\'
 const unescaped = (text: string): string =>
   text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
 
-/**
- * A recursive CTE `reached` with the ids of the user's groups, direct and nested. `union` drops duplicates, so that a cycle
- * of groups ends.
- */
-export const reachedGroups = (zoneId: string, userId: string): string =>
-  `with recursive reached (group_id) as (
-     select group_id from group_members
-     where group_members.zone_id = ${zoneId} and member_id = ${userId} and member_type = 'USER'
-     union
-     select outward.group_id from group_members outward join reached on outward.member_id = reached.group_id
-     where outward.zone_id = ${zoneId} and outward.member_type = 'GROUP'
-   )`
-
-const GROUPS = `(${reachedGroups('users.zone_id', 'users.id')}
-   select string_agg(${escaped('display_name')}, '|')
-   from groups join reached on groups.id = reached.group_id where groups.zone_id = users.zone_id)`
+const GROUPS = `(select string_agg(${escaped('display_name')}, '|') from groups
+   where groups.zone_id = users.zone_id and groups.id in (${reachedGroups('users.zone_id', 'users.id')}))`
 
 /** Columns to select from `users` or a join with it, for `toPerson`. */
 export const PERSON_COLUMNS = [

@@ -3,6 +3,8 @@
 import { approvalFields } from '../records/approval.ts'
 import type { ApprovalRow } from '../records/approval.ts'
 import { columnsOf } from '../records/record.ts'
+import { groupFields } from '../records/group.ts'
+import type { GroupFieldsRow } from '../records/group.ts'
 import { userFields } from '../records/user.ts'
 import type { UserFieldsRow } from '../records/user.ts'
 
@@ -67,27 +69,11 @@ export const USER_VALUE_COLUMNS = [
 ] as const satisfies readonly (keyof UserValueRow)[]
 
 /** A group; `display_name_lower` is unique. */
-export interface GroupRow {
-  zone_id: string
-  id: string
-  display_name: string
+export interface GroupRow extends GroupFieldsRow {
   display_name_lower: string
-  description: string | null
-  version: number
-  created_at: number
-  updated_at: number
 }
 /** Columns of `groups`. */
-export const GROUP_COLUMNS = [
-  'zone_id',
-  'id',
-  'display_name',
-  'display_name_lower',
-  'description',
-  'version',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof GroupRow)[]
+export const GROUP_COLUMNS: readonly (keyof GroupRow)[] = [...columnsOf(groupFields), 'display_name_lower']
 
 /** Membership of a user or a group in a group. */
 export interface GroupMemberRow {
@@ -112,6 +98,7 @@ export interface ExternalGroupRow {
   group_id: string
   origin: string
   external_group: string
+  created_at: number | null
 }
 /** Columns of `external_groups`. */
 export const EXTERNAL_GROUP_COLUMNS = [
@@ -119,6 +106,7 @@ export const EXTERNAL_GROUP_COLUMNS = [
   'group_id',
   'origin',
   'external_group',
+  'created_at',
 ] as const satisfies readonly (keyof ExternalGroupRow)[]
 
 /** An identity provider. */

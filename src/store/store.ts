@@ -5,15 +5,18 @@ import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
 import type { ClientDescription, ClientMetadata } from '../model/client-metadata.ts'
 import type { Filter, FilterDialect } from '../model/filter.ts'
-import type { ExternalGroup, Group, Membership } from '../model/group.ts'
+import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { AuthorizationCode, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import type { GroupStore } from './group-store.ts'
 import type { UserStore } from './user-store.ts'
 
+export { InvalidNesting, NoSuchMember } from './group-store.ts'
+export type * from './group-store.ts'
 export type { GroupOfUser, PasswordChange, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
@@ -234,22 +237,6 @@ export type ClientChange =
     }
   /** Also deletes the approvals. */
   | { readonly kind: 'delete'; readonly clientId: string; readonly revision: number }
-
-/** Groups and memberships. */
-export interface GroupStore {
-  /** By name, case-insensitive. */
-  findByName(zoneId: string, displayName: string): Promise<Group | undefined>
-  /** The groups among these names that exist; for the descriptions on the approval page. */
-  findByNames(zoneId: string, displayNames: readonly string[]): Promise<readonly Group[]>
-  insert(zoneId: string, group: Group): Promise<void>
-  update(zoneId: string, group: Group): Promise<void>
-  /** Adds a member if it is not one yet. */
-  addMember(zoneId: string, membership: Membership): Promise<void>
-  /** Names of the user's groups, direct and nested; cycles are allowed. */
-  namesOfUser(zoneId: string, userId: string): Promise<readonly string[]>
-  /** Adds a mapping if it does not exist yet. */
-  addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>
-}
 
 /** Identity providers; reads are cached. */
 export interface ProviderStore {

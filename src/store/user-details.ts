@@ -24,16 +24,16 @@ const STATEMENTS = SIZES.map(size => {
   return {
     size,
     groups: statement<Args, GroupRowOfUser>(
-      `with recursive reached (user_id, group_id, direct) as (
-         select member_id, group_id, 1 from group_members
-         where zone_id = :zone_id and member_type = 'USER' and member_id in (${ids})
-         union
-         select reached.user_id, outward.group_id, 0
-         from group_members outward join reached on outward.member_id = reached.group_id
-         where outward.zone_id = :zone_id and outward.member_type = 'GROUP'
-       )
+      `with direct_ones (user_id, group_id) as (
+         select member_id, group_id from group_members
+         where zone_id = :zone_id and member_type = 'USER' and member_id in (${ids})),
+       reached (user_id, group_id, direct) as (
+         select user_id, group_id, 1 from direct_ones
+         union all
+         select user_id, outer_id, 0 from direct_ones cross join group_nesting
+         where group_nesting.zone_id = :zone_id and inner_id = direct_ones.group_id)
        select reached.user_id, groups.id, groups.display_name, max(reached.direct) as direct
-       from reached join groups on groups.id = reached.group_id where groups.zone_id = :zone_id
+       from reached cross join groups where groups.zone_id = :zone_id and groups.id = reached.group_id
        group by reached.user_id, groups.id, groups.display_name order by groups.display_name`,
     ),
     approvals: statement<Args, ApprovalRow>(

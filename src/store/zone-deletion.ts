@@ -1,9 +1,11 @@
 // Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
 // the tables are listed here, and a test compares the list with the schema.
 import { statement, type Transaction } from './database.ts'
+import { lockNesting, pruneNestingOfZone } from './nesting.ts'
 
 /** Every table with rows of zones; tables with foreign keys first. */
 const TABLES = [
+  'group_nesting',
   'group_members',
   'external_groups',
   'groups',
@@ -64,5 +66,7 @@ export async function deleteGroupsAbout(within: Transaction, zoneId: string, def
     prefix_lower: prefix.toLowerCase(),
     end_lower: end.toLowerCase(),
   }
+  await lockNesting(within, defaultZoneId)
   for (const deleteNamed of DELETE_ABOUT) await within.run(deleteNamed, args)
+  await pruneNestingOfZone(within, defaultZoneId)
 }

@@ -12,6 +12,7 @@ import type { User } from '../../src/model/user.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
+import { groupCases } from './group-cases.ts'
 import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
 import { providerCases } from './provider-cases.ts'
@@ -805,6 +806,7 @@ export function storeCases(kind: DatabaseKind): void {
   userListCases(lent)
   userChangeCases(lent)
   userPageCases(lent)
+  groupCases(lent)
   zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('sessions', () => {

@@ -1,0 +1,67 @@
+// The record of a group, as `/Groups`, the configuration and the database have it. Its members are rows of their own.
+import { own, string } from './kinds.ts'
+import { describeRecord } from './record.ts'
+import type { RecordOf, RowOf } from './record.ts'
+
+/** UAA's columns have as many characters. */
+export const MAX_GROUP_TEXT = 255
+
+/** The fields of a group. */
+export const groupFields = describeRecord({
+  zoneId: { wire: 'zoneId', sent: 'never', kind: own<string>(), column: 'zone_id', storage: 'text' },
+  id: { wire: 'id', sent: 'never', kind: own<string>(), column: 'id', storage: 'text', filter: 'text', sort: true },
+  /** As written; unique in the zone, whatever the case. */
+  displayName: {
+    wire: 'displayName',
+    kind: string,
+    column: 'display_name',
+    storage: 'text',
+    required: true,
+    filter: 'text',
+    sort: true,
+    schema: { minLength: 1, maxLength: MAX_GROUP_TEXT },
+    about: 'The scope that its members may receive in tokens; unique in the zone, whatever the case.',
+  },
+  description: {
+    wire: 'description',
+    kind: string,
+    column: 'description',
+    storage: 'text',
+    optional: true,
+    filter: 'text',
+    sort: true,
+    schema: { maxLength: MAX_GROUP_TEXT },
+    about: 'Shown to people who are asked to approve the scope.',
+  },
+  /** Counts the changes of the group, but not of single members; the ETag. */
+  version: {
+    kind: own<number>(),
+    column: 'version',
+    storage: 'integer',
+    attribute: 'version',
+    filter: 'number',
+    sort: true,
+  },
+  createdAt: {
+    kind: own<Date>(),
+    column: 'created_at',
+    storage: 'time',
+    attribute: 'created',
+    filter: 'date',
+    sort: true,
+  },
+  updatedAt: {
+    kind: own<Date>(),
+    column: 'updated_at',
+    storage: 'time',
+    attribute: 'lastmodified',
+    filter: 'date',
+    sort: true,
+  },
+})
+
+/** A group as described. */
+export interface GroupFields extends RecordOf<typeof groupFields> {}
+
+/** A group as the database keeps it, without what is only there to find it. */
+export interface GroupFieldsRow extends RowOf<typeof groupFields> {}

@@ -1,0 +1,228 @@
+// Changes of groups and their members, each in one transaction.
+import type { Group, Member, MemberType } from '../model/group.ts'
+import { type Database, isStorable, type Statement, statement, type Transaction } from './database.ts'
+import { chunks, type ListArgs, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
+import { type GroupStore, type MemberChange, NoSuchMember } from './group-store.ts'
+import { addNesting, lockNesting, pruneNesting, refuseNesting } from './nesting.ts'
+import {
+  GROUP_COLUMNS,
+  GROUP_MEMBER_COLUMNS,
+  type GroupMemberRow,
+  type GroupRow,
+  insertInto,
+  list,
+  updateByKey,
+} from './schema.ts'
+import { ChangedMeanwhile } from './store.ts'
+
+interface Key {
+  zone_id: string
+  id: string
+}
+interface InGroup {
+  zone_id: string
+  group_id: string
+}
+
+const FIND = statement<Key, GroupRow>(`select ${list(GROUP_COLUMNS)} from groups where zone_id = :zone_id and id = :id`)
+const INSERT = statement<GroupRow>(insertInto('groups', GROUP_COLUMNS))
+const INSERT_MISSING = statement<GroupRow>(`${insertInto('groups', GROUP_COLUMNS)} on conflict do nothing`)
+const UPDATE = statement<GroupRow>(updateByKey('groups', GROUP_COLUMNS, ['zone_id', 'id']))
+const REPLACE = statement<Omit<GroupRow, 'created_at'>>(
+  `update groups set display_name = :display_name, display_name_lower = :display_name_lower,
+   description = :description, updated_at = :updated_at, version = version + 1
+   where zone_id = :zone_id and id = :id and version = :version`,
+)
+const DELETE = statement<Key & { version: number }>(
+  `delete from groups where zone_id = :zone_id and id = :id and version = :version`,
+)
+const LEAVE_ALL = statement<Key>(
+  `delete from group_members where zone_id = :zone_id and member_id = :id and member_type = 'GROUP'`,
+)
+
+const ADD_MEMBER = statement<GroupMemberRow>(
+  `${insertInto('group_members', GROUP_MEMBER_COLUMNS)} on conflict do nothing`,
+)
+const REMOVE_MEMBER = statement<InGroup & { member_id: string }, GroupMemberRow>(
+  `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id = :member_id
+   returning member_id, member_type, origin`,
+)
+const REMOVE_ALL = statement<InGroup>(`delete from group_members where zone_id = :zone_id and group_id = :group_id`)
+const REMOVE_SOME = withList<never>(
+  places => `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id in (${places})`,
+)
+/** Those in a range of ids that are not in the list; ids are compared byte by byte. */
+const REMOVE_OTHERS = withList<never>(
+  places => `delete from group_members where zone_id = :zone_id and group_id = :group_id
+   and member_id > :behind and (member_id < :up_to or :is_last = 1) and member_id not in (${places})`,
+)
+const TABLES = { USER: 'users', GROUP: 'groups' } as const
+const addSome = (type: MemberType, places: string): string =>
+  `insert into group_members (${list(GROUP_MEMBER_COLUMNS)})
+   select zone_id, :group_id, id, '${type}', :origin from ${TABLES[type]}
+   where zone_id = :zone_id and id in (${places}) on conflict do nothing`
+/** Only what the zone has; the others are noticed by what is missing afterwards. */
+const ADD_SOME: Readonly<Record<MemberType, ReturnType<typeof withList<never>>>> = {
+  USER: withList(places => addSome('USER', places)),
+  GROUP: withList(places => addSome('GROUP', places)),
+}
+const FIND_SOME = withList<{ member_id: string }>(
+  places => `select member_id from group_members
+   where zone_id = :zone_id and group_id = :group_id and member_type = :member_type and member_id in (${places})`,
+)
+
+/** The writing part of `GroupStore`. */
+export function createGroupChanges(
+  db: Database,
+): Pick<
+  GroupStore,
+  'insert' | 'insertMissing' | 'update' | 'change' | 'delete' | 'addMember' | 'insertMember' | 'removeMember'
+> {
+  return {
+    insert: (zoneId, group, members = []) =>
+      db.transaction(async within => {
+        await within.run(INSERT, toGroupRow(zoneId, group))
+        await addMembers(within, { zone_id: zoneId, group_id: group.id }, members)
+      }),
+    insertMissing: (zoneId, groups) => db.transaction(within => addMissingGroups(within, zoneId, groups)),
+    async update(zoneId, group) {
+      await db.write(UPDATE, toGroupRow(zoneId, group))
+    },
+    change: (zoneId, group, members) =>
+      db.transaction(async within => {
+        await lockNesting(within, zoneId)
+        const { created_at: _, ...row } = toGroupRow(zoneId, group)
+        const { changes } = await within.run(REPLACE, row)
+        if (changes === 0) throw new ChangedMeanwhile(`group ${group.id}`)
+        await changeMembers(within, { zone_id: zoneId, group_id: group.id }, members)
+      }),
+    delete: (zoneId, id, version) =>
+      db.transaction(async within => {
+        await lockNesting(within, zoneId)
+        const key = { zone_id: zoneId, id }
+        // Its own members and its mappings go with the row.
+        const { changes } = await within.run(DELETE, { ...key, version })
+        if (changes === 0) throw new ChangedMeanwhile(`group ${id}`)
+        await within.run(LEAVE_ALL, key)
+        await pruneNesting(within, zoneId, id)
+      }),
+    async addMember(zoneId, membership) {
+      const row = toMemberRow(zoneId, membership)
+      if (membership.memberType === 'USER') {
+        await db.write(ADD_MEMBER, row)
+        return
+      }
+      await db.transaction(async within => {
+        await lockNesting(within, zoneId)
+        await within.run(ADD_MEMBER, row)
+        await addNesting(within, zoneId, { inner: membership.memberId, outer: membership.groupId })
+      })
+    },
+    async insertMember(zoneId, { groupId, ...member }) {
+      const place = { zone_id: zoneId, group_id: groupId }
+      try {
+        return await db.transaction(async within => {
+          if (member.memberType === 'GROUP') await lockNesting(within, zoneId)
+          if ((await within.run(FIND, { zone_id: zoneId, id: groupId })).rows.length === 0) return 'missing'
+          return (await addMembers(within, place, [member])) > 0 ? 'added' : 'same'
+        })
+      } catch (cause) {
+        // In PostgreSQL the group may be deleted between the two statements.
+        const [group] = await db.read(FIND, { zone_id: zoneId, id: groupId })
+        if (group === undefined && !(cause instanceof NoSuchMember)) return 'missing'
+        throw cause
+      }
+    },
+    removeMember: (zoneId, groupId, memberId) =>
+      db.transaction(async within => {
+        const key = { zone_id: zoneId, group_id: groupId, member_id: memberId }
+        const [row] = (await within.run(REMOVE_MEMBER, key)).rows
+        if (row?.member_type === 'GROUP') {
+          await lockNesting(within, zoneId)
+          await pruneNesting(within, zoneId, groupId)
+        }
+        return row && toMember(row)
+      }),
+  }
+}
+
+/** Adds the groups whose names the zone does not have yet, inside a transaction. */
+export async function addMissingGroups(within: Transaction, zoneId: string, groups: readonly Group[]): Promise<void> {
+  for (const group of groups) await within.run(INSERT_MISSING, toGroupRow(zoneId, group))
+}
+
+async function changeMembers(within: Transaction, place: InGroup, { remove, add }: MemberChange): Promise<void> {
+  // Before anything else, since no statement can hold it.
+  const odd = add.find(({ memberId }) => !isStorable(memberId))
+  if (odd) throw new NoSuchMember(odd)
+  if (remove === 'others') await removeOthers(within, place, add)
+  else {
+    for (const ids of chunks(remove.filter(isStorable))) await runList(within, REMOVE_SOME(ids), place)
+  }
+  if (remove.length > 0) await pruneNesting(within, place.zone_id, place.group_id)
+  await addMembers(within, place, add)
+}
+
+async function removeOthers(within: Transaction, place: InGroup, kept: readonly Member[]): Promise<void> {
+  if (kept.length === 0) {
+    await within.run(REMOVE_ALL, place)
+    return
+  }
+  const ids = kept.map(({ memberId }) => memberId).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  const parts = chunks(ids)
+  for (const [index, part] of parts.entries()) {
+    const upTo = parts[index + 1]?.[0]
+    const range = { behind: index === 0 ? '' : (parts[index - 1]?.at(-1) ?? ''), up_to: upTo ?? '' }
+    await runList(within, REMOVE_OTHERS(part), { ...place, ...range, is_last: upTo === undefined ? 1 : 0 })
+  }
+}
+
+/** Adds those that are no members yet, and returns how many; throws for one that the zone does not have as this type. */
+async function addMembers(within: Transaction, place: InGroup, members: readonly Member[]): Promise<number> {
+  let added = 0
+  const odd = members.find(({ memberId }) => !isStorable(memberId))
+  if (odd) throw new NoSuchMember(odd)
+  for (const type of ['USER', 'GROUP'] as const) {
+    const ofType = members.filter(({ memberType }) => memberType === type)
+    if (ofType.length === 0) continue
+    if (type === 'GROUP') await lockNesting(within, place.zone_id)
+    for (const [origin, ids] of Map.groupBy(ofType, each => each.origin)) {
+      const memberIds = ids.map(({ memberId }) => memberId)
+      for (const part of chunks(memberIds)) {
+        if (type === 'GROUP') await nest(within, place, part)
+        added += (await runList(within, ADD_SOME[type](part), { ...place, origin })).changes
+        await refuseUnknown(within, place, { type, ids: part })
+      }
+    }
+  }
+  return added
+}
+
+async function refuseUnknown(
+  within: Transaction,
+  place: InGroup,
+  { type, ids }: { readonly type: MemberType; readonly ids: readonly string[] },
+): Promise<void> {
+  const { rows } = await runList(within, FIND_SOME(ids), { ...place, member_type: type })
+  const found = new Set(rows.map(row => row.member_id))
+  const unknown = ids.find(id => !found.has(id))
+  if (unknown !== undefined) throw new NoSuchMember({ memberId: unknown, memberType: type })
+}
+
+/** Adds the pairs of groups that will be members; those that are members already have theirs. */
+async function nest(within: Transaction, place: InGroup, ids: readonly string[]): Promise<void> {
+  const { zone_id: zoneId, group_id: outer } = place
+  const { rows } = await runList(within, FIND_SOME(ids), { ...place, member_type: 'GROUP' })
+  const members = new Set(rows.map(row => row.member_id))
+  for (const inner of ids) {
+    if (members.has(inner)) continue
+    await refuseNesting(within, zoneId, { inner, outer })
+    await addNesting(within, zoneId, { inner, outer })
+  }
+}
+
+const runList = <Row>(
+  within: Transaction,
+  { of, args }: { readonly of: Statement<ListArgs, Row>; readonly args: ListArgs },
+  more: ListArgs | InGroup,
+) => within.run(of, { ...args, ...more })

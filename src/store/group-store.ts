@@ -1,0 +1,119 @@
+// The part of the store's interface that is about groups.
+import type { ExternalGroup, Group, Member, Membership } from '../model/group.ts'
+import type { User } from '../model/user.ts'
+import type { ListQuery, Page } from './store.ts'
+
+/** Thrown by a write that would add a member which the zone does not have, or not as this type. */
+export class NoSuchMember extends Error {
+  readonly member: Pick<Member, 'memberId' | 'memberType'>
+  constructor({ memberId, memberType }: Pick<Member, 'memberId' | 'memberType'>) {
+    super(`there is no ${memberType} with the id ${memberId}`)
+    this.name = 'NoSuchMember'
+    this.member = { memberId, memberType }
+  }
+}
+
+/** Thrown by a write that would put a group where it cannot be. */
+export class InvalidNesting extends Error {
+  readonly problem: 'itself' | 'cycle' | 'too deep' | 'too many'
+  /** The group that was to be a member. */
+  readonly memberId: string
+  constructor(problem: InvalidNesting['problem'], memberId: string) {
+    super(`the group ${memberId} cannot be a member: ${problem}`)
+    this.name = 'InvalidNesting'
+    this.problem = problem
+    this.memberId = memberId
+  }
+}
+
+/** Groups, their members, and the mappings of external groups; not cached. */
+export interface GroupStore {
+  find(zoneId: string, id: string): Promise<Group | undefined>
+  /** By name, case-insensitive. */
+  findByName(zoneId: string, displayName: string): Promise<Group | undefined>
+  /** The groups among these names that exist; for the descriptions on the approval page. */
+  findByNames(zoneId: string, displayNames: readonly string[]): Promise<readonly Group[]>
+  /** Throws `InvalidFilter` for an unsupported attribute or value. */
+  list(zoneId: string, query: ListQuery): Promise<Page<Group>>
+  /** The group with its members, in one transaction. Throws `AlreadyExists` for a name that is taken, and as `change` does. */
+  insert(zoneId: string, group: Group, members?: readonly Member[]): Promise<void>
+  /** Adds the groups whose names the zone does not have yet. */
+  insertMissing(zoneId: string, groups: readonly Group[]): Promise<void>
+  /** Replaces the record, whatever its version. */
+  update(zoneId: string, group: Group): Promise<void>
+  /**
+   * Replaces the record, raises its version and changes its members, in one transaction. Throws `ChangedMeanwhile` unless
+   * `group.version` is the stored one, `AlreadyExists` when the name is taken, `NoSuchMember` and `InvalidNesting`.
+   */
+  change(zoneId: string, group: Group, members: MemberChange): Promise<void>
+  /**
+   * Deletes the group, its memberships in both directions and its mappings, in one transaction. Throws `ChangedMeanwhile`
+   * unless the group has this version.
+   */
+  delete(zoneId: string, id: string, version: number): Promise<void>
+
+  findMember(zoneId: string, groupId: string, memberId: string): Promise<Member | undefined>
+  /** The members after the id `after`, in the order of their ids. */
+  listMembers(zoneId: string, groupId: string, page: MemberPage): Promise<readonly Member[]>
+  /** The same with the record of each, which is absent when it was deleted meanwhile. */
+  listMemberRecords(zoneId: string, groupId: string, page: MemberPage): Promise<readonly MemberRecord[]>
+  /** At most `count` memberships of these groups (64 at most), in the order of group and member. */
+  listMembersOfGroups(zoneId: string, groupIds: readonly string[], count: number): Promise<readonly Membership[]>
+  /**
+   * Adds one member; `same` when it was one already, `missing` without the group. Throws `NoSuchMember` and
+   * `InvalidNesting`.
+   */
+  insertMember(zoneId: string, membership: Membership): Promise<'added' | 'same' | 'missing'>
+  /** Adds a member that is known to exist, if it is not one yet; even a cycle, which an earlier version may have left. */
+  addMember(zoneId: string, membership: Membership): Promise<void>
+  /** Undefined when it was no member. */
+  removeMember(zoneId: string, groupId: string, memberId: string): Promise<Member | undefined>
+
+  /** Names of the user's groups, direct and nested. */
+  namesOfUser(zoneId: string, userId: string): Promise<readonly string[]>
+  /** The groups that this one is in, directly or through others. */
+  listOuter(zoneId: string, id: string): Promise<readonly Group[]>
+
+  /** Adds a mapping if it does not exist yet. */
+  addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>
+  findExternal(zoneId: string, mapping: ExternalGroup): Promise<ExternalGroup | undefined>
+  /** False when there was none. */
+  deleteExternal(zoneId: string, mapping: ExternalGroup): Promise<boolean>
+  /** Those that fit, in the order of external group and name; case counts. */
+  listExternal(zoneId: string, query: ExternalGroupQuery): Promise<Page<MappedGroup>>
+}
+
+/** What happens to the members of a group. */
+export interface MemberChange {
+  /** Ids that are members no longer; `others` are all that are not in `add`. */
+  readonly remove: readonly string[] | 'others'
+  /** Those that are members of this type already stay as they are. Each id once. */
+  readonly add: readonly Member[]
+}
+
+/** A page of members. */
+export interface MemberPage {
+  readonly after?: string | undefined
+  readonly count: number
+}
+
+/** A member with its record. */
+export interface MemberRecord {
+  readonly member: Member
+  readonly user?: User
+  readonly group?: Group
+}
+
+/** A mapping with the name of its group. */
+export interface MappedGroup extends ExternalGroup {
+  readonly displayName: string
+}
+
+/** Which mappings to list. */
+export interface ExternalGroupQuery {
+  readonly origin?: string | undefined
+  readonly externalGroup?: string | undefined
+  /** From 1. */
+  readonly startIndex: number
+  readonly count: number
+}
