@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { CONFIG_SCHEMA } from '../src/config/schema.ts'
+import { EDITOR_SCHEMA } from '../src/config/editor-schema.ts'
 import type { CommandOptions, Config } from '../src/config.ts'
 import { loadConfig } from '../src/config.ts'
 import type { Env } from './support/config.ts'
@@ -452,7 +452,7 @@ describe('the example of the operating manual', () => {
 describe('docs/config.schema.json', () => {
   it('is what latchkey check-config --schema prints', () => {
     const file: unknown = JSON.parse(readFileSync(new URL('../docs/config.schema.json', import.meta.url), 'utf8'))
-    assert.deepEqual(file, JSON.parse(JSON.stringify(CONFIG_SCHEMA)))
+    assert.deepEqual(file, JSON.parse(JSON.stringify(EDITOR_SCHEMA)))
   })
 })
 

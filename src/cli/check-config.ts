@@ -1,5 +1,5 @@
 import { loadConfig } from '../config.ts'
-import { CONFIG_SCHEMA } from '../config/schema.ts'
+import { EDITOR_SCHEMA } from '../config/editor-schema.ts'
 import type { Command } from './command.ts'
 import { readOptions } from './command.ts'
 
@@ -13,7 +13,7 @@ export const checkConfig: Command = {
   async run(args) {
     const { schema, ...options } = readOptions(args, { config: 'string', schema: 'boolean' })
     if (schema === true) {
-      process.stdout.write(`${JSON.stringify(CONFIG_SCHEMA, null, 2)}\n`)
+      process.stdout.write(`${JSON.stringify(EDITOR_SCHEMA, null, 2)}\n`)
       return 0
     }
     const { warnings } = await loadConfig({ options })

@@ -6,7 +6,7 @@ import { isIcon, isLaunchUrl, takeHomePage } from '../model/client-metadata.ts'
 import type { HomePageMembers } from '../model/client-metadata.ts'
 import type { ClientRules } from '../model/client-json.ts'
 import { providerFromJson } from '../model/provider-json.ts'
-import { providerRecordTypes } from '../model/provider-types.ts'
+import { providerTypes } from '../model/provider-types.ts'
 import { serviceNamed } from '../model/service.ts'
 import { userNameKey } from '../model/user.ts'
 import type { ZoneConfig } from '../model/zone.ts'
@@ -272,7 +272,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
 function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {
   const { problems, service } = rules
   refuseTwins(items, 'originKey', provider => provider.originKey, problems)
-  const types = providerRecordTypes(service).map(({ type }) => type)
+  const types = providerTypes(service).map(({ type }) => type)
   for (const { record, key } of items) {
     if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)
     for (const problem of providerFromJson({ ...record }, { serviceName: service }).problems) {

@@ -1,5 +1,5 @@
-// The one description of the configuration file: the loader checks against it, and docs/config.schema.json is a copy of
-// it for editors. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
+// The one description of the configuration file: the loader checks against it, and editor-schema.ts makes the schema for
+// editors of it. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { sentSchemas, settingsSchema } from '../records/json-schema.ts'

@@ -3,10 +3,11 @@
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from './identity-provider.ts'
-import { ABSENT, isPlainText, isWhole } from './provider-members.ts'
+import { isKeepable, MAX_SECONDS } from '../records/kinds.ts'
+import { readAllSettings, showSettings } from '../records/settings.ts'
 import { withKeptSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
-import { providerRecordTypes } from './provider-types.ts'
-import type { ProviderProblem, ProviderRecordType } from './provider-types.ts'
+import { providerTypes } from './provider-types.ts'
+import type { ProviderProblem, ProviderType } from './provider-types.ts'
 
 /** What a request or the configuration says about a provider: all of it but its zone, its id and its dates. */
 export interface ProviderDefinition {
@@ -51,7 +52,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
     refuse(key, `must be ${expected}`, 'malformed')
     return undefined
   }
-  const text = (key: string): string | undefined => read(key, 'a string', isPlainText) || undefined
+  const text = (key: string): string | undefined => read(key, 'a string', isText) || undefined
 
   const type = text('type') ?? 'unknown'
   const named = text('originKey')
@@ -79,10 +80,15 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const recordType = recordTypeOf(type, serviceName)
   if (given === undefined && recordType?.needsConfig === true) refuse('config', 'must be given', 'unusable')
   const members = isJsonRecord(given) ? given : {}
-  const own = recordType ? readMembers(members, recordType, problems) : members
+  const known = recordType && readAllSettings(recordType.settings, members, 'config')
+  for (const problem of known?.problems ?? []) refuse(problem.key, problem.message, 'unreadable')
+  const own: JsonRecord = known?.kept ?? members
   const config = withoutEmptySecret(before?.type === type ? withKeptSecrets(own, before.config) : own)
-  for (const problem of recordType?.check(config) ?? []) problems.push({ ...problem, key: `config.${problem.key}` })
-  const externalKey = recordType?.externalKey(config)
+  for (const { key, message, kind } of recordType?.check?.(config) ?? []) {
+    const isSaid = problems.some(problem => problem.key === `config.${key}` && problem.message === message)
+    if (!isSaid) refuse(`config.${key}`, message, kind)
+  }
+  const externalKey = recordType?.externalKey?.(config)
   const definition: ProviderDefinition = {
     originKey,
     type,
@@ -97,12 +103,14 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   return { definition, problems }
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string' && isKeepable(value)
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'
 /** One below the largest, so that there is a next one. */
-const isVersion = (value: unknown): value is number => isWhole(value) && value >= 0 && value < 2 ** 31 - 1
+const isVersion = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MAX_SECONDS
 
-const recordTypeOf = (type: string, serviceName: string): ProviderRecordType | undefined =>
-  providerRecordTypes(serviceName).find(each => each.type === type)
+const recordTypeOf = (type: string, serviceName: string): ProviderType | undefined =>
+  providerTypes(serviceName).find(each => each.type === type)
 
 /** The settings, whether they stand there as they are or as JSON text; undefined when there are none. */
 function configOf(json: JsonRecord): JsonRecord | 'unreadable' | undefined {
@@ -123,20 +131,6 @@ function isModest(value: unknown, depth = 0): boolean {
   return Object.entries(value).every(([name, each]) => name !== '__proto__' && isModest(each, depth + 1))
 }
 
-/** The members that the type knows and that are set; others are ignored. */
-function readMembers(config: JsonRecord, { members }: ProviderRecordType, problems: ProviderProblem[]): JsonRecord {
-  const read: Record<string, unknown> = {}
-  for (const { name, kind } of members) {
-    const value = Object.hasOwn(config, name) ? (config[name] ?? undefined) : undefined
-    if (value === undefined) continue
-    const known = kind.read(value)
-    if (known === undefined) {
-      problems.push({ key: `config.${name}`, message: `must be ${kind.expected}`, kind: 'unreadable' })
-    } else if (known !== null) read[name] = known
-  }
-  return read
-}
-
 /** An empty secret is none; it differs from an absent one only while one that is kept could take its place. */
 const withoutEmptySecret = (config: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(config).filter(([name, value]) => !(name === 'relyingPartySecret' && value === '')))
@@ -154,9 +148,11 @@ const shownConfig = (config: unknown, raw: boolean): unknown =>
 /** The record as the API answers it: every member of its type, and no secret. */
 export function providerToJson(provider: IdentityProvider, { serviceName, raw }: ProviderView): JsonRecord {
   const recordType = recordTypeOf(provider.type, serviceName)
+  const all = { ...provider.config, ...recordType?.computed?.(provider) }
+  const settings = recordType ? showSettings(recordType.settings, all) : all
   return {
     type: provider.type,
-    config: shownConfig(withoutSecrets(recordType ? complete(provider, recordType) : provider.config), raw),
+    config: shownConfig(withoutSecrets(settings), raw),
     id: provider.id,
     originKey: provider.originKey,
     name: provider.name,
@@ -168,17 +164,6 @@ export function providerToJson(provider: IdentityProvider, { serviceName, raw }:
     aliasId: provider.aliasId ?? null,
     aliasZid: provider.aliasZoneId ?? null,
   }
-}
-
-/** The settings with what stands for the members that are not set. */
-function complete(provider: IdentityProvider, { members, computed }: ProviderRecordType): JsonRecord {
-  const all = { ...provider.config, ...computed(provider) }
-  return Object.fromEntries(
-    members.flatMap(({ name, unset }) => {
-      const value = Object.hasOwn(all, name) ? (all[name] ?? unset) : unset
-      return value === ABSENT ? [] : [[name, value]]
-    }),
-  )
 }
 
 /** Members of the envelope, in their order; a refused record is repeated with these and no others. */
@@ -212,4 +197,4 @@ export function echoOf(json: JsonRecord, { raw }: Pick<ProviderView, 'raw'>): Js
 
 /** What the provider calls itself, also for a record that was written when nobody kept it. */
 export const externalKeyOf = (provider: IdentityProvider, serviceName: string): string | undefined =>
-  provider.externalKey ?? recordTypeOf(provider.type, serviceName)?.externalKey(provider.config)
+  provider.externalKey ?? recordTypeOf(provider.type, serviceName)?.externalKey?.(provider.config)

@@ -1,28 +1,30 @@
 // Secrets inside a provider's settings: encrypted at rest, each bound to its place, readable only to the sign-in that needs
 // them, and in no answer.
-import { isJsonRecord, parseJson } from '../base/json.ts'
+import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Vault } from '../base/secrets.ts'
+import { secretsOf } from '../records/settings.ts'
+import type { Secret } from '../records/settings.ts'
 import type { IdentityProvider } from './identity-provider.ts'
+import { providerTypes } from './provider-types.ts'
 
-/** Members of `config`, and of `config.jwtClientAuthentication`, that nobody but the provider may learn. */
-const BIND_PASSWORD = 'bindPassword'
-const CLIENT_SECRET = 'relyingPartySecret'
-const VERIFICATION_KEY = 'tokenKey'
-const NESTED = 'jwtClientAuthentication'
-const NESTED_SECRET = 'key'
+/** The secrets of every type by name: a record of a type that is not known may have any of them. */
+const SECRETS: ReadonlyMap<string, Secret> = new Map(
+  providerTypes('').flatMap(({ settings }) => [...secretsOf(settings)]),
+)
 
-/** A verification key in PEM or as JWK is public; any other text is a secret that is shared with the provider. */
-function isSharedKey(value: string): boolean {
-  if (value.includes('-----BEGIN ')) return false
-  const parsed = parseJson(value)
-  const keys: readonly unknown[] = isJsonRecord(parsed) && Array.isArray(parsed['keys']) ? parsed['keys'] : [parsed]
-  return !keys.every(key => isJsonRecord(key) && !Object.hasOwn(key, 'k'))
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+function isSecret(name: string, value: unknown): value is string {
+  const secret = SECRETS.get(name)
+  return isText(value) && (secret === true || (typeof secret === 'function' && secret(value)))
 }
 
-const isSecret = (name: string, value: unknown): value is string =>
-  typeof value === 'string' &&
-  (name === BIND_PASSWORD || name === CLIENT_SECRET || (name === VERIFICATION_KEY && isSharedKey(value)))
+/** The member of the setting that is a secret, where that is one member of an object. */
+function secretMemberOf(name: string): string | undefined {
+  const secret = SECRETS.get(name)
+  return typeof secret === 'object' ? secret.member : undefined
+}
 
 /** The settings with every secret encrypted, for the store. */
 export const sealProviderSecrets = (provider: IdentityProvider, vault: Vault): IdentityProvider =>
@@ -32,7 +34,7 @@ export const sealProviderSecrets = (provider: IdentityProvider, vault: Vault): I
 export const openProviderSecrets = (provider: IdentityProvider, vault: Vault): IdentityProvider =>
   withSecrets(provider, (text, context, name) =>
     // Earlier versions kept shared verification keys as they were.
-    name === VERIFICATION_KEY && !text.startsWith('v1.') ? text : vault.open(text, context),
+    name === 'tokenKey' && !text.startsWith('v1.') ? text : vault.open(text, context),
   )
 
 function withSecrets(
@@ -41,25 +43,21 @@ function withSecrets(
 ): IdentityProvider {
   const place = `provider-secret ${provider.zoneId} ${provider.originKey}`
   const mapped = (settings: JsonRecord, isOne: (name: string, value: unknown) => value is string): JsonRecord =>
-    Object.fromEntries(
-      Object.entries(settings).map(([name, value]) => [
-        name,
-        isOne(name, value) ? change(value, `${place} ${name}`, name) : value,
-      ]),
-    )
-  const config = mapped(provider.config, isSecret)
-  const nested = config[NESTED]
-  if (!isJsonRecord(nested)) return { ...provider, config }
-  const isNested = (name: string, value: unknown): value is string => name === NESTED_SECRET && isText(value)
-  return { ...provider, config: { ...config, [NESTED]: mapped(nested, isNested) } }
+    mapMembers(settings, (name, value) => (isOne(name, value) ? change(value, `${place} ${name}`, name) : value))
+  const config = mapMembers(mapped(provider.config, isSecret), (name, value) => {
+    const member = secretMemberOf(name)
+    if (member === undefined || !isJsonRecord(value)) return value
+    return mapped(value, (each, text): text is string => each === member && isText(text))
+  })
+  return { ...provider, config }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string'
+const mapMembers = (record: JsonRecord, change: (name: string, value: unknown) => unknown): JsonRecord =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(name, value)]))
 
 /** Names that stand for a secret wherever somebody may have put one. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
-  BIND_PASSWORD,
-  CLIENT_SECRET,
+  ...[...SECRETS].flatMap(([name, secret]) => (secret === true ? [name] : [])),
   'assertion',
   'actor_token',
   'client_assertion',
@@ -82,8 +80,7 @@ export const withoutSuspects = (value: unknown): unknown =>
   without(value, (name, each) => SECRET_NAMES.has(name) || isHidden(name, each))
 
 /** Whatever stands at a secret's place, even if it cannot be one. */
-const isHidden = (name: string, value: unknown): boolean =>
-  name === BIND_PASSWORD || name === CLIENT_SECRET || isSecret(name, value)
+const isHidden = (name: string, value: unknown): boolean => SECRETS.get(name) === true || isSecret(name, value)
 
 function without(value: unknown, isOne: (name: string, value: unknown) => boolean): unknown {
   if (Array.isArray(value)) return value.map(each => without(each, isOne))
@@ -91,14 +88,19 @@ function without(value: unknown, isOne: (name: string, value: unknown) => boolea
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name, each]) => !isOne(name, each))
-      .map(([name, each]) => [name, name === NESTED ? withoutKey(each, isOne) : without(each, isOne)]),
+      .map(([name, each]) => [name, withoutMember(each, secretMemberOf(name), isOne)]),
   )
 }
 
-/** Without the private key, and without whatever stands where only `true` or an object belongs. */
-function withoutKey(value: unknown, isOne: (name: string, value: unknown) => boolean): unknown {
+/** Without the member that is a secret, and without whatever stands where only a boolean or an object belongs. */
+function withoutMember(
+  value: unknown,
+  member: string | undefined,
+  isOne: (name: string, value: unknown) => boolean,
+): unknown {
+  if (member === undefined) return without(value, isOne)
   if (!isJsonRecord(value)) return typeof value === 'boolean' ? value : null
-  return without(Object.fromEntries(Object.entries(value).filter(([name]) => name !== NESTED_SECRET)), isOne)
+  return without(Object.fromEntries(Object.entries(value).filter(([name]) => name !== member)), isOne)
 }
 
 const isAbsent = (config: JsonRecord, name: string): boolean => (config[name] ?? undefined) === undefined
@@ -108,19 +110,22 @@ const isAbsent = (config: JsonRecord, name: string): boolean => (config[name] ??
  * never gets them, and so cannot send them back. Both records must be of one type, and readable.
  */
 export function withKeptSecrets(config: JsonRecord, before: JsonRecord): JsonRecord {
-  const kept = (names: readonly string[]): JsonRecord =>
-    Object.fromEntries(
-      names.flatMap(name => (isAbsent(config, name) && isSecret(name, before[name]) ? [[name, before[name]]] : [])),
-    )
   const method = config['authMethod'] ?? undefined
   const usesSecret = method === undefined || method === 'client_secret_basic' || method === 'client_secret_post'
-  const [own, earlier] = [config[NESTED], before[NESTED]]
-  // Of another key's id it would be the wrong one; null says that it is to be forgotten.
-  const isSameKey = isJsonRecord(own) && isJsonRecord(earlier) && own['kid'] === earlier['kid']
-  const keepsKey = isSameKey && !Object.hasOwn(own, NESTED_SECRET) && Object.hasOwn(earlier, NESTED_SECRET)
-  return {
-    ...config,
-    ...kept([BIND_PASSWORD, ...(usesSecret ? [CLIENT_SECRET] : []), VERIFICATION_KEY]),
-    ...(keepsKey && { [NESTED]: { ...own, [NESTED_SECRET]: earlier[NESTED_SECRET] } }),
+  const kept: Record<string, unknown> = { ...config }
+  for (const name of SECRETS.keys()) {
+    const earlier = before[name]
+    const member = secretMemberOf(name)
+    if (member !== undefined && Object.hasOwn(config, name)) kept[name] = withKeptMember(config[name], earlier, member)
+    if (name === 'relyingPartySecret' && !usesSecret) continue
+    if (isAbsent(config, name) && isSecret(name, earlier)) kept[name] = earlier
   }
+  return kept
+}
+
+/** Of another key's id it would be the wrong one; null says that it is to be forgotten. */
+function withKeptMember(own: unknown, earlier: unknown, member: string): unknown {
+  const isSameKey = isJsonRecord(own) && isJsonRecord(earlier) && own['kid'] === earlier['kid']
+  if (!isSameKey || Object.hasOwn(own, member) || !Object.hasOwn(earlier, member)) return own
+  return { ...own, [member]: earlier[member] }
 }

@@ -1,12 +1,16 @@
-// The types of identity providers: a new one is one file and one entry in this list.
+// The types of identity providers: a new one is a description in records/ and an entry in this list, with the rules that
+// one member alone cannot say.
 import type { JsonRecord } from '../base/json.ts'
+import { keystoneSettings } from '../records/provider.ts'
+import { internalSettings } from '../records/provider-internal.ts'
+import type { InternalSettings } from '../records/provider-internal.ts'
+import { ldapSettings } from '../records/provider-ldap.ts'
+import { oauthSettings, oidcSettings } from '../records/provider-oauth.ts'
+import { samlSettings } from '../records/provider-saml.ts'
+import type { Section } from '../records/settings.ts'
 import type { IdentityProvider } from './identity-provider.ts'
-import { internalRecord } from './provider-internal.ts'
-import { LDAP_RECORD } from './provider-ldap.ts'
-import { EXTERNAL_MEMBERS } from './provider-members.ts'
-import type { Member } from './provider-members.ts'
-import { OAUTH_RECORD, OIDC_RECORD } from './provider-oauth.ts'
-import { SAML_RECORD } from './provider-saml.ts'
+import { authMethodOf, checkOauth, checkOidc } from './provider-oauth.ts'
+import { readSamlMetadata } from './saml-metadata.ts'
 
 /** A rule that a record breaks. */
 export interface ProviderProblem {
@@ -20,36 +24,71 @@ export interface ProviderProblem {
   readonly kind: 'malformed' | 'unreadable' | 'invalid' | 'unusable'
 }
 
-/** The record of one type of provider: its members, in the order in which an answer has them, and their rules. */
-export interface ProviderRecordType {
+/** One type of provider: its settings, in the order in which an answer has them, and their rules. */
+export interface ProviderType {
   readonly type: string
-  readonly members: readonly Member[]
-  /** Whether a record without any config is of no use. */
-  readonly needsConfig: boolean
-  /** What is wrong with members that have the right types; keys are relative to `config`. */
-  readonly check: (config: JsonRecord) => readonly ProviderProblem[]
-  /** Members that an answer computes instead of repeating what is kept. */
-  readonly computed: (provider: IdentityProvider) => JsonRecord
+  readonly settings: Section
+  /** Whether a record without any config is refused. */
+  readonly needsConfig?: true
+  /** What is wrong with settings that each are right; keys are relative to `config`. */
+  check?(config: JsonRecord): readonly ProviderProblem[]
+  /** Settings that an answer computes instead of repeating what is kept. */
+  readonly computed?: (provider: IdentityProvider) => JsonRecord
   /** What the provider calls itself, unique among those of its type in the zone; undefined when the config does not say. */
-  readonly externalKey: (config: JsonRecord) => string | undefined
+  readonly externalKey?: (config: JsonRecord) => string | undefined
 }
 
-/** Kept, though no login path uses it; `additionalConfiguration` holds its settings. */
-const KEYSTONE_RECORD: ProviderRecordType = {
-  type: 'keystone',
-  members: EXTERNAL_MEMBERS,
-  needsConfig: false,
-  check: () => [],
-  computed: () => ({}),
-  externalKey: () => undefined,
+const { passwordPolicy, lockoutPolicy } = internalSettings.members
+const POLICIES = [
+  ['passwordPolicy', Object.keys(passwordPolicy.members).filter(name => name !== 'passwordNewerThan')],
+  ['lockoutPolicy', Object.keys(lockoutPolicy.members)],
+] as const
+
+/** Every number of a policy must be there, or a gap would switch off what it is about. */
+function checkInternal(config: InternalSettings): readonly ProviderProblem[] {
+  return POLICIES.flatMap(([name, numbers]) => {
+    const policy = config[name]
+    if (policy === undefined) return []
+    const isCount = (number: unknown): boolean => typeof number === 'number' && number >= 0
+    return numbers
+      .filter(each => !isCount(Reflect.get(policy, each)))
+      .map(each => ({
+        key: `${name}.${each}`,
+        message: 'must be a whole number that is not negative',
+        kind: 'invalid' as const,
+      }))
+  })
 }
 
-/** Every type with a record of its own; the internal one has the name of the service. */
-export const providerRecordTypes = (serviceName: string): readonly ProviderRecordType[] => [
-  internalRecord(serviceName),
-  LDAP_RECORD,
-  SAML_RECORD,
-  OAUTH_RECORD,
-  OIDC_RECORD,
-  KEYSTONE_RECORD,
+const oauth = {
+  needsConfig: true,
+  computed: ({ config }: IdentityProvider): JsonRecord => ({ authMethod: authMethodOf(config) }),
+  externalKey: ({ issuer }: JsonRecord) => (typeof issuer === 'string' && issuer !== '' ? issuer : undefined),
+} as const
+
+const TYPES: readonly ProviderType[] = [
+  { type: 'ldap', settings: ldapSettings },
+  {
+    type: 'saml',
+    settings: samlSettings,
+    needsConfig: true,
+    computed: ({ config, originKey, zoneId }) => ({
+      idpEntityAlias: originKey,
+      zoneId,
+      linkText: config['linkText'] ?? originKey,
+    }),
+    externalKey({ metaDataLocation: location }) {
+      const metadata = typeof location === 'string' ? readSamlMetadata(location) : undefined
+      return metadata?.outcome === 'readable' ? metadata.entityId : undefined
+    },
+  },
+  { ...oauth, type: 'oauth2.0', settings: oauthSettings, check: checkOauth },
+  { ...oauth, type: 'oidc1.0', settings: oidcSettings, check: checkOidc },
+  { type: 'keystone', settings: keystoneSettings },
+]
+
+/** Every type with settings of its own; the internal one has the name of the service. */
+export const providerTypes = (serviceName: string): readonly ProviderType[] => [
+  { type: serviceName, settings: internalSettings, check: checkInternal },
+  ...TYPES,
 ]

@@ -81,24 +81,60 @@ export function shownSchemas(fields: Fields): {
   }
 }
 
-/**
- * The schema of settings that a file may have: members that are not described are refused, and null stands only where it
- * means something of its own.
- */
-export function settingsSchema({ members, others = {}, required, about }: Section): JsonSchema {
-  const properties = Object.entries(members).map(([name, member]) => [name, memberSchema(member)] as const)
+/** How settings are sent: in a request, null says the same as nothing; in a file it stands only where it has a meaning. */
+interface Sent {
+  readonly nullable?: boolean
+}
+
+/** The schema of settings that may be sent; members that are not described are refused unless the description ignores them. */
+export function settingsSchema(
+  { members, others = {}, required, unknown, about }: Section,
+  { nullable = false }: Sent = {},
+): JsonSchema {
+  const properties = Object.entries(members).map(([name, member]) => [name, sentSchema(member, { nullable })] as const)
   return {
     type: 'object',
-    additionalProperties: false,
+    ...(unknown !== 'ignored' && { additionalProperties: false }),
     ...(required && { required }),
     properties: { ...Object.fromEntries(properties), ...others },
     ...(about !== undefined && { description: about }),
   }
 }
 
-function memberSchema(member: Setting | Section): JsonSchema {
-  if ('members' in member) return settingsSchema(member)
+function sentSchema(member: Setting | Section, sent: Sent): JsonSchema {
+  const { nullable = false } = sent
+  if ('members' in member) {
+    const schema = settingsSchema(member, sent)
+    return nullable && !member.notNull ? orNull(schema) : schema
+  }
   const schema = { ...schemaOf(member.kind, 'input'), ...member.schema }
+  return {
+    ...(member.unset === null || (nullable && !member.notNull) ? orNull(schema) : schema),
+    ...(member.about !== undefined && { description: member.about }),
+  }
+}
+
+/** The schema of settings as answers show them: with every default and without secrets. */
+export function shownSettingsSchema({ members, about }: Section): JsonSchema {
+  const shown = Object.entries(members).filter(([, member]) => 'members' in member || member.secret !== true)
+  const isAlwaysThere = (member: Setting | Section): boolean =>
+    'members' in member ? member.optional !== true : member.unset !== undefined && member.secret === undefined
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: shown.filter(([, member]) => isAlwaysThere(member)).map(([name]) => name),
+    properties: Object.fromEntries(shown.map(([name, member]) => [name, shownSchema(member)])),
+    ...(about !== undefined && { description: about }),
+  }
+}
+
+function shownSchema(member: Setting | Section): JsonSchema {
+  if ('members' in member) {
+    const schema = shownSettingsSchema(member)
+    return member.optional === 'null' ? orNull(schema) : schema
+  }
+  if (member.dropped === 'always') return { const: member.unset }
+  const schema = { ...schemaOf(member.kind, 'output'), ...member.schema }
   return {
     ...(member.unset === null ? orNull(schema) : schema),
     ...(member.about !== undefined && { description: member.about }),

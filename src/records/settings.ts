@@ -13,6 +13,15 @@ export class WrongShape extends Error {
   }
 }
 
+/** A setting that was sent and cannot be kept; the message does not repeat its path. */
+export interface SettingProblem {
+  readonly key: string
+  readonly message: string
+}
+
+/** Which values of a setting are secrets: all, those that the function accepts, or one member of an object. */
+export type Secret = true | ((value: string) => boolean) | { readonly member: string }
+
 /** One setting. */
 export interface Setting {
   readonly kind: Kind
@@ -24,6 +33,8 @@ export interface Setting {
   readonly notNull?: true
   /** `always`: accepted, kept nowhere, and shown as `unset`. `when usual`: not kept when it says what `unset` says. */
   readonly dropped?: 'always' | 'when usual'
+  /** Secrets are encrypted at rest and in no answer. */
+  readonly secret?: Secret
   readonly about?: string
   /** Keywords of JSON Schema that the kind does not know. */
   readonly schema?: JsonSchema
@@ -32,11 +43,16 @@ export interface Setting {
 /** Settings that stand together. */
 export interface Section {
   readonly members: Readonly<Record<string, Setting | Section>>
-  /** Whether it is left out of what is shown while nothing of it is set. */
-  readonly optional?: true
+  /** Whether it is left out of what is shown while nothing of it is set; `null`: it is shown as null then. */
+  readonly optional?: true | 'null'
   readonly notNull?: true
   /** Not kept when it says what is usual. */
   readonly dropped?: 'when usual'
+  /**
+   * What becomes of members that are not described, wherever they are sent. Absent: the configuration file refuses them, and
+   * a request may have them in vain.
+   */
+  readonly unknown?: 'ignored' | 'refused'
   /** Spells out what is kept. */
   readonly explicit?: (kept: JsonRecord) => JsonRecord
   readonly about?: string
@@ -72,36 +88,71 @@ const isSection = (described: Setting | Section): described is Section => Object
  * `WrongShape`.
  */
 export function readSettings<S extends Section>(described: S, sent: unknown, path: string): SettingsOf<S> {
-  return (readSection(described, sent, path) ?? {}) as SettingsOf<S> // the kinds gave what the type says
+  const refuse: Refuse = (key, needs = 'absent') => {
+    throw new WrongShape(key, needs)
+  }
+  return (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds gave what the type says
 }
 
-function readSection(described: Section, sent: unknown, path: string): JsonRecord | undefined {
+/** The same with every problem; a setting that has one is not kept. */
+export function readAllSettings<S extends Section>(
+  described: S,
+  sent: unknown,
+  path: string,
+): { readonly kept: SettingsOf<S>; readonly problems: readonly SettingProblem[] } {
+  const problems: SettingProblem[] = []
+  const refuse: Refuse = (key, needs) => {
+    problems.push({ key, message: needs === undefined ? 'is not a known member' : `must be ${needs}` })
+  }
+  const kept = (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds gave what the type says
+  return { kept, problems }
+}
+
+/** Reports what is wrong with a setting: what it must be, or that there is none of this name. */
+type Refuse = (key: string, needs?: string) => void
+interface Place {
+  readonly path: string
+  readonly refuse: Refuse
+}
+
+function readSection(described: Section, sent: unknown, { path, refuse }: Place): JsonRecord | undefined {
   if (sent === null && !described.notNull) return undefined
-  if (!isJsonRecord(sent)) throw new WrongShape(path, 'an object')
+  if (!isJsonRecord(sent)) {
+    refuse(path, 'an object')
+    return undefined
+  }
   const found: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(described.members)) {
     if (!Object.hasOwn(sent, name)) continue
-    const value = readMember(member, sent[name], `${path}.${name}`)
+    const value = readMember(member, sent[name], { path: `${path}.${name}`, refuse })
     if (value !== undefined) found[name] = value
+  }
+  if (described.unknown === 'refused') {
+    const unknown = Object.keys(sent).filter(name => !Object.hasOwn(described.members, name))
+    for (const name of unknown) refuse(`${path}.${name}`)
   }
   const kept = described.explicit ? described.explicit(found) : found
   const isUsual = described.dropped === 'when usual' && isSame(showSection(described, kept), showSection(described, {}))
   return isUsual ? undefined : kept
 }
 
-function readMember(member: Setting | Section, sent: unknown, path: string): unknown {
-  if (isSection(member)) return readSection(member, sent, path)
+function readMember(member: Setting | Section, sent: unknown, place: Place): unknown {
+  if (sent === undefined) return undefined
+  if (isSection(member)) return readSection(member, sent, place)
   if (member.dropped === 'always' || (sent === null && !member.notNull)) return undefined
   const { success, output } = v.safeParse(member.kind, sent, { abortEarly: true, abortPipeEarly: true })
-  if (!success) throw new WrongShape(path, member.needs)
+  if (!success) {
+    place.refuse(place.path, member.needs)
+    return undefined
+  }
   return member.dropped === 'when usual' && isSame(output, member.unset) ? undefined : output
 }
 
 /** The settings with every default. */
 export const showSettings = (described: Section, kept: object): JsonRecord => showSection(described, { ...kept }) ?? {}
 
-function showSection(described: Section, kept: JsonRecord): JsonRecord | undefined {
-  if (described.optional && Object.keys(kept).length === 0) return undefined
+function showSection(described: Section, kept: JsonRecord): JsonRecord | null | undefined {
+  if (described.optional && Object.keys(kept).length === 0) return described.optional === 'null' ? null : undefined
   const known = described.explicit ? described.explicit(kept) : kept
   const shown: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(described.members)) {
@@ -117,3 +168,11 @@ function showMember(member: Setting | Section, kept: unknown): unknown {
 }
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** The settings that hold secrets, by name; of a section none. */
+export const secretsOf = ({ members }: Section): ReadonlyMap<string, Secret> =>
+  new Map(
+    Object.entries(members).flatMap(([name, member]) =>
+      isSection(member) || member.secret === undefined ? [] : [[name, member.secret] as const],
+    ),
+  )

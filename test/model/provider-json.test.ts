@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import { echoOf, providerFromJson, providerToJson } from '../../src/model/provider-json.ts'
 import type { ProviderFromJson } from '../../src/model/provider-json.ts'
-import { ABSENT } from '../../src/model/provider-members.ts'
 import { withoutSecrets } from '../../src/model/provider-secrets.ts'
-import { providerRecordTypes } from '../../src/model/provider-types.ts'
+import { providerTypes } from '../../src/model/provider-types.ts'
+import { showSettings } from '../../src/records/settings.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -123,7 +123,7 @@ describe('the config of an answer', () => {
     },
     keystone: external,
   }
-  for (const { type } of providerRecordTypes('svc')) {
+  for (const { type } of providerTypes('svc')) {
     it(`has every member of type ${type}, and no secret`, () => {
       for (const empty of [{}, null, undefined, '{}', 'null'])
         assert.deepEqual(shown(read(type, empty)), complete[type])
@@ -199,9 +199,9 @@ describe('reading a provider', () => {
     { a: '\0' },
     [{ name: 'x' }],
   ]
-  for (const { type, members } of providerRecordTypes('svc')) {
+  for (const { type, settings } of providerTypes('svc')) {
     it(`reads any value of any member of type ${type} without a fault, as a value or a problem of that member`, () => {
-      for (const { name } of members) {
+      for (const name of Object.keys(settings.members)) {
         for (const value of WRONG) {
           const reading = read(type, { [name]: value })
           const isKept = Object.hasOwn(reading.definition.config, name)
@@ -215,7 +215,7 @@ describe('reading a provider', () => {
   }
 
   it('answers what it read, whatever that was, and reads its answer back as the same', () => {
-    const tables = providerRecordTypes('svc')
+    const tables = providerTypes('svc')
     const value = fc.oneof(
       fc.constantFrom(...WRONG, null, true, false, 'none', 'AS_SCOPES'),
       fc.webUrl(),
@@ -223,10 +223,10 @@ describe('reading a provider', () => {
     )
     const record = fc
       .constantFrom(...tables)
-      .chain(({ type, members }) =>
+      .chain(({ type, settings }) =>
         fc.tuple(
           fc.constant(type),
-          fc.dictionary(fc.constantFrom(...members.map(({ name }) => name)), value, { noNullPrototype: true }),
+          fc.dictionary(fc.constantFrom(...Object.keys(settings.members)), value, { noNullPrototype: true }),
         ),
       )
     fc.assert(
@@ -245,8 +245,8 @@ describe('reading a provider', () => {
   })
 
   it('never finds a member of an answer that its type does not name', () => {
-    for (const { type, members } of providerRecordTypes('svc')) {
-      const names = members.filter(({ unset }) => unset !== ABSENT).map(({ name }) => name)
+    for (const { type, settings } of providerTypes('svc')) {
+      const names = Object.keys(showSettings(settings, {}))
       assert.deepEqual(Object.keys(shown(read(type, {}))), names)
       assert.equal(new Set(names).size, names.length)
     }

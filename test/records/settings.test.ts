@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as v from 'valibot'
-import { settingsSchema } from '../../src/records/json-schema.ts'
-import { readSettings, section, setting, showSettings, WrongShape } from '../../src/records/settings.ts'
+import { settingsSchema, shownSettingsSchema } from '../../src/records/json-schema.ts'
+import { oidcSettings } from '../../src/records/provider-oauth.ts'
+import {
+  readAllSettings,
+  readSettings,
+  secretsOf,
+  section,
+  setting,
+  showSettings,
+  WrongShape,
+} from '../../src/records/settings.ts'
 import { zoneConfigSettings } from '../../src/records/zone-config.ts'
 
 const zone = zoneConfigSettings('svc')
@@ -83,5 +92,47 @@ describe('settings', () => {
     const shown = showSettings(zone, {})
     const { corsPolicy, prompts } = readSettings(zone, shown, 'config')
     assert.deepEqual([corsPolicy, prompts], [{}, undefined])
+  })
+})
+
+describe('the settings of a provider', () => {
+  /** Those of OpenID Connect with one that the real ones lack. */
+  const described = section({
+    ...oidcSettings,
+    members: {
+      ...oidcSettings.members,
+      badge: setting({ kind: v.picklist(['gold', 'tin']), needs: 'one of gold, tin', unset: 'tin' }),
+      pin: setting({ kind: v.string(), needs: 'a string', secret: true }),
+    },
+  })
+
+  it('are read with every problem at once', () => {
+    const sent = { badge: 'gold', pin: 7, pkce: 'no', scopes: ['a'], unknown: 1 }
+    const { kept, problems } = readAllSettings(described, sent, 'config')
+    const badge: 'gold' | 'tin' | undefined = kept.badge
+    assert.deepEqual([badge, kept], ['gold', { badge: 'gold', scopes: ['a'] }])
+    assert.deepEqual(problems, [
+      { key: 'config.pkce', message: 'must be true or false' },
+      { key: 'config.pin', message: 'must be a string' },
+    ])
+  })
+
+  it('say which of them are secrets, and answers never show those', () => {
+    assert.deepEqual(
+      [...secretsOf(described).keys()],
+      ['tokenKey', 'relyingPartySecret', 'jwtClientAuthentication', 'pin'],
+    )
+    const { properties, required } = shownSettingsSchema(described)
+    assert.deepEqual(
+      [Reflect.get(Object(properties), 'badge'), Object.hasOwn(Object(properties), 'pin')],
+      [{ enum: ['gold', 'tin'] }, false],
+    )
+    assert.ok(Array.isArray(required) && required.includes('badge') && !required.includes('pin'))
+    assert.equal(showSettings(described, {})['badge'], 'tin')
+  })
+
+  it('may be null in a request, as many as are sent', () => {
+    const { properties } = settingsSchema(described, { nullable: true })
+    assert.deepEqual(Reflect.get(Object(properties), 'badge'), { enum: ['gold', 'tin', null] })
   })
 })

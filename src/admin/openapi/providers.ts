@@ -1,6 +1,7 @@
 // The management of identity providers.
-import { providerRecordTypes } from '../../model/provider-types.ts'
-import type { Answer, Area, Facts } from './description.ts'
+import { providerTypes } from '../../model/provider-types.ts'
+import { settingsSchema, shownSettingsSchema } from '../../records/json-schema.ts'
+import type { Answer, Area, Facts, Schema } from './description.ts'
 import {
   closed,
   flag,
@@ -32,9 +33,27 @@ const TAKEN = refusal('Another provider has the origin, issuer or entity id, or 
 const INVALID = refusal('The record is invalid; it is returned without its secrets.')
 const UNUSABLE = refusal('The record or its metadata is malformed.')
 
+/** The settings of each type; its `config` may also be JSON text of them. */
+const byType = (types: readonly string[], nameOf: (type: string) => string): Schema => ({
+  allOf: types.map(type => ({
+    if: { properties: { type: { const: type } }, required: ['type'] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { properties: { config: { anyOf: [{ type: ['string', 'null'] }, ref(nameOf(type))] } } },
+  })),
+})
+const shownConfigOf = (type: string): string => `ProviderConfig.${type}`
+const sentConfigOf = (type: string): string => `ProviderConfigToMake.${type}`
+
 /** `/identity-providers` and below. */
 export function providersArea({ service }: Facts): Area {
-  const types = providerRecordTypes(service.name).map(({ type }) => type)
+  const described = providerTypes(service.name)
+  const types = described.map(({ type }) => type)
+  const settingsSchemas = Object.fromEntries(
+    described.flatMap(({ type, settings }) => [
+      [shownConfigOf(type), shownSettingsSchema(settings)],
+      [sentConfigOf(type), sent(settingsSchema(settings, { nullable: true }))],
+    ]),
+  )
   const example = {
     type: 'oidc1.0',
     originKey: 'partner',
@@ -153,22 +172,27 @@ export function providersArea({ service }: Facts): Area {
         ['provider', 'credentials'],
       ),
       ProviderStatus: open({ requirePasswordChange: { type: ['boolean', 'null'] } }),
-      IdentityProvider: closed({
-        type: text,
-        config: { type: ['string', 'object', 'null'] },
-        id: text,
-        originKey: text,
-        name: text,
-        version: whole,
-        created: milliseconds,
-        last_modified: milliseconds,
-        active: flag,
-        identityZoneId: text,
-        aliasId: textOrNull,
-        aliasZid: textOrNull,
-      }),
-      IdentityProviderToMake: sent(
-        open(
+      ...settingsSchemas,
+      IdentityProvider: {
+        ...byType(types, shownConfigOf),
+        ...closed({
+          type: text,
+          config: { type: ['string', 'object', 'null'] },
+          id: text,
+          originKey: text,
+          name: text,
+          version: whole,
+          created: milliseconds,
+          last_modified: milliseconds,
+          active: flag,
+          identityZoneId: text,
+          aliasId: textOrNull,
+          aliasZid: textOrNull,
+        }),
+      },
+      IdentityProviderToMake: sent({
+        ...byType(types, sentConfigOf),
+        ...open(
           {
             type: { type: ['string', 'null'], examples: types },
             originKey: { type: 'string', minLength: 1, maxLength: 36 },
@@ -177,15 +201,14 @@ export function providersArea({ service }: Facts): Area {
             version: { type: ['integer', 'null'], minimum: 0, maximum: 2 ** 31 - 2 },
             config: {
               type: ['object', 'string', 'null'],
-              description:
-                'The settings of the type, as an object or a JSON string. With `linkByEmail: true`, a verified e-mail address links to an account of this origin that was never signed in to.',
+              description: 'The settings of the type, as an object or a JSON string.',
             },
             aliasId: textOrNull,
             aliasZid: textOrNull,
           },
           ['originKey', 'name'],
         ),
-      ),
+      }),
     },
   }
 }

@@ -1,0 +1,56 @@
+// The settings of the internal provider (§6.3): what passwords must be like, and when an account is locked.
+import * as v from 'valibot'
+import { commonMembers, number, truth } from './provider.ts'
+import { section, setting } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
+
+// Every number must be sent, or the policy would count as absent: see model/provider-internal.ts.
+const count = number(undefined, { needs: 'a whole number that is not negative' })
+
+/** Further from 1970 than this no date reaches (ECMA-262 §21.4.1.1). */
+const LAST_MOMENT = 8.64e15
+
+const moment = setting({
+  kind: v.pipe(
+    v.union([v.number(), v.string()]),
+    v.check(value => typeof value === 'number' || /^\d{4}-\d\d-\d\dT/.test(value)),
+    v.transform(value => (typeof value === 'number' ? value : Date.parse(value))),
+    v.integer(),
+    v.minValue(-LAST_MOMENT),
+    v.maxValue(LAST_MOMENT),
+  ),
+  needs: 'a date',
+  unset: null,
+  about: 'Passwords set before it have expired: milliseconds since 1970, or a date in ISO 8601.',
+})
+
+/** The accounts that this server keeps itself. */
+export const internalSettings = section({
+  unknown: 'ignored',
+  members: {
+    ...commonMembers,
+    passwordPolicy: section({
+      optional: 'null',
+      unknown: 'refused',
+      members: {
+        minLength: count,
+        maxLength: count,
+        requireUpperCaseCharacter: count,
+        requireLowerCaseCharacter: count,
+        requireDigit: count,
+        requireSpecialCharacter: count,
+        expirePasswordInMonths: count,
+        passwordNewerThan: moment,
+      },
+    }),
+    lockoutPolicy: section({
+      optional: 'null',
+      unknown: 'ignored',
+      members: { countFailuresWithin: count, lockoutAfterFailures: count, lockoutPeriodSeconds: count },
+    }),
+    disableInternalUserManagement: truth(false),
+  },
+})
+
+/** What is kept of them. */
+export type InternalSettings = SettingsOf<typeof internalSettings>

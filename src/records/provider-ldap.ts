@@ -1,0 +1,51 @@
+// The settings of an LDAP directory (§6.4). Most are not checked any further: the directory is asked at sign-in.
+import { choice, externalMembers, number, text, truth } from './provider.ts'
+import { section } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
+
+/** A zone has one directory at most, whose origin is `ldap`. */
+export const ldapSettings = section({
+  unknown: 'ignored',
+  members: {
+    ...externalMembers,
+    ldapProfileFile: choice(
+      ['ldap/ldap-simple-bind.xml', 'ldap/ldap-search-and-bind.xml', 'ldap/ldap-search-and-compare.xml'],
+      null,
+    ),
+    baseUrl: text(null, { about: 'Addresses of the directory with ldap:// or ldaps://, with spaces in between.' }),
+    referral: choice(['follow', 'ignore', 'throw'], null),
+    skipSSLVerification: truth(false),
+    tlsConfiguration: choice(['none', 'simple', 'external'], 'none'),
+    userDNPattern: text(null),
+    userDNPatternDelimiter: text(null),
+    bindUserDn: text(null),
+    bindPassword: text(undefined, { secret: true }),
+    userSearchBase: text(null),
+    userSearchFilter: text(null, { about: 'Filter in which {0} stands for the user name.' }),
+    passwordAttributeName: text(null),
+    passwordEncoder: choice(['org.cloudfoundry.identity.uaa.provider.ldap.DynamicPasswordComparator'], null),
+    localPasswordCompare: truth(null),
+    mailAttributeName: text('mail'),
+    mailSubstitute: text(null),
+    mailSubstituteOverridesLdap: truth(false),
+    ldapGroupFile: choice(
+      [
+        'ldap/ldap-groups-null.xml',
+        'ldap/ldap-groups-as-scopes.xml',
+        'ldap/ldap-groups-map-to-scopes.xml',
+        'ldap/ldap-groups-populator.xml',
+      ],
+      null,
+    ),
+    groupSearchBase: text(null),
+    groupSearchFilter: text(null),
+    groupsIgnorePartialResults: truth(null),
+    autoAddGroups: truth(true),
+    groupSearchSubTree: truth(true),
+    maxGroupSearchDepth: number(10),
+    groupRoleAttribute: text(null),
+  },
+})
+
+/** What is kept of them. */
+export type LdapSettings = SettingsOf<typeof ldapSettings>

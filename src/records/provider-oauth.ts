@@ -1,0 +1,106 @@
+// The settings of OAuth 2.0 and OpenID Connect providers (§6.6).
+import * as v from 'valibot'
+import { isJsonRecord, parseJson } from '../base/json.ts'
+import type { JsonRecord } from '../base/json.ts'
+import { string } from './kinds.ts'
+import { externalMembers, listOfTexts, text, textMap, texts, truth, url } from './provider.ts'
+import { section, setting } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
+
+/** The default is kept, and shown, as no mode at all. */
+const groupMappingMode = setting({
+  kind: v.pipe(
+    v.picklist(['AS_SCOPES', 'EXPLICITLY_MAPPED']),
+    v.transform(value => (value === 'AS_SCOPES' ? value : undefined)),
+  ),
+  needs: 'one of AS_SCOPES, EXPLICITLY_MAPPED',
+})
+
+const KEY_MEMBERS = ['kid', 'key', 'cert', 'alg', 'iss', 'aud']
+
+// A null says that the key is to be forgotten, where an absent one is kept.
+const isOwnKey = (value: unknown): value is boolean | JsonRecord =>
+  typeof value === 'boolean' ||
+  (isJsonRecord(value) && KEY_MEMBERS.every(name => v.is(v.nullish(string), ownMember(value, name))))
+const ownMember = (value: JsonRecord, name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined)
+
+const jwtClientAuthentication = setting({
+  kind: v.pipe(
+    v.custom<boolean | JsonRecord>(isOwnKey),
+    v.transform(value =>
+      typeof value === 'boolean'
+        ? value || undefined
+        : Object.fromEntries(KEY_MEMBERS.flatMap(name => (Object.hasOwn(value, name) ? [[name, value[name]]] : []))),
+    ),
+  ),
+  needs: `true or an object of texts: ${KEY_MEMBERS.join(', ')}`,
+  unset: null,
+  secret: { member: 'key' },
+  about: 'How this server proves itself with a signed JWT: true for the keys of the zone, or a key of its own.',
+  schema: {
+    type: ['boolean', 'object'],
+    properties: Object.fromEntries(KEY_MEMBERS.map(name => [name, { type: ['string', 'null'] }])),
+  },
+})
+
+/** A verification key in PEM or as JWK is public; any other string is a secret that is shared with the provider. */
+export function isSharedKey(value: string): boolean {
+  if (value.includes('-----BEGIN ')) return false
+  const parsed = parseJson(value)
+  const keys: readonly unknown[] = isJsonRecord(parsed) && Array.isArray(parsed['keys']) ? parsed['keys'] : [parsed]
+  return !keys.every(key => isJsonRecord(key) && !Object.hasOwn(key, 'k'))
+}
+
+const addresses = {
+  authUrl: url(null),
+  tokenUrl: url(null),
+  tokenKeyUrl: url(null),
+  tokenKey: text(null, { secret: isSharedKey, about: 'The verification key in PEM or as JWK, or a shared secret.' }),
+  userInfoUrl: url(null),
+}
+
+const relyingParty = {
+  logoutUrl: url(null),
+  performRpInitiatedLogout: truth(true),
+  issuer: text(null),
+  relyingPartyId: text(null, { about: 'What this server is called there.' }),
+  relyingPartySecret: text(undefined, { secret: true }),
+  authMethod: text(null, {
+    schema: { examples: ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt'] },
+  }),
+  clientAuthInBody: truth(false),
+  pkce: truth(true),
+  scopes: texts(null),
+  responseType: text('code'),
+  linkText: text(null, { about: 'Text of its link on the sign-in page.' }),
+  showLinkText: truth(true),
+  skipSslValidation: truth(false),
+  userPropagationParameter: text(null, { about: 'Parameter of the authorization request that carries the user name.' }),
+  groupMappingMode,
+  cacheJwks: truth(true),
+}
+
+/** OAuth 2.0, where users are described by an endpoint. */
+export const oauthSettings = section({
+  unknown: 'ignored',
+  members: { ...externalMembers, ...addresses, checkTokenUrl: url(null), ...relyingParty },
+})
+
+/** OpenID Connect, where they are described by a token. */
+export const oidcSettings = section({
+  unknown: 'ignored',
+  members: {
+    ...externalMembers,
+    discoveryUrl: url(null, { about: 'Where the provider says what the record leaves out.' }),
+    ...addresses,
+    ...relyingParty,
+    jwtClientAuthentication,
+    passwordGrantEnabled: truth(false, { about: 'Whether clients may hand in user names and passwords of its users.' }),
+    setForwardHeader: truth(false),
+    prompts: listOfTexts(['name', 'type', 'text'], undefined),
+    additionalAuthzParameters: textMap(undefined),
+  },
+})
+
+/** What is kept of them, also of those of OAuth 2.0 but for `checkTokenUrl`. */
+export type OidcSettings = SettingsOf<typeof oidcSettings>

@@ -1,0 +1,41 @@
+// The settings of a SAML identity provider (§6.5).
+import * as v from 'valibot'
+import { string } from './kinds.ts'
+import { choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
+import { section, setting } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
+
+const location = setting({
+  kind: v.pipe(
+    string,
+    v.transform(value => value.trim() || undefined),
+  ),
+  needs: 'a string',
+  unset: null,
+  about: 'The metadata as XML, or its address.',
+})
+
+/** Users come with signed assertions. */
+export const samlSettings = section({
+  unknown: 'ignored',
+  members: {
+    ...externalMembers,
+    metaDataLocation: location,
+    idpEntityAlias: text(null),
+    zoneId: text(null),
+    nameID: text(null),
+    assertionConsumerIndex: number(0),
+    metadataTrustCheck: truth(false),
+    showSamlLink: truth(false),
+    linkText: text(null),
+    iconUrl: image(null),
+    groupMappingMode: choice(['EXPLICITLY_MAPPED', 'AS_SCOPES'], 'EXPLICITLY_MAPPED'),
+    skipSslValidation: truth(false),
+    authnContext: texts(null),
+    // Named a Java class once.
+    socketFactoryClassName: setting({ kind: v.unknown(), needs: 'anything', unset: null, dropped: 'always' }),
+  },
+})
+
+/** What is kept of them. */
+export type SamlSettings = SettingsOf<typeof samlSettings>

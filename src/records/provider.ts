@@ -1,0 +1,131 @@
+// What the settings of identity providers have in common: the kinds of their values, and the members of every type (§6.2 of
+// the interface's page). One file beside this one describes each type.
+import * as v from 'valibot'
+import { isJsonRecord } from '../base/json.ts'
+import type { JsonRecord } from '../base/json.ts'
+import { flag, MAX_SECONDS, string } from './kinds.ts'
+import { section, setting } from './settings.ts'
+import type { Secret, Setting } from './settings.ts'
+
+/** The rest of a setting. */
+type More = Partial<Pick<Setting, 'about' | 'schema'>>
+
+/** Any string that the database can keep. */
+export const text = <const U>(unset: U, more: More & { readonly secret?: Secret } = {}) =>
+  setting({ kind: string, needs: 'a string', unset, ...more })
+
+/** A boolean, or the word for one. */
+export const truth = <const U>(unset: U, more: More = {}) =>
+  setting({ kind: flag, needs: 'true or false', unset, ...more })
+
+const whole = v.pipe(v.number(), v.integer(), v.minValue(-MAX_SECONDS), v.maxValue(MAX_SECONDS))
+
+/** A whole number of 32 bits; `needs` where a rule beside the description wants more of it. */
+export const number = <const U>(unset: U, { needs = 'a whole number' } = {}) => setting({ kind: whole, needs, unset })
+
+/** Each is compared with what every sign-in brings. */
+const MAX_STRINGS = 1000
+const listOfStrings = v.pipe(v.array(string), v.maxLength(MAX_STRINGS), v.readonly())
+
+/** A list of strings. */
+export const texts = <const U>(unset: U, more: More = {}) =>
+  setting({ kind: listOfStrings, needs: 'a list of texts', unset, ...more })
+
+/** One of the words. */
+export const choice = <const W extends readonly string[], const U>(words: W, unset: U) =>
+  setting({ kind: v.picklist(words), needs: `one of ${words.join(', ')}`, unset })
+
+const isWebAddress = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+
+const webAddress = v.pipe(
+  string,
+  v.check(value => value === '' || isWebAddress(value)),
+  v.transform(value => value || undefined),
+)
+
+/** An http or https address; an empty one is not set. */
+export const url = <const U>(unset: U, more: More = {}) =>
+  setting({ kind: webAddress, needs: 'an http or https URL', unset, ...more })
+
+/** An address, or the image itself; UAA's clients also send an empty string. */
+export const image = <const U>(unset: U) =>
+  setting({
+    kind: v.pipe(
+      string,
+      v.check(value => value === '' || isWebAddress(value) || /^data:image\//i.test(value)),
+      v.transform(value => value || undefined),
+    ),
+    needs: 'an http or https URL, or a data: URL of an image',
+    unset,
+  })
+
+// An array is an object to valibot, and `record` drops keys like "constructor".
+const objectOf = <T>(is: (value: unknown) => value is T) =>
+  v.custom<Readonly<Record<string, T>>>(value => isJsonRecord(value) && Object.values(value).every(is))
+
+const isText = (value: unknown): value is string => v.is(string, value)
+const isNames = (value: unknown): value is string | readonly string[] | null =>
+  value === null || isText(value) || v.is(listOfStrings, value)
+
+/** Any object. */
+export const object = <const U>(unset: U) =>
+  setting({ kind: v.custom<JsonRecord>(isJsonRecord), needs: 'an object', unset, schema: { type: 'object' } })
+
+/** An object whose members are strings. */
+export const textMap = <const U>(unset: U) =>
+  setting({
+    kind: objectOf(isText),
+    needs: 'an object of texts',
+    unset,
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+  })
+
+/** Names of attributes or claims, each alone or several for one thing. */
+const mappings = setting({
+  kind: v.pipe(
+    objectOf(isNames),
+    v.transform(value => Object.fromEntries(Object.entries(value).filter(([, names]) => names !== null))),
+  ),
+  needs: 'an object of texts and lists of texts',
+  unset: {},
+  schema: { type: 'object', additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } } },
+})
+
+/** A list of objects, each with exactly these strings. */
+export const listOfTexts = <const N extends string, const U>(names: readonly N[], unset: U) => {
+  const entries = Object.fromEntries(names.map(name => [name, string])) as { [K in N]: typeof string } // of all names
+  return setting({
+    kind: v.pipe(v.array(v.pipe(v.custom<JsonRecord>(isJsonRecord), v.object(entries))), v.readonly()),
+    needs: `a list of objects with ${names.join(', ')}`,
+    unset,
+    schema: {
+      items: {
+        type: 'object',
+        required: names,
+        properties: Object.fromEntries(names.map(name => [name, { type: 'string' }])),
+      },
+    },
+  })
+}
+
+/** Members of every type. */
+export const commonMembers = {
+  emailDomain: texts(null, { about: 'Domains of its users; * stands for one label.' }),
+  additionalConfiguration: object(null),
+  providerDescription: text(null),
+}
+
+/** Members of the types whose users are known elsewhere. */
+export const externalMembers = {
+  ...commonMembers,
+  externalGroupsWhitelist: texts([], { about: 'Groups of the provider that a sign-in may bring; * is a wildcard.' }),
+  attributeMappings: mappings,
+  addShadowUserOnLogin: truth(true, { about: 'Whether the first sign-in creates an account.' }),
+  storeCustomAttributes: truth(true),
+  linkByEmail: truth(undefined, {
+    about: 'Whether a verified e-mail address links to an account of this origin that was never signed in to.',
+  }),
+}
+
+/** Kept, though nothing signs in through it; `additionalConfiguration` holds its settings. */
+export const keystoneSettings = section({ unknown: 'ignored', members: externalMembers })
