@@ -6,6 +6,7 @@ import { userNameKey } from '../model/user.ts'
 import { newUser } from '../users/new-user.ts'
 import type { UserDraft } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
+import { newGroup } from '../users/default-groups.ts'
 import { upsert } from './ledger.ts'
 
 /** The key under which a user is remembered: names are unique with the origin, whatever the case. */
@@ -24,10 +25,10 @@ export function applyGroup(
   return upsert({
     find: () => store.groups.findByName(zoneId, displayName),
     insert: () =>
-      store.groups.insert(zoneId, newGroup({ zoneId, displayName, ...description, id: random.uuid() }, now)),
+      store.groups.insert(zoneId, newGroup({ zoneId, displayName, ...description }, { id: random.uuid(), now })),
     update: ({ id, version, createdAt }) =>
       store.groups.update(zoneId, {
-        ...newGroup({ zoneId, displayName, ...description, id }, now),
+        ...newGroup({ zoneId, displayName, ...description }, { id, now }),
         version: version + 1,
         createdAt,
       }),
@@ -45,7 +46,7 @@ export async function groupNamed(
   await upsert({
     find,
     async insert() {
-      const made = newGroup({ zoneId, displayName, id: random.uuid() }, clock.now())
+      const made = newGroup({ zoneId, displayName }, { id: random.uuid(), now: clock.now() })
       await store.groups.insert(zoneId, made)
       group = made
     },
@@ -54,13 +55,6 @@ export async function groupNamed(
   if (group === undefined) throw new Error(`the group ${displayName} disappeared`)
   return group
 }
-
-const newGroup = (group: Omit<Group, 'version' | 'createdAt' | 'updatedAt'>, now: Date): Group => ({
-  ...group,
-  version: 0,
-  createdAt: now,
-  updatedAt: now,
-})
 
 /** Maps a group of a provider to a group of the zone. */
 export async function applyExternalGroup(
@@ -73,6 +67,7 @@ export async function applyExternalGroup(
     groupId: id,
     externalGroup: externalGroup.trim().toLowerCase(),
     origin,
+    createdAt: deps.clock.now(),
   })
 }
 

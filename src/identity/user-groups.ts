@@ -3,8 +3,8 @@ import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { Zone } from '../model/zone.ts'
-import { defaultGroups } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
+import { defaultGroupsOf } from '../users/default-groups.ts'
 
 /** Names of the user's groups: direct, through nested groups, and the zone's default ones, with the zone's filter. */
 export function createGroupsOf(deps: {
@@ -12,10 +12,9 @@ export function createGroupsOf(deps: {
   service: Service
   behaviour: Behaviour
 }): (zone: Zone, user: User) => Promise<UserGroups> {
-  const { store, service, behaviour } = deps
-  const contact = behaviour.contactScopesForAll ? ['email', 'phone'] : []
+  const { store } = deps
   return async (zone, user) => {
-    const defaults = [...defaultGroups(zone, service.name), ...contact]
+    const defaults = defaultGroupsOf(zone, deps)
     const names = user.groupNames ?? (await store.groups.namesOfUser(zone.id, user.id))
     const groups = [...new Set([...names, ...defaults])]
     const allowed = zone.config.userConfig?.allowedGroups

@@ -64,3 +64,10 @@ function couldBe(scope: string, restricted: string): boolean {
   const hasMiddle = words.length > 1 + tailLength
   return hasMiddle && scopeMatches(words[0] ?? '', head) && scopeMatches(words.slice(-tailLength).join('.'), tail)
 }
+
+/**
+ * Whether a group of this name gives its members rights over a zone or over other people's accounts. Case does not count, and
+ * of several words each does: an answer separates scopes by blanks.
+ */
+export const isAdministrative = (groupName: string, service: Service): boolean =>
+  wordsOf(groupName.toLowerCase()).some(word => word.startsWith('zones.') || isRestricted(word, service))

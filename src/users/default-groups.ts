@@ -1,0 +1,91 @@
+// The groups that every user of a zone has, without being a member: names that the zone's settings list.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Group } from '../model/group.ts'
+import type { Service } from '../model/service.ts'
+import type { Zone } from '../model/zone.ts'
+import { defaultGroups } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** Names of the groups that every user of the zone has (row A7 of docs/compatibility.md). */
+export const defaultGroupsOf = (
+  zone: Pick<Zone, 'config'>,
+  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+): readonly string[] => [
+  ...defaultGroups(zone, service.name),
+  ...(behaviour.contactScopesForAll ? ['email', 'phone'] : []),
+]
+
+/** A group as `/Users` and SCIM 2.0 show it with a user. */
+export interface ShownGroup {
+  readonly value: string
+  readonly display: string
+  /** `INDIRECT` where the user is in it through other groups only. */
+  readonly type: 'DIRECT' | 'INDIRECT'
+}
+
+/** The groups shown with each of these users, who are in the zone, by the user's id. */
+export type GroupsShown = (
+  zone: Zone,
+  userIds: readonly string[],
+) => Promise<ReadonlyMap<string, readonly ShownGroup[]>>
+
+/**
+ * Makes that: memberships, groups that they are nested in, and the zone's default groups, which count as direct. A default
+ * group that nobody made yet is made.
+ */
+export function createGroupsShown(deps: {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly behaviour: Behaviour
+}): GroupsShown {
+  const { store, clock, random } = deps
+
+  async function defaultsOf(zone: Zone): Promise<readonly Group[]> {
+    const names = [...new Set(defaultGroupsOf(zone, deps))]
+    const found = await store.groups.findByNames(zone.id, names)
+    const known = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
+    const missing = names.filter(name => !known.has(name.toLowerCase()))
+    if (missing.length === 0) return found
+    const now = clock.now()
+    const made = missing.map(displayName => newGroup({ zoneId: zone.id, displayName }, { id: random.uuid(), now }))
+    await store.groups.insertMissing(zone.id, made)
+    return store.groups.findByNames(zone.id, names)
+  }
+
+  return async (zone, userIds) => {
+    if (userIds.length === 0) return new Map()
+    const defaults = (await defaultsOf(zone)).map(group => shown(group, 'DIRECT'))
+    const isDefault = new Set(defaults.map(({ value }) => value))
+    const found = await store.users.listGroups(zone.id, userIds)
+    return new Map(
+      userIds.map(userId => {
+        const own = (found.get(userId) ?? []).filter(({ id }) => !isDefault.has(id))
+        return [userId, [...defaults, ...own.map(group => shown(group, group.direct ? 'DIRECT' : 'INDIRECT'))]]
+      }),
+    )
+  }
+}
+
+const shown = ({ id, displayName }: Pick<Group, 'id' | 'displayName'>, type: ShownGroup['type']): ShownGroup => ({
+  value: id,
+  display: displayName,
+  type,
+})
+
+/** The record of a group that is made now. */
+export const newGroup = (
+  draft: Pick<Group, 'zoneId' | 'displayName'> & { readonly description?: string | undefined },
+  { id, now }: { readonly id: string; readonly now: Date },
+): Group => ({
+  zoneId: draft.zoneId,
+  id,
+  displayName: draft.displayName,
+  ...(draft.description !== undefined && { description: draft.description }),
+  version: 0,
+  createdAt: now,
+  updatedAt: now,
+})
