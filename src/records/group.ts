@@ -33,6 +33,8 @@ export const groupFields = describeRecord({
     schema: { maxLength: MAX_GROUP_TEXT },
     about: 'Shown to people who are asked to approve the scope.',
   },
+  /** The group's id in the system that provides it; SCIM 2.0 has it. */
+  externalId: { kind: string, column: 'external_id', storage: 'text', optional: true },
   /** Counts the changes of the group, but not of single members; the ETag. */
   version: {
     kind: own<number>(),

@@ -30,7 +30,7 @@ const INSERT_MISSING = statement<GroupRow>(`${insertInto('groups', GROUP_COLUMNS
 const UPDATE = statement<GroupRow>(updateByKey('groups', GROUP_COLUMNS, ['zone_id', 'id']))
 const REPLACE = statement<Omit<GroupRow, 'created_at'>>(
   `update groups set display_name = :display_name, display_name_lower = :display_name_lower,
-   description = :description, updated_at = :updated_at, version = version + 1
+   description = :description, external_id = :external_id, updated_at = :updated_at, version = version + 1
    where zone_id = :zone_id and id = :id and version = :version`,
 )
 const DELETE = statement<Key & { version: number }>(

@@ -1,15 +1,16 @@
-// Lists of groups: the attributes for filters and sorting, named like UAA's columns.
+// Lists of groups: the attributes for filters and sorting, named like UAA's columns or as SCIM 2.0 has them.
 import { groupFields } from '../records/group.ts'
 import { filterAttributes, sortOrders } from '../records/record.ts'
 import type { Database } from './database.ts'
-import type { Attribute } from './filter-sql.ts'
+import type { Attribute, ValueRows } from './filter-sql.ts'
 import { toGroup } from './group-rows.ts'
 import type { GroupStore } from './group-store.ts'
 import type { Listing } from './listing.ts'
-import { readPage } from './listing.ts'
+import { readFrom, readPage } from './listing.ts'
 import { lowerCase } from './rows.ts'
 import { GROUP_COLUMNS } from './schema.ts'
 import type { GroupRow } from './schema.ts'
+import type { NamedAttributes } from './store.ts'
 
 const FIELDS = filterAttributes(groupFields)
 const ORDERS_OF_FIELDS = sortOrders(groupFields)
@@ -42,18 +43,65 @@ const ORDERS: ReadonlyMap<string, string> = new Map([
   ['identity_zone_id', 'id'], // the same for every group of a zone
 ])
 
-/** `list` of the groups. */
-export function createGroupList(db: Database): GroupStore['list'] {
-  const listing: Listing = {
+const UAA: Pick<Listing, 'attributes' | 'orders'> = { attributes: ATTRIBUTES, orders: ORDERS }
+
+const CORE = 'urn:ietf:params:scim:schemas:core:2.0:group:'
+const OWN = 'urn:ietf:params:scim:schemas:extension:latchkey:2.0:group:'
+const MEMBERS: ValueRows = { from: 'group_members where zone_id = :zone_id', owner: 'group_id' }
+const MEMBER: Attribute = { column: 'member_id', type: 'exact', indexed: true }
+
+/** RFC 7643 §4.2; sorting ignores case where comparing does (RFC 7644 §3.4.2.3). */
+function scimAttributes(): Pick<Listing, 'attributes' | 'orders'> {
+  const single: readonly (readonly [string, Attribute])[] = [
+    ['id', { column: 'id', type: 'exact' }],
+    ['externalid', { column: 'external_id', type: 'exact', indexed: true }],
+    ['displayname', DISPLAY_NAME],
+    ['meta.created', { column: 'created_at', type: 'dateTime' }],
+    ['meta.lastmodified', { column: 'updated_at', type: 'dateTime' }],
+  ]
+  const description: Attribute = { column: 'description', type: 'text' }
+  const members: readonly (readonly [string, Attribute])[] = [
+    ['members', { ...MEMBER, rows: { ...MEMBERS, members: new Map([['value', MEMBER]]) } }],
+    ['members.value', { ...MEMBER, rows: MEMBERS }],
+  ]
+  const qualified = [...single, ...members].flatMap(([name, attribute]): readonly (readonly [string, Attribute])[] => [
+    [name, attribute],
+    [CORE + name, attribute],
+  ])
+  return {
+    attributes: new Map<string, Attribute>([...qualified, [`${OWN}description`, description]]),
+    orders: new Map([
+      ...single.flatMap(([name, { column, folded }]): readonly (readonly [string, string])[] => [
+        [name, folded?.column ?? column],
+        [CORE + name, folded?.column ?? column],
+      ]),
+      [`${OWN}description`, 'lower(description)'],
+    ]),
+  }
+}
+
+/** `list` and `page` of the groups. */
+export function createGroupList(db: Database): Pick<GroupStore, 'list' | 'page'> {
+  const attributes = { uaa: UAA, scim: scimAttributes() }
+  const listing: Omit<Listing, 'attributes' | 'orders'> = {
     table: 'groups',
     columns: GROUP_COLUMNS,
     key: 'id',
-    attributes: ATTRIBUTES,
-    orders: ORDERS,
     outline: (_, load) => load(),
   }
-  return async (zoneId, query) => {
-    const { rows, totalResults } = await readPage<GroupRow>(db, listing, { ...query, zoneId })
-    return { records: rows.map(toGroup), totalResults }
+  const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({
+    ...listing,
+    ...attributes[dialect],
+    ...(dialect === 'scim' && { nulls: 'last' as const }), // RFC 7644 §3.4.2.3
+  })
+  return {
+    async list(zoneId, query) {
+      const { rows, totalResults } = await readPage<GroupRow>(db, of(query), { ...query, zoneId })
+      return { records: rows.map(toGroup), totalResults }
+    },
+    async page(zoneId, query) {
+      const { rows, ...positions } = await readFrom<GroupRow>(db, of(query), { ...query, zoneId })
+      return { ...positions, records: rows.map(toGroup) }
+    },
   }
 }

@@ -1,7 +1,7 @@
 // The part of the store's interface that is about groups.
 import type { ExternalGroup, Group, Member, Membership } from '../model/group.ts'
 import type { User } from '../model/user.ts'
-import type { ListQuery, Page } from './store.ts'
+import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from './store.ts'
 
 /** Thrown by a write that would add a member which the zone does not have, or not as this type. */
 export class NoSuchMember extends Error {
@@ -34,7 +34,9 @@ export interface GroupStore {
   /** The groups among these names that exist; for the descriptions on the approval page. */
   findByNames(zoneId: string, displayNames: readonly string[]): Promise<readonly Group[]>
   /** Throws `InvalidFilter` for an unsupported attribute or value. */
-  list(zoneId: string, query: ListQuery): Promise<Page<Group>>
+  list(zoneId: string, query: ListQuery & NamedAttributes): Promise<Page<Group>>
+  /** A group that exists throughout and keeps the sort attribute is on exactly one page. Throws as `list`. */
+  page(zoneId: string, query: CursorQuery & NamedAttributes): Promise<CursorPage<Group>>
   /** The group with its members, in one transaction. Throws `AlreadyExists` for a name that is taken, and as `change` does. */
   insert(zoneId: string, group: Group, members?: readonly Member[]): Promise<void>
   /** Adds the groups whose names the zone does not have yet. */

@@ -26,7 +26,7 @@ export function createGroups(db: Database): GroupStore {
     ...createGroupMembers(db),
     ...createGroupChanges(db),
     ...createExternalGroups(db),
-    list: createGroupList(db),
+    ...createGroupList(db),
     async find(zoneId, id) {
       const [row] = await db.read(FIND, { zone_id: zoneId, id })
       return row && toGroup(row)

@@ -42,9 +42,10 @@ export interface RowPage<Row> {
   readonly totalResults: number
 }
 
-/** Rows from a position on, and where the next ones are. */
+/** Rows from a position on, where they begin, and where the next ones do. */
 export interface CursorRows<Row> {
   readonly rows: readonly Row[]
+  readonly first?: Position
   readonly next?: Position
 }
 
@@ -140,8 +141,12 @@ export async function readFrom<Row extends object>(
   )
   const args = { ...condition.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
   const rows = await db[isNear ? 'read' : 'scan'](page, args)
-  const last = rows[count - 1]
-  return { rows: rows.slice(0, count), ...(rows.length > count && last && { next: positionOf(last, key) }) }
+  const [first, last] = [rows[0], rows[count - 1]]
+  return {
+    rows: rows.slice(0, count),
+    ...(first && { first: positionOf(first, key) }),
+    ...(rows.length > count && last && { next: positionOf(last, key) }),
+  }
 }
 
 function sortColumn({ orders }: Listing, sortBy: string): string {

@@ -258,6 +258,14 @@ const MIGRATIONS: readonly Migration[] = [
     id: '0010-nested-groups',
     statements: types => [...nestingTable(types), `alter table external_groups add column created_at ${types.integer}`],
   },
+  {
+    id: '0011-external-ids-of-groups',
+    // RFC 7643 §3.1: a provisioning client finds a resource by the id that it has for it.
+    statements: ({ text }) => [
+      `alter table groups add column external_id ${text}`,
+      `create index groups_by_foreign_id on groups (zone_id, external_id, id) where external_id is not null`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

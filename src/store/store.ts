@@ -147,13 +147,13 @@ export interface ListQuery {
 export interface CursorQuery extends Pick<ListQuery, 'filter' | 'sortBy' | 'descending'> {
   /** Maximum records on the page; at least 1. */
   readonly count: number
-  /** The `next` of the page before, which had the same filter and order. */
+  /** The `next` of the page before, or the `first` of the one behind with the order reversed; both with the same filter. */
   readonly after?: Position | undefined
 }
 
-/** Where a page ended. */
+/** Where a page begins or ends. */
 export interface Position {
-  /** The sort attribute of its last record. */
+  /** The sort attribute of the record there. */
   readonly value: string | number | null
   readonly key: string
 }
@@ -161,6 +161,8 @@ export interface Position {
 /** A page that the next one follows, if there is one. */
 export interface CursorPage<T> {
   readonly records: readonly T[]
+  /** Where the page begins: in the other direction, what follows this is the page before. */
+  readonly first?: Position
   readonly next?: Position
 }
 

@@ -29,8 +29,8 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
       return { records: rows.map(toUser), totalResults }
     },
     async page(zoneId, query) {
-      const { rows, next } = await readFrom<UserRow>(db, of(query), { ...query, zoneId })
-      return { records: rows.map(toUser), ...(next && { next }) }
+      const { rows, ...positions } = await readFrom<UserRow>(db, of(query), { ...query, zoneId })
+      return { ...positions, records: rows.map(toUser) }
     },
     count: async zoneId => (await outline(zoneId)).total,
   }

@@ -355,4 +355,49 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await listed({}), ['g1'])
     })
   })
+
+  describe('groups with the names of SCIM 2.0', () => {
+    it('are found by their members and the ids that others have for them, and read by position', async () => {
+      const z = await zoneOf({ users: 2, groups: 4 })
+      const { groups } = store()
+      const found = await groups.find(z, 'g2')
+      assert.ok(found)
+      await groups.change(z, { ...found, externalId: 'E', description: 'Two' }, { remove: [], add: [member('u1')] })
+      await groups.insertMember(z, { ...member('u1'), groupId: 'g0' })
+      for (const [text, want] of [
+        ['members.value eq "u1"', ['g0', 'g2']],
+        ['members eq "u1" and id eq "g2"', ['g2']],
+        ['members[value eq "u1"]', ['g0', 'g2']],
+        ['members.value eq "u0"', []],
+        ['externalId eq "E"', ['g2']],
+        ['externalId eq "e"', []],
+        ['displayName sw "G" and not (members pr)', ['g1', 'g3']],
+        ['urn:ietf:params:scim:schemas:extension:latchkey:2.0:Group:description eq "two"', ['g2']],
+        ['meta.created ge "2030-01-01T01:00:00+01:00"', ['g0', 'g1', 'g2', 'g3']],
+      ] as const) {
+        const query = {
+          filter: parseFilter(text, 'scim'),
+          sortBy: 'displayName',
+          descending: false,
+          dialect: 'scim',
+        } as const
+        const { records } = await groups.list(z, { ...query, startIndex: 1, count: 9 })
+        assert.deepEqual(
+          records.map(({ id }) => id),
+          want,
+          text,
+        )
+        const first = await groups.page(z, { ...query, count: 1 })
+        const rest = first.next && (await groups.page(z, { ...query, count: 9, after: first.next }))
+        assert.deepEqual(
+          [...first.records, ...(rest?.records ?? [])].map(({ id }) => id),
+          want,
+          text,
+        )
+      }
+      assert.equal((await groups.find(z, 'g2'))?.externalId, 'E')
+      const query = { filter: parseFilter('origin pr', 'scim'), sortBy: 'id', descending: false, count: 1 }
+      await assert.rejects(groups.page(z, { ...query, dialect: 'scim' }), InvalidFilter)
+    })
+  })
 }

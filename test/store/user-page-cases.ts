@@ -401,5 +401,31 @@ export function userPageCases({ store, newZone }: Lent): void {
         ['c', 'd', 'b'],
       )
     })
+
+    it('is walked back from where a page begins', async () => {
+      const z = newZone()
+      const { users } = store()
+      const ids = ['a', 'b', 'c', 'd', 'e']
+      for (const id of ids) {
+        const familyName = id < 'c' ? {} : { familyName: id }
+        await users.insert(z, user({ zoneId: z, id, userName: id, ...familyName }))
+      }
+      for (const sortBy of ['userName', 'name.familyName']) {
+        const query = { filter: EVERYONE, sortBy, descending: false, count: 2, dialect: 'scim' } as const
+        const { next } = await users.page(z, query)
+        const second = await users.page(z, { ...query, after: next })
+        const third = await users.page(z, { ...query, after: second.next })
+        const back = await users.page(z, { ...query, descending: true, after: third.first })
+        assert.deepEqual(back.records, second.records.toReversed())
+        const further = await users.page(z, { ...query, descending: true, after: back.next })
+        assert.equal(further.next, undefined)
+        const walked = [...further.records.toReversed(), ...second.records, ...third.records].map(({ id }) => id)
+        assert.deepEqual(walked.toSorted(), ids)
+      }
+      assert.equal(
+        (await users.page(newZone(), { filter: EVERYONE, sortBy: 'id', descending: false, count: 1 })).first,
+        undefined,
+      )
+    })
   })
 }
