@@ -23,6 +23,11 @@ export interface Listing {
   readonly indexed?: ReadonlySet<string>
   /** The order whose places the outline keeps: one of `indexed`; the key unless given. */
   readonly walk?: string
+  /**
+   * A condition that every row meets, on an index in whose order rows were stored: SQLite scans by it, and would otherwise
+   * read rows all over the file in the order of keys.
+   */
+  readonly anyRow?: string
   /** Where rows without the sort column's value stand in ascending order; first unless given. */
   readonly nulls?: 'first' | 'last'
   /** The outline of the zone's rows; `load` counts them. */
@@ -53,8 +58,10 @@ const EVERYTHING: Condition = { text: 'true', args: {} }
 const MAX_REMEMBERED_PAGES = 200
 /** Sorting this few rows is faster than walking an index. */
 const SMALL_LIST = 1000
-/** As `SMALL_LIST`, where rows were found by an index of the filter and only a page of them is read. */
+/** As `SMALL_LIST`, where only a page of the rows is read. */
 const SMALL_RESULT = 5000
+/** Walking past more rows takes long enough to be noticed by others. */
+const MAX_PASSED = 10_000
 
 /** A page of the matching rows; throws `InvalidFilter` for a filter as `compileFilter` does, or an unknown sort attribute. */
 export async function readPage<Row extends object>(
@@ -67,19 +74,16 @@ export async function readPage<Row extends object>(
   const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
   const condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
-  const args: Readonly<Record<string, Value>> = { ...condition.args, zone_id: zoneId }
-  const where = `where zone_id = :zone_id and ${condition.text}`
 
   // Few rows that an index finds, and pages in the order of an index, are quick; anything else scans every row.
-  const few = isSeekable(filter, listing)
-    ? await countUpTo(db, listing, { condition, zoneId, limit: SMALL_LIST })
-    : undefined
-  const load = async (): Promise<Outline> => ({ total: await countRows(db, listing, zoneId), places: new Map() })
+  const found = { listing, condition, zoneId }
+  const few = isSeekable(filter, listing) ? await countUpTo(db, found, { limit: SMALL_LIST, way: 'read' }) : undefined
+  const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
   const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
   const isNear = few !== undefined || (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
-  const totalResults = few ?? outline?.total ?? (await countRows(db, listing, zoneId, { condition, way }))
+  const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
   const skipped = startIndex - 1
   const most = Math.min(count, totalResults - skipped)
   if (most <= 0) return { rows: [], totalResults }
@@ -93,14 +97,16 @@ export async function readPage<Row extends object>(
   const order = orderBy(column, listing, { descending: backwards, walk: totalResults > SMALL_LIST })
   const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, '>=')}`
   // Skipped rows are not read, only their keys in the index.
-  const keys = `select ${key} from ${table} ${where}${from} order by ${order} limit :most offset :passed`
+  const keys = `select ${key} from ${table} where ${whereOf(found, way)}${from} order by ${order} limit :most offset :passed`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
-     where zone_id = :zone_id and ${key} in (${keys}) order by ${order}`,
+     where zone_id = :zone_id and ${key} in (${keys})
+     order by ${orderBy(column, listing, { descending: backwards, walk: false })}`,
   )
   const passed = backwards ? after : before - place.before
-  const found = await db[way](page, { ...args, most, passed, ...placeArgs(place.at) })
-  const rows = backwards ? found.toReversed() : found
+  const args = { ...condition.args, zone_id: zoneId, most, passed, ...placeArgs(place.at) }
+  const read = await db[passed > MAX_PASSED ? 'scan' : way](page, args)
+  const rows = backwards ? read.toReversed() : read
   if (known) {
     remember(
       known,
@@ -124,22 +130,26 @@ export async function readFrom<Row extends object>(
   const { zoneId, filter, descending, count, after } = query
   const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
-  let condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
-  const few = isSeekable(filter, listing)
-    ? await countUpTo(db, listing, { condition, zoneId, limit: SMALL_RESULT })
-    : undefined
+  const condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
+  const isFound = isSeekable(filter, listing)
+  const isSmall = !isFound && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
+  const way = isFound || isSmall ? 'read' : 'scan'
+  // Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that.
+  const found = { listing, condition, zoneId }
+  const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
   const walks = few === undefined && (column === key || indexed?.has(column) === true)
-  // Of many rows that an index would find, a page is found sooner in the order of the page.
-  if (walks && !all && !isOrderOf(filter, listing, column))
-    condition = compileFilter(filter, hidden(listing.attributes), hide(key))
-  const isNear = few !== undefined || (all && walks) || (await isSmall(db, listing, zoneId))
+  const walked =
+    walks && !all && !isOrderOf(filter, listing, column)
+      ? compileFilter(filter, hidden(listing.attributes), hide(key))
+      : condition
   const order = orderBy(column, listing, { descending, walk: few === undefined })
   const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
-     where zone_id = :zone_id and ${condition.text}${from} order by ${order} limit :most`,
+     where ${whereOf({ ...found, condition: walked }, walks ? 'read' : way)}${from} order by ${order} limit :most`,
   )
-  const args = { ...condition.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
+  const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
+  const isNear = all ? walks : way === 'read' && few !== undefined
   const rows = await db[isNear ? 'read' : 'scan'](page, args)
   const [first, last] = [rows[0], rows[count - 1]]
   return {
@@ -155,34 +165,48 @@ function sortColumn({ orders }: Listing, sortBy: string): string {
   return column
 }
 
-async function countRows(
-  db: Database,
-  { table }: Listing,
-  zoneId: string,
-  { condition, way }: { condition: Condition; way: 'read' | 'scan' } = { condition: EVERYTHING, way: 'read' },
-): Promise<number> {
-  const text = `select count(*) as total from ${table} where zone_id = :zone_id and ${condition.text}`
-  const [row] = await db[way](statementOnce<{ total: number }>(text), { ...condition.args, zone_id: zoneId })
+/** Rows of a zone; all of them without a condition. */
+interface Found {
+  readonly listing: Listing
+  readonly zoneId: string
+  readonly condition?: Condition
+}
+
+type Way = 'read' | 'scan'
+
+function whereOf({ listing, condition = EVERYTHING }: Found, way: Way): string {
+  const any = way === 'scan' && condition !== EVERYTHING && listing.anyRow !== undefined ? ` and ${listing.anyRow}` : ''
+  return `zone_id = :zone_id and ${condition.text}${any}`
+}
+
+async function countRows(db: Database, found: Found, way: Way = 'read'): Promise<number> {
+  const text = `select count(*) as total from ${found.listing.table} where ${whereOf(found, way)}`
+  const [row] = await db[way](statementOnce<{ total: number }>(text), {
+    ...found.condition?.args,
+    zone_id: found.zoneId,
+  })
   return row?.total ?? 0
 }
 
-/** The number of matching rows; undefined when there are more than the limit. */
+/** The number of rows; undefined when there are more than the limit. */
 async function countUpTo(
   db: Database,
-  { table }: Listing,
-  { condition, zoneId, limit }: { condition: Condition; zoneId: string; limit: number },
+  found: Found,
+  { limit, way }: { limit: number; way: Way },
 ): Promise<number | undefined> {
-  const text = `select count(*) as total from
-    (select 1 as one from ${table} where zone_id = :zone_id and ${condition.text} limit :most) as found`
-  const args = { ...condition.args, zone_id: zoneId, most: limit + 1 }
-  const [row] = await db.read(statementOnce<{ total: number }>(text), args)
+  const some = `select 1 as one from ${found.listing.table} where ${whereOf(found, way)} limit :most`
+  const args = { ...found.condition?.args, zone_id: found.zoneId, most: limit + 1 }
+  const [row] = await db[way](
+    statementOnce<{ total: number }>(`select count(*) as total from (${some}) as found`),
+    args,
+  )
   const total = row?.total ?? 0
   return total > limit ? undefined : total
 }
 
-async function isSmall(db: Database, listing: Listing, zoneId: string): Promise<boolean> {
-  const load = async (): Promise<Outline> => ({ total: await countRows(db, listing, zoneId), places: new Map() })
-  return (await listing.outline(zoneId, load)).total <= SMALL_LIST
+async function totalOf(db: Database, listing: Listing, zoneId: string): Promise<number> {
+  const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
+  return (await listing.outline(zoneId, load)).total
 }
 
 /** Whether the filter is found in the order of the page by the same index. */

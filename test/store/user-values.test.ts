@@ -10,7 +10,7 @@ import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import { at, provider, user, zone } from './records.ts'
 
-const options = { clock: createTestClock(), onError: assert.ifError }
+const options = { clock: createTestClock() }
 
 async function withStore(kind: DatabaseKind, test: (store: Store, tables: Tables, url: string) => Promise<void>) {
   const database = await freshDatabase(kind)
