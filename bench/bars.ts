@@ -7,6 +7,7 @@ import type { Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import { NPM_START } from './startup.ts'
 import { CODE_FLOWS, INTROSPECTION_ROWS, OPAQUE_AMONG_MANY, SIGN_IN_FLOWS } from './workloads.ts'
+import { slowestOfUsers } from './users.ts'
 import { growthOfLists, growthOfRequests, stallOf } from './zone-management.ts'
 import { idleOfEmpty, lastOfFirst, readyOfEmpty } from './zones.ts'
 
@@ -27,7 +28,7 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge, management, manyZones } = results
+  const { growth, purge, management, manyZones, manyUsers } = results
   const among = `${manyZones?.zones ?? 'many'} zones`
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
 
@@ -63,6 +64,11 @@ export function judge(results: Results): Bar[] {
     atMost(
       `p99 of pages and reads among ${management?.clients ?? 'many'} clients, on the slower database, ms`,
       management && slowestOf(management),
+      20,
+    ),
+    atMost(
+      `p99 of finding, listing and signing in one of ${manyUsers?.users ?? 'many'} users, on the slower database, ms`,
+      manyUsers && slowestOfUsers(manyUsers),
       20,
     ),
     atMost(`ready with ${among}, of an empty server`, manyZones && readyOfEmpty(manyZones), 1.1, 2),

@@ -15,6 +15,7 @@ import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
 import type { Cell, Filled, Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
+import type { ManyUsers } from './users.ts'
 import { CLIENTS_OF_ZONE } from './many-zones.ts'
 import { WORKLOADS } from './workloads.ts'
 import type { Workload } from './workloads.ts'
@@ -39,6 +40,7 @@ export function formatReport(results: Results): string {
     ...(results.growth ? ['## After many JWTs', growthText(results.growth)] : []),
     ...(results.purge ? ['## While expired tokens are purged', purgeText(results.purge)] : []),
     ...(results.management ? ['## Among many clients', managementText(results.management)] : []),
+    ...(results.manyUsers ? ['## Among many users', usersText(results.manyUsers)] : []),
     ...(results.manyZones ? ['## With many zones', zonesText(results.manyZones)] : []),
     '## Bars',
     barTable(judge(results)),
@@ -176,6 +178,19 @@ function managementText({ clients, rows, failures }: Management): string {
     ),
     [
       `- ${clients} clients in one zone; one request at a time`,
+      ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
+    ].join('\n'),
+  ].join('\n\n')
+}
+
+function usersText({ users, rows, failures }: ManyUsers): string {
+  return [
+    table(
+      ['database', 'request', 'requests', 'p50 ms', 'p99 ms', 'longest ms'],
+      rows.map(row => [row.database, row.request, ...latencyColumns(row)]),
+    ),
+    [
+      `- ${users} users in one zone; the store alone, one request at a time`,
       ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
     ].join('\n'),
   ].join('\n\n')

@@ -6,6 +6,7 @@ import type { Management } from './management.ts'
 import type { Purge } from './purge.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
+import type { ManyUsers } from './users.ts'
 import { WORKLOADS } from './workloads.ts'
 import type { ManyZones } from './zones.ts'
 
@@ -44,6 +45,7 @@ export interface Results {
   readonly purge: Purge | undefined
   readonly management: Management | undefined
   readonly manyZones: ManyZones | undefined
+  readonly manyUsers: ManyUsers | undefined
 }
 
 /** The middle value, or the mean of the two in the middle. Undefined for none. */

@@ -4,6 +4,8 @@ import { readFileSync, statfsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus, loadavg, release, totalmem, type } from 'node:os'
 import { parseArgs } from 'node:util'
+import { DATABASE_KINDS } from '../test/support/databases.ts'
+import type { DatabaseKind } from '../test/support/databases.ts'
 import { createAccounts } from './accounts.ts'
 import { judge } from './bars.ts'
 import { measureGrowth } from './growth.ts'
@@ -19,15 +21,18 @@ import type { Results } from './results.ts'
 import { runRounds } from './rounds.ts'
 import type { Settings } from './rounds.ts'
 import { measureStartups } from './startup.ts'
+import { USERS, measureManyUsers } from './users.ts'
+import type { UserSettings } from './users.ts'
 import { ZONES, measureManyZones } from './zones.ts'
 import type { ZoneSettings } from './zones.ts'
 
 const USAGE = `npm run bench -- [options]
   --rounds N       rounds, interleaved (5)
   --seconds N      seconds for each cell of a round (4)
-  --quick          2 rounds of 1 second, 2 starts, 10000 tokens, 1000 zones
+  --quick          2 rounds of 1 second, 2 starts, 10000 tokens, 1000 zones, 100000 users
   --only REGEXP    only the rows whose name matches, and those they are compared with;
-                   \`startup\`, \`growth\`, \`purge\`, \`clients\` and \`zones\` are names too
+                   \`startup\`, \`growth\`, \`purge\`, \`clients\`, \`zones\`, \`users\` and
+                   \`users on PostgreSQL\` are names too
   --json FILE      write everything that was measured
   --check          end with status 1 when a bar is missed`
 
@@ -39,6 +44,7 @@ interface RunSettings extends Settings {
   /** Requests of each kind of the management measurement. */
   readonly managementRequests: number
   readonly zones: Pick<ZoneSettings, 'sizes' | 'requests' | 'lists'>
+  readonly users: Pick<UserSettings, 'users' | 'requests'>
 }
 
 const { values: options } = parseArgs({
@@ -67,6 +73,7 @@ async function main(): Promise<number> {
     zones: options.quick
       ? { sizes: [10, 100, 1000], requests: 50, lists: 3 }
       : { sizes: [10, 1000, 10_000], requests: 300, lists: 7 },
+    users: options.quick ? { users: 100_000, requests: 200 } : { users: 1_000_000, requests: 2000 },
     isWanted: name => only.test(name),
   }
   const processes = createProcesses()
@@ -101,6 +108,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const purge = settings.isWanted('purge') ? await timed('purge', workOff) : undefined
   const management = settings.isWanted(MANAGEMENT) ? await timed(MANAGEMENT, manage) : undefined
   const manyZones = settings.isWanted(ZONES) ? await timed(ZONES, fill) : undefined
+  const manyUsers = DATABASE_KINDS.some(isUserRow) ? await timed(USERS.sqlite, askForUsers) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -114,6 +122,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     purge,
     management,
     manyZones,
+    manyUsers,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -128,6 +137,12 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   function manage(): ReturnType<typeof measureManagement> {
     return measureManagement(processes, accounts, settings.managementRequests)
   }
+  function isUserRow(kind: DatabaseKind): boolean {
+    return settings.isWanted(USERS[kind])
+  }
+  function askForUsers(): ReturnType<typeof measureManyUsers> {
+    return measureManyUsers(processes, { ...settings.users, kinds: DATABASE_KINDS.filter(isUserRow) })
+  }
   function fill(): ReturnType<typeof measureManyZones> {
     return measureManyZones(processes, accounts, { tool, settings: { ...settings, ...settings.zones } })
   }
@@ -136,7 +151,8 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
 /** A failed cell is an error in any case, a missed bar only with --check. */
 function statusOf(results: Results): number {
   if (results.cells.some(({ failure }) => failure !== undefined)) return 1
-  if ([results.management, results.manyZones].some(part => part && part.failures.length > 0)) return 1
+  if ([results.management, results.manyZones, results.manyUsers].some(part => part && part.failures.length > 0))
+    return 1
   return options.check && judge(results).some(({ pass }) => pass === false) ? 1 : 0
 }
 

@@ -37,6 +37,7 @@ function results(changes: Partial<Results>): Results {
     purge: undefined,
     management: undefined,
     manyZones: undefined,
+    manyUsers: undefined,
     ...changes,
   }
 }
@@ -171,6 +172,28 @@ describe('the report', () => {
     assert.match(text, /\| a write +\| while purging +\| +100 \| +1\.0 \| +60\.0 \| +120\.0 \|/)
     assert.match(text, /100000 expired tokens, worked off in 3\.0 s/)
     assert.deepEqual(verdict(results({}), /purged/), ['–', undefined])
+  })
+
+  test('counts the users on the slower database, but not what needs many rows', () => {
+    const row = (database: string, p99: number, judged = true) => ({
+      database,
+      request: 'one by id',
+      judged,
+      requests: 9,
+      p50: 1,
+      p99,
+      longest: p99,
+    })
+    const users = (p99: number): Partial<Results> => ({
+      manyUsers: {
+        users: 1_000_000,
+        rows: [row('SQLite', 3), row('PostgreSQL', p99), row('SQLite', 900, false)],
+        failures: ['PostgreSQL: no\nroom'],
+      },
+    })
+    assert.deepEqual(verdict(results(users(20)), /1000000 users/), ['20', true])
+    assert.deepEqual(verdict(results(users(21)), /1000000 users/), ['21', false])
+    assert.match(formatReport(results(users(20))), /FAILED: PostgreSQL: no room/)
   })
 
   test('judges the client API by its slowest request, and tells which database could not be measured', () => {
