@@ -264,6 +264,22 @@ describe('a first start', () => {
     assert.deepEqual([shadow.externalId, shadow.salt], ['uid=jo', 'of-old'])
   })
 
+  it('writes the profile that the file says, and nothing of it that the file no longer says', async () => {
+    const store = await open()
+    const profile = {
+      name: { middleName: 'B' },
+      nickName: 'Missy',
+      addresses: [{ locality: 'Bern', primary: true }],
+    }
+    const custom = { team: ['a'] }
+    await start(store, { bootstrap: { users: [{ ...marissa, ...profile, customAttributes: custom }] } })
+    assert.deepEqual((await userOf(store, 'marissa')).profile, { ...profile, custom })
+    await start(store, { bootstrap: { users: [{ ...marissa, nickName: 'M' }] } })
+    assert.deepEqual((await userOf(store, 'marissa')).profile, { nickName: 'M' })
+    await start(store, { bootstrap: { users: [marissa] } })
+    assert.equal((await userOf(store, 'marissa')).profile, undefined)
+  })
+
   it('leaves an account of another provider to whoever signed in to it, unless it says whose it is', async () => {
     const store = await open()
     const shadow = (more: object) => ({

@@ -1,5 +1,6 @@
 import type { BootstrapDeps } from './deps.ts'
 import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records.ts'
+import { profileOf } from '../config/user-profile.ts'
 import type { Group } from '../model/group.ts'
 import type { User } from '../model/user.ts'
 import { userNameKey } from '../model/user.ts'
@@ -114,7 +115,7 @@ export async function applyUser(
       await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {
-      const { id, createdAt, lastLogonAt, previousLogonAt, profile } = existing
+      const { id, createdAt, lastLogonAt, previousLogonAt } = existing
       await store.users.update(zoneId, {
         // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
@@ -122,7 +123,6 @@ export async function applyUser(
         zoneId,
         id,
         ...(await credentials(existing)),
-        ...(profile === undefined ? {} : { profile }),
         ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
         ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
         version: existing.version + 1,
@@ -144,11 +144,12 @@ export async function applyUser(
 type Credentials = Pick<User, 'passwordHash' | 'passwordRevision' | 'passwordChangedAt' | 'passwordChangeRequired'>
 
 /** The fields that the configuration decides. */
-type UserDefinition = Omit<UserDraft, 'profile' | 'version'>
+type UserDefinition = Omit<UserDraft, 'version'>
 
 function definitionOf(record: UserRecord, origin: string): UserDefinition {
   const { userName, name = {}, emails, phoneNumbers = [], active = true, verified = true, externalId, salt } = record
   const phoneNumber = phoneNumbers.map(phone => phone.value.trim()).find(value => value !== '')
+  const profile = profileOf(record)
   return {
     userName,
     origin,
@@ -160,5 +161,6 @@ function definitionOf(record: UserRecord, origin: string): UserDefinition {
     active,
     verified,
     ...(salt === undefined ? {} : { salt }),
+    ...(profile === undefined ? {} : { profile }),
   }
 }

@@ -14,6 +14,7 @@ import { checkZoneCors } from './cors.ts'
 import type { Problems } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { takeSigningKeys } from './signing-keys.ts'
+import type { ProfileRecord } from './user-profile.ts'
 
 /** A group; its name is the scope that its members may receive. */
 export interface GroupRecord {
@@ -25,10 +26,10 @@ export interface GroupRecord {
 export type ClientRecord = Readonly<Record<string, unknown>> & HomePageMembers & { readonly client_id: string }
 
 /** A user in the shape of `POST /Users`, with the names of groups. */
-export interface UserRecord {
+export interface UserRecord extends ProfileRecord {
   readonly userName: string
   readonly password?: string
-  readonly name?: { readonly givenName?: string; readonly familyName?: string }
+  readonly name?: ProfileRecord['name'] & { readonly givenName?: string; readonly familyName?: string }
   /** Exactly one. */
   readonly emails: readonly { readonly value: string }[]
   readonly phoneNumbers?: readonly { readonly value: string }[]

@@ -10,6 +10,7 @@ import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { pagesSchemas } from './pages.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
+import { namePartSchemas, userProfileSchemas } from './user-profile.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
@@ -104,15 +105,12 @@ const user = {
     password_file: fileOf('the password'),
     name: {
       type: 'object',
-      description: 'Given and family name. The other parts are accepted but not stored, as in the API.',
+      description: 'The parts of the name.',
       additionalProperties: false,
       properties: {
         givenName: text('Given name.'),
         familyName: text('Family name.'),
-        formatted: text('Not stored.'),
-        middleName: text('Not stored.'),
-        honorificPrefix: text('Not stored.'),
-        honorificSuffix: text('Not stored.'),
+        ...namePartSchemas,
       },
     },
     emails: {
@@ -147,6 +145,7 @@ const user = {
     externalId: { ...text('An id in another system.'), maxLength: 255 },
     salt: { ...text("Changing it makes the user's tokens invalid."), maxLength: 36 },
     groups: texts('Groups to add the user to; missing ones are created.'),
+    ...userProfileSchemas,
   },
 } as const
 

@@ -54,7 +54,7 @@ const rows = {
   idTokenNeedsOpenid: { id: 'A7', standard: true, uaa: false },
   /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
-  /** A7: whether `email` and `phone` are default groups of every zone, so that every advertised scope can be granted. */
+  /** A7: whether `email`, `phone` and `address` are default groups of every zone, so that every advertised scope can be granted. */
   contactScopesForAll: { id: 'A7', standard: true, uaa: false },
   /** A9: whether prompt is a list of words; otherwise it begins with `none` or is `login`. */
   promptWords: { id: 'A9', standard: true, uaa: false },

@@ -7,6 +7,7 @@ const MEANINGS = {
   profile: 'profile',
   email: 'email',
   phone: 'phone',
+  address: 'address',
   roles: 'roles',
   user_attributes: 'attributes',
   offline_access: 'offline',

@@ -56,8 +56,11 @@ export function clientScopes(client: Client, requested: readonly string[]): Gran
   return grant(requested)
 }
 
+/** Scopes of OpenID Connect Core §5.4 that tell how to reach a person; default groups of every zone in `standard` (row A7). */
+export const CONTACT_SCOPES = ['email', 'phone', 'address'] as const
+
 /** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
-const OPENID_SCOPES = new Set(['profile', 'email', 'phone', 'address', 'offline_access'])
+const OPENID_SCOPES: ReadonlySet<string> = new Set(['profile', ...CONTACT_SCOPES, 'offline_access'])
 
 /** What a request may ask of a client's users: each word must fit one of the client's scopes. */
 export function requestableScopes(

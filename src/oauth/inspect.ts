@@ -1,7 +1,6 @@
 // What a token says: userinfo for clients, introspection and its older sibling /check_token for resource servers.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import { epochSeconds } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
@@ -10,7 +9,7 @@ import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
-import { nonEmpty } from '../token/claims.ts'
+import { customAttributes, nonEmpty, personClaims } from '../token/person-claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { BadEncoding } from '../web/form.ts'
@@ -194,7 +193,9 @@ function shown({ claims }: VerifiedToken): Record<string, unknown> {
 
 /** Claims about the person (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
 export function userInfo(user: User, scopes: readonly string[], behaviour: Behaviour): Record<string, unknown> {
+  const has = (scope: string): boolean => scopes.includes(scope)
   const identity = { user_id: user.id, sub: user.id, user_name: user.userName }
+  const attributes = has('user_attributes') ? customAttributes(user) : undefined
   if (!behaviour.claimsByScope) {
     return {
       ...identity,
@@ -205,22 +206,13 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
       email: user.email,
       email_verified: user.verified,
       previous_logon_time: user.previousLogonAt?.getTime() ?? null,
+      user_attributes: attributes,
     }
   }
   return {
     ...identity,
-    ...(scopes.includes('profile') && {
-      name: fullName(user),
-      given_name: nonEmpty(user.givenName),
-      family_name: nonEmpty(user.familyName),
-      preferred_username: user.userName,
-      updated_at: epochSeconds(user.updatedAt),
-    }),
-    ...(scopes.includes('email') && { email: user.email, email_verified: user.verified }),
-    // Nobody has verified a number yet: a verification needs a way to reach the phone.
-    ...(scopes.includes('phone') && nonEmpty(user.phoneNumber) !== undefined
-      ? { phone_number: user.phoneNumber, phone_number_verified: false }
-      : {}),
+    ...personClaims(user, has),
     previous_logon_time: user.previousLogonAt?.getTime(),
+    user_attributes: attributes,
   }
 }

@@ -51,7 +51,25 @@ const CLAIMS = [
   'email',
 ]
 
-const FULL_CLAIMS = ['name', 'preferred_username', 'email_verified', 'phone_number_verified', 'updated_at', 'sid']
+const FULL_CLAIMS = [
+  'name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+  'updated_at',
+  'email_verified',
+  'phone_number_verified',
+  'address',
+  'user_attributes',
+  'sid',
+]
 
 /** What the endpoints take, each list from where it is used: for the description of the interface. */
 export const SUPPORTED = {
@@ -108,7 +126,7 @@ export function metadata(
     userinfo_endpoint: `${base}/userinfo`,
     jwks_uri: `${base}/token_keys`,
     end_session_endpoint: `${base}/logout.do`,
-    scopes_supported: SCOPES,
+    scopes_supported: behaviour.fullMetadata ? [...SCOPES, 'address'] : SCOPES,
     subject_types_supported: ['public'],
     token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : provenMethods,
     token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? FOREIGN_ALGORITHMS : ['RS256', 'HS256'],

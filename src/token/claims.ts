@@ -3,7 +3,7 @@ import { epochSeconds } from '../base/clock.ts'
 import type { Authorization } from '../model/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/user.ts'
-import { fullName } from '../model/user.ts'
+import { customAttributes, nonEmpty, personClaims } from './person-claims.ts'
 
 /** Values shared by the claims of all tokens of one response. */
 export interface Facts {
@@ -121,21 +121,14 @@ export function idTokenClaims(
   // OpenID Connect Core §5.4: claims requested by scope come from userinfo, unless no access token is issued.
   const isOnlySource = !tokens.includes('access_token') && code === undefined
   const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
-  const tells = (scope: string): boolean => (!behaviour.claimsByScope && !isMinimal) || has(scope)
-  const hasProfile = behaviour.claimsByScope && has('profile')
-  const phoneNumber = has(behaviour.claimsByScope ? 'phone' : 'profile') ? nonEmpty(user.phoneNumber) : undefined
+  // UAA: the e-mail address always.
+  const tells = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal)
+  const attributes = has('user_attributes') ? customAttributes(user) : undefined
   return {
     sub: user.id,
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
-    email: tells('email') ? user.email : undefined,
-    email_verified: tells('email') ? user.verified : undefined,
-    given_name: has('profile') ? nonEmpty(user.givenName) : undefined,
-    family_name: has('profile') ? nonEmpty(user.familyName) : undefined,
-    name: hasProfile ? fullName(user) : undefined,
-    preferred_username: hasProfile ? user.userName : undefined,
-    updated_at: hasProfile ? epochSeconds(user.updatedAt) : undefined,
-    phone_number: phoneNumber,
-    phone_number_verified: behaviour.claimsByScope && phoneNumber !== undefined ? false : undefined,
+    ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, tells)),
+    user_attributes: attributes,
     aud: [client.clientId],
     iss: facts.issuer,
     iat: epochSeconds(facts.issuedAt),
@@ -170,7 +163,14 @@ export function clientIdOf(claims: Readonly<Claims>): string | undefined {
   return typeof clientId === 'string' ? clientId : undefined
 }
 
-/** Maps an empty string to undefined: OpenID Connect Core §5.3.2 omits unknown claims. */
-export const nonEmpty = (text: string | undefined): string | undefined => text || undefined
+/** UAA: names and phone number with `profile` (row T3). */
+const classicClaims = (user: User, has: (scope: string) => boolean): Claims => ({
+  ...(has('email') && { email: user.email, email_verified: user.verified }),
+  ...(has('profile') && {
+    given_name: nonEmpty(user.givenName),
+    family_name: nonEmpty(user.familyName),
+    phone_number: nonEmpty(user.phoneNumber),
+  }),
+})
 
 const identityClaims = (user: User): Claims => ({ user_id: user.id, user_name: user.userName, origin: user.origin })

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { CONTACT_SCOPES } from '../model/scopes.ts'
 import type { Group } from '../model/group.ts'
 import type { Service } from '../model/service.ts'
 import type { Zone } from '../model/zone.ts'
@@ -12,10 +13,7 @@ import type { Store } from '../store/store.ts'
 export const defaultGroupsOf = (
   zone: Pick<Zone, 'config'>,
   { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
-): readonly string[] => [
-  ...defaultGroups(zone, service.name),
-  ...(behaviour.contactScopesForAll ? ['email', 'phone'] : []),
-]
+): readonly string[] => [...defaultGroups(zone, service.name), ...(behaviour.contactScopesForAll ? CONTACT_SCOPES : [])]
 
 /** A group as `/Users` and SCIM 2.0 show it with a user. */
 export interface ShownGroup {

@@ -12,7 +12,7 @@ const bootstrap = {
       client_id: 'all',
       client_secret: 'secret',
       authorized_grant_types: ['password'],
-      scope: ['openid', 'email', 'phone', 'team.*', 'cloud.*', 'svc.user'],
+      scope: ['openid', 'email', 'phone', 'address', 'team.*', 'cloud.*', 'svc.user'],
     },
   ],
   groups: [...defaultBootstrap.groups, { displayName: 'team.inner' }, { displayName: 'team.outer' }],
@@ -38,9 +38,9 @@ async function withServer(
 
 describe('the groups of a user', () => {
   for (const mode of MODES) {
-    it(`are the direct ones, the default ones of the zone and, in standard, email and phone (A7), ${mode}`, () =>
+    it(`are the direct ones, the default ones of the zone and, in standard, email, phone and address (A7), ${mode}`, () =>
       withServer({ mode, config: { bootstrap } }, async server => {
-        const contact = mode === 'standard' ? ['email', 'phone'] : []
+        const contact = mode === 'standard' ? ['email', 'phone', 'address'] : []
         assert.deepEqual(await scopesOf(server), [...contact, 'openid', 'svc.user', 'team.inner'].toSorted())
       }))
   }

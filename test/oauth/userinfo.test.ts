@@ -14,7 +14,7 @@ const bootstrap = {
       client_id: 'all',
       client_secret: 'secret',
       authorized_grant_types: ['password', 'client_credentials'],
-      scope: ['openid', 'profile', 'email', 'phone', 'cloud.read', 'openid.x'],
+      scope: ['openid', 'profile', 'email', 'phone', 'address', 'user_attributes', 'cloud.read', 'openid.x'],
       authorities: ['openid'],
     },
   ],
@@ -22,6 +22,23 @@ const bootstrap = {
     {
       ...defaultBootstrap.users[0],
       phoneNumbers: [{ value: '+49 30 1234' }],
+    },
+    {
+      userName: 'complete',
+      password: 'secret',
+      emails: [{ value: 'complete@example.org' }],
+      phoneNumbers: [{ value: '+41 31 1234' }],
+      name: { givenName: 'Ann', familyName: 'Lee', middleName: 'B', formatted: 'Dr. Ann B Lee' },
+      nickName: 'Annie',
+      profileUrl: 'https://ann.example/profile',
+      photos: [{ value: 'https://ann.example/picture.png', type: 'photo' }],
+      website: 'https://ann.example',
+      gender: 'female',
+      birthdate: '1990-02-28',
+      timezone: 'Europe/Zurich',
+      locale: 'de-CH',
+      addresses: [{ formatted: 'Way 1', streetAddress: 'Way 1', locality: 'Bern', postalCode: '3000', country: 'CH' }],
+      customAttributes: { costCenter: ['17'], teams: ['a', 'b'] },
     },
     {
       userName: 'extra',
@@ -74,6 +91,75 @@ for (const mode of MODES) {
         })
         assert.ok(previous === null ? mode === 'uaa' : previous === undefined || typeof previous === 'number')
         assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+      })
+    }
+
+    const decoded = (token: string): Record<string, unknown> =>
+      JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    const attributes = { costCenter: ['17'], teams: ['a', 'b'] }
+    /** By scope: what OpenID Connect Core §5.4 lists. */
+    const complete: Readonly<Record<string, object>> = {
+      profile: {
+        name: 'Dr. Ann B Lee',
+        given_name: 'Ann',
+        family_name: 'Lee',
+        middle_name: 'B',
+        nickname: 'Annie',
+        preferred_username: 'complete',
+        profile: 'https://ann.example/profile',
+        picture: 'https://ann.example/picture.png',
+        website: 'https://ann.example',
+        gender: 'female',
+        birthdate: '1990-02-28',
+        zoneinfo: 'Europe/Zurich',
+        locale: 'de-CH',
+        updated_at: 1_768_478_400,
+      },
+      email: { email: 'complete@example.org', email_verified: true },
+      phone: { phone_number: '+41 31 1234', phone_number_verified: false },
+      address: {
+        address: {
+          formatted: 'Way 1',
+          street_address: 'Way 1',
+          locality: 'Bern',
+          postal_code: '3000',
+          country: 'CH',
+        },
+      },
+      user_attributes: { user_attributes: attributes },
+    }
+
+    if (mode === 'standard') {
+      for (const scopes of [...Object.keys(complete).map(scope => [scope]), Object.keys(complete)]) {
+        it(`tells every claim of ${scopes.join(', ')}, at userinfo and in the ID token`, async () => {
+          const form = { scope: ['openid', ...scopes].join(' '), username: 'complete', password: 'secret' }
+          const tokens = await passwordTokens(server, form, ALL)
+          const want = Object.assign({}, ...scopes.map(scope => complete[scope])) as Record<string, unknown>
+          const {
+            user_id: _,
+            sub: _sub,
+            user_name: _name,
+            previous_logon_time: _previous,
+            ...told
+          } = (await send(tokens.access_token)).json()
+          assert.deepEqual(told, want)
+          const claims = decoded(tokens.id_token)
+          for (const [name, value] of Object.entries(want)) assert.deepEqual(claims[name], value, name)
+          const others = Object.keys(Object.assign({}, ...Object.values(complete))).filter(name => !(name in want))
+          for (const name of others) assert.equal(claims[name], undefined, name)
+        })
+      }
+    } else {
+      it('tells the attributes of the account with their scope, and no claim that UAA does not have', async () => {
+        const form = { scope: 'openid profile user_attributes', username: 'complete', password: 'secret' }
+        const tokens = await passwordTokens(server, form, ALL)
+        const told = (await send(tokens.access_token)).json()
+        for (const shown of [told, decoded(tokens.id_token)]) {
+          assert.deepEqual(shown['user_attributes'], attributes)
+          for (const name of ['nickname', 'picture', 'address']) assert.equal(shown[name], undefined)
+        }
+        const without = (await send(await tokenFor('openid', 'complete', 'secret'))).json()
+        assert.equal(without['user_attributes'], undefined)
       })
     }
 

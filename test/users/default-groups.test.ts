@@ -48,9 +48,9 @@ describe('the groups shown with users', () => {
     ])
   })
 
-  it('have email and phone among those of everybody (A7)', async () => {
+  it('have email, phone and address among those of everybody (A7)', async () => {
     assert.deepEqual(await groupsShown('standard', ['u2']), [
-      ['u2', ['email DIRECT', 'openid DIRECT', 'phone DIRECT', 'team DIRECT']],
+      ['u2', ['address DIRECT', 'email DIRECT', 'openid DIRECT', 'phone DIRECT', 'team DIRECT']],
     ])
   })
 

@@ -70,9 +70,10 @@ export const de: Texts = {
   },
   scopes: {
     openid: 'Wissen, wer Sie sind',
-    profile: 'Ihren Namen sehen',
+    profile: 'Ihren Namen und weitere Angaben Ihres Profils sehen',
     email: 'Ihre E-Mail-Adresse sehen',
     phone: 'Ihre Telefonnummer sehen',
+    address: 'Ihre Postanschrift sehen',
     roles: 'Ihre Rollen sehen',
     attributes: 'Die Attribute Ihres Kontos sehen',
     offline: 'Verbunden bleiben, während Sie abwesend sind',

@@ -68,9 +68,10 @@ export const en: Texts = {
   },
   scopes: {
     openid: 'Know who you are',
-    profile: 'See your name',
+    profile: 'See your name and other details of your profile',
     email: 'See your email address',
     phone: 'See your phone number',
+    address: 'See your postal address',
     roles: 'See your roles',
     attributes: 'See the attributes of your account',
     offline: 'Stay connected while you are away',

@@ -69,9 +69,10 @@ export const es: Texts = {
   },
   scopes: {
     openid: 'Saber quién es usted',
-    profile: 'Ver su nombre',
+    profile: 'Ver su nombre y otros datos de su perfil',
     email: 'Ver su dirección de correo electrónico',
     phone: 'Ver su número de teléfono',
+    address: 'Ver su dirección postal',
     roles: 'Ver sus roles',
     attributes: 'Ver los atributos de su cuenta',
     offline: 'Permanecer conectada durante su ausencia',

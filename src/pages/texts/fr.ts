@@ -70,9 +70,10 @@ export const fr: Texts = {
   },
   scopes: {
     openid: 'Savoir qui vous êtes',
-    profile: 'Voir votre nom',
+    profile: 'Voir votre nom et d’autres informations de votre profil',
     email: 'Voir votre adresse e-mail',
     phone: 'Voir votre numéro de téléphone',
+    address: 'Voir votre adresse postale',
     roles: 'Voir vos rôles',
     attributes: 'Voir les attributs de votre compte',
     offline: 'Rester connectée pendant votre absence',

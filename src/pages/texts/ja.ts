@@ -68,9 +68,10 @@ export const ja: Texts = {
   },
   scopes: {
     openid: 'お客様が誰であるかを知る',
-    profile: '氏名を見る',
+    profile: '名前などのプロフィール情報を見る',
     email: 'メールアドレスを見る',
     phone: '電話番号を見る',
+    address: '住所を見る',
     roles: '役割を見る',
     attributes: 'アカウントの属性を見る',
     offline: '不在の間も接続を保つ',

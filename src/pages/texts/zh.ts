@@ -65,9 +65,10 @@ export const zh: Texts = {
   },
   scopes: {
     openid: '了解您的身份',
-    profile: '查看您的姓名',
+    profile: '查看您的姓名等个人资料',
     email: '查看您的电子邮箱',
     phone: '查看您的电话号码',
+    address: '查看您的邮寄地址',
     roles: '查看您的角色',
     attributes: '查看您的账号属性',
     offline: '在您离开时保持连接',

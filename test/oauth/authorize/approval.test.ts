@@ -120,7 +120,7 @@ for (const mode of MODES) {
           text,
           /<label for="scope\.2"><bdi>Read the cloud<\/bdi> <small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
         )
-        assert.match(text, /<label for="scope\.4"><bdi>See your name<\/bdi>/)
+        assert.match(text, /<label for="scope\.4"><bdi>See your name and other details of your profile<\/bdi>/)
       },
     )
 

@@ -1,0 +1,72 @@
+// What a user of the file has beside the fields of UAA's `/Users`: the attributes of SCIM 2.0 and of OpenID Connect's standard
+// claims, under SCIM's names.
+import { schemaOf } from '../records/json-schema.ts'
+import { profileKind } from '../records/profile.ts'
+import type { Profile } from '../records/profile.ts'
+
+/** Members of the profile that a user in the file has under the same name, with what they are for. */
+const MEMBERS = {
+  displayName: 'The name for display.',
+  nickName: 'Claim `nickname`.',
+  profileUrl: 'Claim `profile`: URL of the profile page.',
+  title: 'Job title.',
+  userType: 'Relationship to the organization.',
+  preferredLanguage: 'Preferred languages, as in `Accept-Language`.',
+  locale: 'Claim `locale`: a language tag such as `de-CH`.',
+  timezone: 'Claim `zoneinfo`: a time zone such as `Europe/Zurich`.',
+  ims: 'Instant messaging addresses.',
+  photos: 'Claim `picture`: the primary one, else the first that is no thumbnail.',
+  addresses: 'Claim `address`: the primary one, else the first.',
+  entitlements: 'Entitlements.',
+  roles: 'Roles.',
+  x509Certificates: 'Certificates.',
+  enterprise: 'Attributes of the enterprise extension (RFC 7643 §4.3).',
+  gender: 'Claim `gender`.',
+  birthdate: 'Claim `birthdate`: `YYYY-MM-DD`, `0000-MM-DD` or `YYYY`.',
+  website: 'Claim `website`.',
+} as const satisfies Partial<Record<keyof Profile, string>>
+
+type Member = keyof typeof MEMBERS
+type Name = NonNullable<Profile['name']>
+const NAME_PARTS = ['formatted', 'middleName', 'honorificPrefix', 'honorificSuffix'] as const satisfies (keyof Name)[]
+
+/** The members of a user in the file that make its profile. */
+export type ProfileRecord = Pick<Profile, Member> & {
+  readonly name?: Name
+  readonly customAttributes?: Profile['custom']
+}
+
+type Schemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+const profileSchemas = schemaOf(profileKind, 'input')['properties'] as Schemas // of an object
+
+/** The schemas of these members, and of the parts of `name`. */
+export const userProfileSchemas: Schemas = {
+  ...Object.fromEntries(
+    Object.entries(MEMBERS).map(([name, description]) => [name, { ...profileSchemas[name], description }]),
+  ),
+  customAttributes: {
+    ...profileSchemas['custom'],
+    description: "The organization's own attributes by name, each a list: claim `user_attributes`.",
+  },
+}
+/** See `userProfileSchemas`. */
+export const namePartSchemas = Object(profileSchemas['name']?.['properties']) as Schemas // of an object
+
+/** The profile of a user in the file; undefined when the file says nothing that it holds. */
+export function profileOf(record: ProfileRecord): Profile | undefined {
+  const { name: given = {}, customAttributes } = record
+  const name = definedMembers(given, NAME_PARTS)
+  const profile: Profile = {
+    ...(name && { name }),
+    ...definedMembers(record, Object.keys(MEMBERS) as Member[]),
+    ...(customAttributes && { custom: customAttributes }),
+  }
+  return Object.keys(profile).length > 0 ? profile : undefined
+}
+
+/** The members of these names that are there; undefined for none. */
+function definedMembers<T extends object, K extends keyof T>(record: T, names: readonly K[]): Pick<T, K> | undefined {
+  const entries = names.flatMap(name => (record[name] === undefined ? [] : [[name, record[name]] as const]))
+  return entries.length > 0 ? (Object.fromEntries(entries) as Pick<T, K>) : undefined // of the same record
+}

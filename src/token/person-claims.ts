@@ -1,0 +1,89 @@
+// What clients are told of a person under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
+import { epochSeconds } from '../base/clock.ts'
+import { isSafeUri } from '../model/safe-uri.ts'
+import type { User } from '../model/user.ts'
+import { fullName } from '../model/user.ts'
+import type { Profile } from '../records/profile.ts'
+
+/** Maps a blank string to undefined: OpenID Connect Core §5.3.2 omits what is not known. */
+export const nonEmpty = (text: string | undefined): string | undefined => (text?.trim() ? text : undefined)
+
+/** The standard claims of OpenID Connect Core §5.1 under the scopes that `has`; what a person lacks is undefined. */
+export function personClaims(user: User, has: (scope: string) => boolean): Record<string, unknown> {
+  const phoneNumber = nonEmpty(user.phoneNumber)
+  return {
+    ...(has('profile') && profileClaims(user)),
+    ...(has('email') && { email: nonEmpty(user.email), email_verified: user.verified }),
+    // Nobody has verified a number yet: a verification needs a way to reach the phone.
+    ...(has('phone') && phoneNumber !== undefined
+      ? { phone_number: phoneNumber, phone_number_verified: false }
+      : undefined),
+    ...(has('address') && { address: addressClaim(user.profile) }),
+  }
+}
+
+/** The organization's own attributes, which have a scope of their own; undefined for none. */
+export const customAttributes = ({ profile }: User): Profile['custom'] =>
+  profile?.custom && Object.keys(profile.custom).length > 0 ? profile.custom : undefined
+
+function profileClaims(user: User): Record<string, unknown> {
+  const { profile = {} } = user
+  return {
+    name: displayedName(user),
+    given_name: nonEmpty(user.givenName),
+    family_name: nonEmpty(user.familyName),
+    middle_name: nonEmpty(profile.name?.middleName),
+    nickname: nonEmpty(profile.nickName),
+    preferred_username: user.userName,
+    profile: webAddress(profile.profileUrl),
+    picture: webAddress(pictureOf(profile)),
+    website: webAddress(profile.website),
+    gender: nonEmpty(profile.gender),
+    birthdate: fitting(BIRTHDATE, profile.birthdate),
+    zoneinfo: fitting(TIME_ZONE, profile.timezone),
+    locale: fitting(LANGUAGE_TAG, profile.locale),
+    updated_at: epochSeconds(user.updatedAt),
+  }
+}
+
+/** The formatted name, unless given or family name were changed without it. */
+function displayedName(user: User): string | undefined {
+  const formatted = nonEmpty(user.profile?.name?.formatted)
+  const isCurrent = [user.givenName, user.familyName].every(part => !part || formatted?.includes(part))
+  return (isCurrent ? formatted : undefined) ?? nonEmpty(fullName(user)) ?? nonEmpty(user.profile?.displayName)
+}
+
+/** OpenID Connect Core §5.1.1; undefined for no address, and for one without any part. */
+function addressClaim({ addresses = [] }: Profile = {}): Record<string, string> | undefined {
+  const address = addresses.find(each => each.primary) ?? addresses[0]
+  if (!address) return undefined
+  const parts = Object.entries({
+    formatted: address.formatted,
+    street_address: address.streetAddress,
+    locality: address.locality,
+    region: address.region,
+    postal_code: address.postalCode,
+    country: address.country,
+  }).flatMap(([name, value]): [string, string][] => (value?.trim() ? [[name, value]] : []))
+  return parts.length > 0 ? Object.fromEntries(parts) : undefined
+}
+
+const pictureOf = ({ photos = [] }: Profile): string | undefined =>
+  (photos.find(each => each.primary) ?? photos.find(each => each.type !== 'thumbnail') ?? photos[0])?.value
+
+/** Longer ones would make tokens too long to travel. */
+const MAX_URL_LENGTH = 2048
+
+/** Only what a browser may follow anywhere: a client may put it into a page without thinking of `javascript:`. */
+const webAddress = (url: string | undefined): string | undefined =>
+  url !== undefined && /^https?:\/\//i.test(url) && url.length <= MAX_URL_LENGTH && isSafeUri(url) ? url : undefined
+
+/** `YYYY-MM-DD`, with the year 0000 where it is left out, or a year. */
+const BIRTHDATE = /^\d{4}(?:-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))?$/
+/** A name of the IANA time zone database. */
+const TIME_ZONE = /^[A-Za-z0-9_+-]+(?:\/[A-Za-z0-9_+-]+)*$/
+/** RFC 5646, or the same with underscores. */
+const LANGUAGE_TAG = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*$/
+
+const fitting = (pattern: RegExp, text: string | undefined): string | undefined =>
+  text !== undefined && pattern.test(text) ? text : undefined

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Profile, User } from '../../src/model/user.ts'
+import { personClaims } from '../../src/token/person-claims.ts'
+import { user } from '../store/records.ts'
+
+const claimsOf = (profile: Profile, given: Partial<User> = {}, scopes = ['profile', 'address']) => {
+  const claims = personClaims(user({ ...given, profile }), scope => scopes.includes(scope))
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
+}
+
+describe('claims about a person', () => {
+  const { preferred_username: _, updated_at: _updated, ...nothing } = claimsOf({})
+
+  it('are left out where the person has nothing to tell', () => {
+    assert.deepEqual(nothing, {})
+  })
+
+  const cases: readonly { name: string; profile: Profile; given?: Partial<User>; want: object }[] = [
+    { name: 'a formatted name', profile: { name: { formatted: 'Dr. Ann Lee' } }, want: { name: 'Dr. Ann Lee' } },
+    {
+      name: 'the names, where the formatted one is not theirs any more',
+      profile: { name: { formatted: 'Dr. Ann Lee' } },
+      given: { givenName: 'Ann', familyName: 'Lind' },
+      want: { name: 'Ann Lind', given_name: 'Ann', family_name: 'Lind' },
+    },
+    { name: 'the name for display, where there is no other', profile: { displayName: 'Ann' }, want: { name: 'Ann' } },
+    { name: 'a middle name', profile: { name: { middleName: 'B' } }, want: { middle_name: 'B' } },
+    { name: 'a nickname', profile: { nickName: 'Annie' }, want: { nickname: 'Annie' } },
+    {
+      name: 'web addresses',
+      profile: { profileUrl: 'https://a.example/ann', website: 'http://ann.example', photos: [{ value: 'https://p' }] },
+      want: { profile: 'https://a.example/ann', website: 'http://ann.example', picture: 'https://p' },
+    },
+    {
+      name: 'no address that is none of the web',
+      profile: {
+        profileUrl: 'javascript:alert(1)',
+        website: 'ann.example',
+        photos: [{ value: 'data:image/png;base64,AA==' }],
+      },
+      want: {},
+    },
+    { name: 'no address that is too long for a token', profile: { website: `https://${'x'.repeat(2048)}` }, want: {} },
+    {
+      name: 'the primary picture',
+      profile: { photos: [{ value: 'https://a' }, { value: 'https://b', primary: true }] },
+      want: { picture: 'https://b' },
+    },
+    {
+      name: 'a picture rather than its thumbnail',
+      profile: {
+        photos: [
+          { value: 'https://a', type: 'thumbnail' },
+          { value: 'https://b', type: 'photo' },
+        ],
+      },
+      want: { picture: 'https://b' },
+    },
+    { name: 'gender', profile: { gender: 'female' }, want: { gender: 'female' } },
+    { name: 'a birthdate', profile: { birthdate: '1990-02-28' }, want: { birthdate: '1990-02-28' } },
+    { name: 'a birthdate without a year', profile: { birthdate: '0000-02-28' }, want: { birthdate: '0000-02-28' } },
+    { name: 'a year of birth', profile: { birthdate: '1990' }, want: { birthdate: '1990' } },
+    { name: 'no birthdate in another form', profile: { birthdate: '28.2.1990' }, want: {} },
+    { name: 'no month that there is not', profile: { birthdate: '1990-13-01' }, want: {} },
+    {
+      name: 'time zone and language',
+      profile: { timezone: 'Europe/Zurich', locale: 'de-CH' },
+      want: {
+        zoneinfo: 'Europe/Zurich',
+        locale: 'de-CH',
+      },
+    },
+    { name: 'neither in words', profile: { timezone: 'Central Europe!', locale: 'German' }, want: {} },
+    { name: 'nothing blank', profile: { nickName: ' ', gender: '', name: { formatted: ' ' } }, want: {} },
+    {
+      name: 'the primary postal address',
+      profile: {
+        addresses: [
+          { locality: 'Elsewhere' },
+          {
+            primary: true,
+            type: 'work',
+            formatted: 'Way 1\nBern',
+            streetAddress: 'Way 1',
+            locality: 'Bern',
+            region: 'BE',
+            postalCode: '3000',
+            country: 'CH',
+          },
+        ],
+      },
+      want: {
+        address: {
+          formatted: 'Way 1\nBern',
+          street_address: 'Way 1',
+          locality: 'Bern',
+          region: 'BE',
+          postal_code: '3000',
+          country: 'CH',
+        },
+      },
+    },
+    {
+      name: 'no blank part of an address',
+      profile: { addresses: [{ locality: 'Bern', region: '' }] },
+      want: {
+        address: { locality: 'Bern' },
+      },
+    },
+    { name: 'no address without a part', profile: { addresses: [{ type: 'home', country: ' ' }] }, want: {} },
+  ]
+  for (const { name, profile, given, want } of cases) {
+    it(`tell ${name}`, () => {
+      const { preferred_username: _, updated_at: _updated, ...told } = claimsOf(profile, given)
+      assert.deepEqual(told, want)
+    })
+  }
+
+  it('are told under their scopes only', () => {
+    const all = { phoneNumber: '1', email: 'a@b', verified: false }
+    const profile = { addresses: [{ country: 'CH' }], nickName: 'Annie' }
+    const names = (scope: string) => Object.keys(claimsOf(profile, all, [scope]))
+    assert.deepEqual(names('email'), ['email', 'email_verified'])
+    assert.deepEqual(names('phone'), ['phone_number', 'phone_number_verified'])
+    assert.deepEqual(names('address'), ['address'])
+    assert.deepEqual(names('profile'), ['nickname', 'preferred_username', 'updated_at'])
+    assert.deepEqual(names('openid'), [])
+  })
+})
