@@ -5,7 +5,7 @@ import { createAssertions } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
 import { createClients } from './clients.ts'
-import { type Database, type DatabaseOptions, statement } from './database.ts'
+import { type Database, statement } from './database.ts'
 import { createEvents } from './events.ts'
 import { createGroups } from './groups.ts'
 import { createKeys } from './keys.ts'
@@ -15,7 +15,7 @@ import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
 import { createSessions } from './sessions.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSqlite, type SqliteOptions } from './sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
@@ -29,6 +29,8 @@ export interface StoreOptions {
   readonly onError?: (error: unknown) => void
   /** Receives the duration of every query in milliseconds. */
   readonly onQuery?: ((milliseconds: number) => void) | undefined
+  /** Used for `sqlite::memory:` instead of a new, empty database, so that tests can begin with a prepared one. */
+  readonly memory?: SqliteOptions['memory']
 }
 
 const PROBE = statement<{ probed_at: number }>(
@@ -40,9 +42,12 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  * Opens `sqlite:<path>`, `sqlite::memory:` or `postgres://user:pw@host/db` (a socket: `?host=/path`) and brings its
  * schema up to date. Throws `StoreUnavailable`, or for any other URL a plain error that does not repeat the URL.
  */
-export async function openStore(url: string, { clock, onError = () => {}, onQuery }: StoreOptions): Promise<Store> {
+export async function openStore(
+  url: string,
+  { clock, onError = () => {}, onQuery, memory }: StoreOptions,
+): Promise<Store> {
   const caches = createCaches()
-  const opened = await openDatabase(url, { clock, onError, listener: caches })
+  const opened = await openDatabase(url, { clock, onError, listener: caches, memory })
   const db = onQuery ? measured(opened, onQuery) : opened
   try {
     await migrate(db, clock)
@@ -77,7 +82,7 @@ export async function openStore(url: string, { clock, onError = () => {}, onQuer
   }
 }
 
-async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
+async function openDatabase(url: string, options: SqliteOptions): Promise<Database> {
   if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url, options)
   if (url.startsWith('sqlite://'))
     throw new Error('a SQLite database is named sqlite:<path>, without slashes before it')

@@ -38,8 +38,14 @@ const NEWS = statement<{ id: number }, { id: number; change: string }>(
 const DATA_VERSION = statement<object, { data_version: number }>(`pragma data_version`)
 const LAST_CHANGE = statement<object, { seq: number }>(`select seq from sqlite_sequence where name = 'changes'`)
 
+/** Options of `openSqlite`. */
+export interface SqliteOptions extends DatabaseOptions {
+  /** Used for `:memory:` instead of a new, empty database; closed with the store. */
+  readonly memory?: DatabaseSync | undefined
+}
+
 /** Opens the file, created with mode 0600 in a folder of mode 0700, or a private database for `:memory:`. */
-export async function openSqlite(location: string, options: DatabaseOptions): Promise<Database> {
+export async function openSqlite(location: string, options: SqliteOptions): Promise<Database> {
   try {
     return await open(location, options)
   } catch (error) {
@@ -49,12 +55,12 @@ export async function openSqlite(location: string, options: DatabaseOptions): Pr
   }
 }
 
-async function open(location: string, { clock, listener, onError }: DatabaseOptions): Promise<Database> {
+async function open(location: string, { clock, listener, onError, memory }: SqliteOptions): Promise<Database> {
   const inMemory = location === ':memory:'
   const path = inMemory ? location : resolve(location)
   if (!inMemory) prepareFile(path)
   const writer = createConnection(
-    new DatabaseSync(path, { timeout: inMemory ? PATIENCE_MILLISECONDS : WRITER_BUSY_MILLISECONDS }),
+    inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
   )
   await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
   // Keys are random, so each batch touches many index pages; this cache holds them.

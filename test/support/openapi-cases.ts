@@ -1,8 +1,8 @@
 // Requests made from the schemas of an OpenAPI document: bodies and parameters that differ from an accepted one in one place.
 // The schema itself, asked through Ajv, says of each whether it is valid.
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonRecord } from '../../src/base/json.ts'
 import type { OpenApi, Parameter, Schema } from './openapi.ts'
+import { checkOf } from './openapi-checks.ts'
 
 /** What is put in the place of each member: every JSON type, limits, and texts that some members may be and others not. */
 const VALUES: readonly unknown[] = [
@@ -81,7 +81,6 @@ export function* parameterCases(parameter: Parameter): Generator<{ readonly text
 
 /** Asks whether a value is valid. */
 export function validatorOf(schema: Schema, api: OpenApi | undefined): (value: unknown) => boolean {
-  const ajv = new Ajv2020({ strict: false, validateFormats: false })
-  const check = ajv.compile({ ...schema, ...(api && { components: api.components }) })
+  const check = checkOf(schema, api)
   return value => check(value)
 }

@@ -4,6 +4,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { App } from '../../src/app.ts'
 import { buildApp } from '../../src/app.ts'
 import { createPasswords } from '../../src/base/passwords.ts'
@@ -152,6 +153,10 @@ export const defaultBootstrap = {
   ],
 }
 
+/** A migrated database, and those with the records of a configuration: the next server of it starts as if once more. */
+let migrated: Uint8Array | undefined
+const prepared = new Map<string, Uint8Array>()
+
 /** Starts a server; the test stops it. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
@@ -167,9 +172,16 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const events: AuditEvent[] = []
   const lines: string[] = []
   const refusals: string[] = []
-  const store = await openStore(database, { clock, onError: fault => faults.push(fault) })
-  const passwords = createPasswords({ places: 2, cost: options.hashCost ?? { memoryKib: 64, passes: 1 } })
+  const hashCost = options.hashCost ?? { memoryKib: 64, passes: 1 }
+  const memory = database === 'sqlite::memory:' ? new DatabaseSync(':memory:') : undefined
+  const recipe = JSON.stringify([settings, options.mode, hashCost, clock.now()])
+  const image = prepared.get(recipe) ?? migrated
+  if (image) memory?.deserialize(image)
+  const store = await openStore(database, { clock, onError: fault => faults.push(fault), memory })
+  migrated ??= memory?.serialize()
+  const passwords = createPasswords({ places: 2, cost: hashCost })
   await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
+  if (memory && !prepared.has(recipe)) prepared.set(recipe, memory.serialize())
   const log = {
     info: (line: string) => void lines.push(line),
     warn: (line: string) => void lines.push(line),

@@ -2,10 +2,9 @@
 // answer must be one that it tells of, and none a fault.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { MODES, tokensOf } from '../../support/oauth.ts'
-import type { Draft, OpenApi, Operation, Place, Schema } from '../../support/openapi.ts'
+import type { Draft, OpenApi, Operation, Place } from '../../support/openapi.ts'
 import {
   arbitraryOf,
   bodyTypeOf,
@@ -16,6 +15,7 @@ import {
   responseOf,
   withoutEach,
 } from '../../support/openapi.ts'
+import { checkOf, errorsOf } from '../../support/openapi-checks.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer, defaultBootstrap } from '../../support/server.ts'
 import { thinned } from '../../support/thinning.ts'
@@ -98,8 +98,6 @@ const EVERY = 5
 class World {
   readonly server: TestServer
   readonly api: OpenApi
-  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false })
-  readonly #checks = new Map<string, ReturnType<Ajv2020['compile']>>()
   /** Ids of what is there, by the name of the path parameter. */
   ids: Readonly<Record<string, string>> = {}
   /** Ids that the server gave. */
@@ -142,13 +140,6 @@ class World {
     return new World(server, api, tokens)
   }
 
-  #check(schema: Schema): ReturnType<Ajv2020['compile']> {
-    const key = JSON.stringify(schema)
-    const known = this.#checks.get(key) ?? this.#ajv.compile({ ...schema, components: this.api.components })
-    this.#checks.set(key, known)
-    return known
-  }
-
   /** Notes what of an answer the document does not say. */
   judge({ method, path, operation }: Place, answer: TestAnswer, request: TestRequest, label: string): void {
     this.asked += 1
@@ -170,8 +161,8 @@ class World {
     const schema = response.content?.[type]?.schema
     if (!schema) return problem(`has an undocumented body of type ${type}`)
     if (type !== 'application/json') return
-    const check = this.#check(schema)
-    if (!check(answer.json<unknown>())) problem(`does not fit its schema: ${this.#ajv.errorsText(check.errors)}`)
+    const check = checkOf(schema, this.api)
+    if (!check(answer.json<unknown>())) problem(`does not fit its schema: ${errorsOf(check)}`)
   }
 
   async send(place: Place, draft: Draft, more: { label: string; request?: TestRequest; browser?: Browser }) {
