@@ -1,24 +1,7 @@
+import type { IdentityProvider } from '../records/provider.ts'
 import type { Prompt } from './zone.ts'
 
-/** A source of identities as it is configured: the internal accounts, or an LDAP, SAML or OpenID Connect provider. */
-export interface IdentityProvider {
-  readonly zoneId: string
-  readonly id: string
-  readonly originKey: string
-  readonly type: string
-  readonly name: string
-  readonly active: boolean
-  /** In the shape of the provider API; each type knows its own members. */
-  readonly config: Readonly<Record<string, unknown>>
-  /** What it calls itself, unique among those of its type in the zone: its issuer, or its SAML entity id. */
-  readonly externalKey?: string
-  /** The copy of this record in another zone, which every change of either changes. */
-  readonly aliasId?: string
-  readonly aliasZoneId?: string
-  readonly version: number
-  readonly createdAt: Date
-  readonly updatedAt: Date
-}
+export type { IdentityProvider } from '../records/provider.ts'
 
 /** The domains of a provider's people (`config.emailDomain`); undefined when it has none of its own. */
 export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {

@@ -3,7 +3,8 @@
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from './identity-provider.ts'
-import { isKeepable, MAX_SECONDS } from '../records/kinds.ts'
+import { providerFields } from '../records/provider.ts'
+import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'
 import { withKeptSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
 import { providerTypes } from './provider-types.ts'
@@ -46,21 +47,14 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const refuse = (key: string, message: string, kind: ProviderProblem['kind']): void => {
     problems.push({ key, message, kind })
   }
-  const read = <T>(key: string, expected: string, is: (value: unknown) => value is T): T | undefined => {
-    const value = Object.hasOwn(json, key) ? (json[key] ?? undefined) : undefined
-    if (value === undefined || is(value)) return value
-    refuse(key, `must be ${expected}`, 'malformed')
-    return undefined
-  }
-  const text = (key: string): string | undefined => read(key, 'a string', isText) || undefined
-
-  const type = text('type') ?? 'unknown'
-  const named = text('originKey')
-  const name = text('name')
-  const active = read('active', 'true or false', isFlag) ?? true
-  const version = read('version', 'a whole number that is not negative', isVersion) ?? 0
-  const aliasId = text('aliasId')
-  const aliasZoneId = text('aliasZid')
+  const { values, problems: malformed } = readRecord(providerFields, json)
+  for (const { key, message } of malformed) refuse(key, message.slice(key.length + 1), 'malformed')
+  const { active = true, version = 0 } = values
+  const type = values.type || 'unknown'
+  const named = values.originKey || undefined
+  const name = values.name || undefined
+  const aliasId = values.aliasId || undefined
+  const aliasZoneId = values.aliasZoneId || undefined
   // The origin of a record never changes; only a SAML provider may leave it out (§6.5).
   if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
   const originKey = before?.originKey ?? named ?? ''
@@ -102,12 +96,6 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   }
   return { definition, problems }
 }
-
-const isText = (value: unknown): value is string => typeof value === 'string' && isKeepable(value)
-const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'
-/** One below the largest, so that there is a next one. */
-const isVersion = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MAX_SECONDS
 
 const recordTypeOf = (type: string, serviceName: string): ProviderType | undefined =>
   providerTypes(serviceName).find(each => each.type === type)
@@ -151,36 +139,15 @@ export function providerToJson(provider: IdentityProvider, { serviceName, raw }:
   const all = { ...provider.config, ...recordType?.computed?.(provider) }
   const settings = recordType ? showSettings(recordType.settings, all) : all
   return {
-    type: provider.type,
+    ...showRecord(providerFields, provider),
     config: shownConfig(withoutSecrets(settings), raw),
-    id: provider.id,
-    originKey: provider.originKey,
-    name: provider.name,
-    version: provider.version,
-    created: provider.createdAt.getTime(),
-    last_modified: provider.updatedAt.getTime(),
-    active: provider.active,
-    identityZoneId: provider.zoneId,
     aliasId: provider.aliasId ?? null,
     aliasZid: provider.aliasZoneId ?? null,
   }
 }
 
-/** Members of the envelope, in their order; a refused record is repeated with these and no others. */
-const ENVELOPE = [
-  'type',
-  'config',
-  'id',
-  'originKey',
-  'name',
-  'version',
-  'created',
-  'last_modified',
-  'active',
-  'identityZoneId',
-  'aliasId',
-  'aliasZid',
-]
+/** Members of a record, in their order; a refused one is repeated with these and no others. */
+const ENVELOPE = [...wireNames(providerFields)]
 
 /** A record as somebody sent it, without the secrets in it; `config` that cannot be read is left out. */
 export function echoOf(json: JsonRecord, { raw }: Pick<ProviderView, 'raw'>): JsonRecord {

@@ -1,11 +1,77 @@
-// What the settings of identity providers have in common: the kinds of their values, and the members of every type (§6.2 of
-// the interface's page). One file beside this one describes each type.
+// The record of an identity provider, and what the settings of its types have in common (§6.2 of the interface's page). One
+// file beside this one describes the settings of each type.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { flag, MAX_SECONDS, string } from './kinds.ts'
+import { flag, MAX_SECONDS, milliseconds, own, string } from './kinds.ts'
+import { describeRecord } from './record.ts'
+import type { RecordOf, RowOf } from './record.ts'
 import { section, setting } from './settings.ts'
 import type { Secret, Setting } from './settings.ts'
+
+const TIME = {
+  sent: 'never',
+  kind: own<Date>(),
+  storage: 'time',
+  show: (value: Date) => value.getTime(),
+  shownAs: milliseconds,
+} as const
+const VERSION = 'must be a whole number that is not negative'
+
+/** The members of every provider, in the order of an answer. */
+export const providerFields = describeRecord({
+  type: { wire: 'type', kind: string, column: 'type', storage: 'text' },
+  /** Each type knows its own members; the secrets in it are sealed. */
+  config: {
+    wire: 'config',
+    sent: 'never', // read by the description of the type
+    kind: own<JsonRecord>(),
+    column: 'config',
+    storage: 'json',
+    schema: { type: ['string', 'object', 'null'] },
+    about: 'The settings of the type, as an object or a JSON string.',
+  },
+  id: { wire: 'id', sent: 'never', kind: string, column: 'id', storage: 'text' },
+  originKey: {
+    wire: 'originKey',
+    kind: string,
+    column: 'origin_key',
+    storage: 'text',
+    required: true,
+    schema: { minLength: 1, maxLength: 36 },
+    about: 'Unique in the zone.',
+  },
+  name: {
+    wire: 'name',
+    kind: string,
+    column: 'name',
+    storage: 'text',
+    required: true,
+    schema: { minLength: 1, maxLength: 255 },
+  },
+  version: {
+    wire: 'version',
+    // One below the largest, so that there is a next one.
+    kind: v.pipe(v.number(VERSION), v.integer(VERSION), v.minValue(0, VERSION), v.maxValue(MAX_SECONDS - 1, VERSION)),
+    column: 'version',
+    storage: 'integer',
+  },
+  createdAt: { ...TIME, wire: 'created', column: 'created_at', about: 'Milliseconds since 1970.' },
+  updatedAt: { ...TIME, wire: 'last_modified', column: 'updated_at', about: 'Milliseconds since 1970.' },
+  active: { wire: 'active', kind: v.boolean('must be true or false'), column: 'active', storage: 'flag' },
+  zoneId: { wire: 'identityZoneId', sent: 'never', kind: string, column: 'zone_id', storage: 'text' },
+  /** The copy of this record in another zone, which every change of either changes. */
+  aliasId: { wire: 'aliasId', kind: string, column: 'alias_id', storage: 'text', optional: true },
+  aliasZoneId: { wire: 'aliasZid', kind: string, column: 'alias_zone_id', storage: 'text', optional: true },
+  /** What it calls itself, unique among those of its type in the zone: its issuer, or its SAML entity id. */
+  externalKey: { kind: string, column: 'external_key', storage: 'text', optional: true },
+})
+
+/** A source of identities as it is configured: the internal accounts, or an LDAP, SAML or OpenID Connect provider. */
+export type IdentityProvider = RecordOf<typeof providerFields>
+
+/** Its row. */
+export type ProviderRow = RowOf<typeof providerFields>
 
 /** The rest of a setting. */
 type More = Partial<Pick<Setting, 'about' | 'schema'>>

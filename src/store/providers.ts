@@ -1,9 +1,11 @@
 import type { IdentityProvider } from '../model/identity-provider.ts'
+import { providerFields } from '../records/provider.ts'
+import type { ProviderRow } from '../records/provider.ts'
+import { rowMapping } from '../records/record.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { deleteOrigin } from './origin-deletion.ts'
-import { flag, fromJson, toJson, withoutNulls } from './rows.ts'
-import { insertInto, list, PROVIDER_COLUMNS, type ProviderRow, updateByKey } from './schema.ts'
+import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore } from './store.ts'
 
 const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
@@ -107,35 +109,6 @@ export async function addProvider(within: Transaction, zoneId: string, provider:
   await within.run(INSERT, toRow(zoneId, provider))
 }
 
-const toRow = (zoneId: string, provider: IdentityProvider): ProviderRow => ({
-  zone_id: zoneId,
-  id: provider.id,
-  origin_key: provider.originKey,
-  type: provider.type,
-  name: provider.name,
-  active: flag(provider.active),
-  config: toJson(provider.config),
-  external_key: provider.externalKey ?? null,
-  alias_id: provider.aliasId ?? null,
-  alias_zone_id: provider.aliasZoneId ?? null,
-  version: provider.version,
-  created_at: provider.createdAt.getTime(),
-  updated_at: provider.updatedAt.getTime(),
-})
+const { toRow: rowOf, toRecord: toProvider } = rowMapping(providerFields)
 
-const toProvider = (row: ProviderRow): IdentityProvider =>
-  withoutNulls<IdentityProvider>({
-    zoneId: row.zone_id,
-    id: row.id,
-    originKey: row.origin_key,
-    type: row.type,
-    name: row.name,
-    active: row.active === 1,
-    config: fromJson<Readonly<Record<string, unknown>>>(row.config),
-    externalKey: row.external_key,
-    aliasId: row.alias_id,
-    aliasZoneId: row.alias_zone_id,
-    version: row.version,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  })
+const toRow = (zoneId: string, provider: IdentityProvider): ProviderRow => rowOf({ ...provider, zoneId })

@@ -7,6 +7,7 @@ import { groupFields } from '../records/group.ts'
 import type { GroupFieldsRow } from '../records/group.ts'
 import { userFields } from '../records/user.ts'
 import type { UserFieldsRow } from '../records/user.ts'
+import { providerFields } from '../records/provider.ts'
 
 /** 0 or 1: PostgreSQL takes no boolean for an integer column, SQLite has none. */
 export type Flag = 0 | 1
@@ -109,38 +110,8 @@ export const EXTERNAL_GROUP_COLUMNS = [
   'created_at',
 ] as const satisfies readonly (keyof ExternalGroupRow)[]
 
-/** An identity provider. */
-export interface ProviderRow {
-  zone_id: string
-  id: string
-  origin_key: string
-  type: string
-  name: string
-  active: Flag
-  config: string
-  external_key: string | null
-  alias_id: string | null
-  alias_zone_id: string | null
-  version: number
-  created_at: number
-  updated_at: number
-}
 /** Columns of `identity_providers`. */
-export const PROVIDER_COLUMNS = [
-  'zone_id',
-  'id',
-  'origin_key',
-  'type',
-  'name',
-  'active',
-  'config',
-  'external_key',
-  'alias_id',
-  'alias_zone_id',
-  'version',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof ProviderRow)[]
+export const PROVIDER_COLUMNS = columnsOf(providerFields)
 
 /** A signing key; at most one of a zone is active. */
 export interface SigningKeyRow {

@@ -1,23 +1,9 @@
 // The management of identity providers.
 import { providerTypes } from '../../model/provider-types.ts'
-import { settingsSchema, shownSettingsSchema } from '../../records/json-schema.ts'
+import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../records/json-schema.ts'
+import { providerFields } from '../../records/provider.ts'
 import type { Answer, Area, Facts, Schema } from './description.ts'
-import {
-  closed,
-  flag,
-  json,
-  listOf,
-  mayBe,
-  milliseconds,
-  must,
-  open,
-  queryFlag,
-  ref,
-  sent,
-  text,
-  textOrNull,
-  whole,
-} from './description.ts'
+import { json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from './description.ts'
 
 const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
@@ -43,6 +29,15 @@ const byType = (types: readonly string[], nameOf: (type: string) => string): Sch
 })
 const shownConfigOf = (type: string): string => `ProviderConfig.${type}`
 const sentConfigOf = (type: string): string => `ProviderConfigToMake.${type}`
+
+const { properties, required } = shownSchemas(providerFields)
+/** An alias that there is none of is shown as null. */
+const shownProvider: Schema = {
+  type: 'object',
+  properties: { ...properties, aliasId: textOrNull, aliasZid: textOrNull },
+  required: [...required, 'aliasId', 'aliasZid'],
+  additionalProperties: false,
+}
 
 /** `/identity-providers` and below. */
 export function providersArea({ service }: Facts): Area {
@@ -175,36 +170,18 @@ export function providersArea({ service }: Facts): Area {
       ...settingsSchemas,
       IdentityProvider: {
         ...byType(types, shownConfigOf),
-        ...closed({
-          type: text,
-          config: { type: ['string', 'object', 'null'] },
-          id: text,
-          originKey: text,
-          name: text,
-          version: whole,
-          created: milliseconds,
-          last_modified: milliseconds,
-          active: flag,
-          identityZoneId: text,
-          aliasId: textOrNull,
-          aliasZid: textOrNull,
-        }),
+        ...shownProvider,
       },
       IdentityProviderToMake: sent({
         ...byType(types, sentConfigOf),
         ...open(
           {
+            ...sentSchemas(providerFields, { nullable: true }),
             type: { type: ['string', 'null'], examples: types },
-            originKey: { type: 'string', minLength: 1, maxLength: 36 },
-            name: { type: 'string', minLength: 1, maxLength: 255 },
-            active: { type: ['boolean', 'null'] },
-            version: { type: ['integer', 'null'], minimum: 0, maximum: 2 ** 31 - 2 },
             config: {
               type: ['object', 'string', 'null'],
               description: 'The settings of the type, as an object or a JSON string.',
             },
-            aliasId: textOrNull,
-            aliasZid: textOrNull,
           },
           ['originKey', 'name'],
         ),
