@@ -2,7 +2,7 @@
 // then records audit events. Does not know requests and responses.
 import type { Clock } from '../base/clock.ts'
 import type { Requester } from '../base/fair-queue.ts'
-import type { ClientDefinition } from '../model/client-json.ts'
+import type { ClientDefinition } from './client-json.ts'
 import type { Client } from '../model/client.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
 import type { ClientChange, Store, StoredClient } from '../store/store.ts'

@@ -1,6 +1,6 @@
 // The schema of the configuration file for editors: that of the loader, and the settings of each type of provider. The
 // loader reads these as the API does, and so with the same messages.
-import { providerTypes } from '../model/provider-types.ts'
+import { providerTypes } from '../providers/provider-types.ts'
 import { settingsSchema } from '../records/json-schema.ts'
 import { CONFIG_SCHEMA } from './schema.ts'
 

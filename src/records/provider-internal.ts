@@ -4,7 +4,7 @@ import { commonMembers, number, truth } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
-// Every number must be sent, or the policy would count as absent: see model/provider-internal.ts.
+// Every number must be sent, or the policy would count as absent: see providers/provider-types.ts.
 const count = number(undefined, { needs: 'a whole number that is not negative' })
 
 /** Further from 1970 than this no date reaches (ECMA-262 §21.4.1.1). */

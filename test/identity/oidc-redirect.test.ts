@@ -6,7 +6,7 @@ import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { oidcSource } from '../../src/identity/sources/oidc.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
-import { sealProviderSecrets } from '../../src/model/provider-secrets.ts'
+import { sealProviderSecrets } from '../../src/providers/provider-secrets.ts'
 import type { Zone } from '../../src/model/zone.ts'
 import { createTestClock } from '../support/clock.ts'
 

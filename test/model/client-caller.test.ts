@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { callerProblems } from '../../src/model/client-caller.ts'
-import { clientFromJson } from '../../src/model/client-json.ts'
+import { clientFromJson } from '../../src/clients/client-json.ts'
 import { serviceNamed } from '../../src/model/service.ts'
 
 const service = serviceNamed('uaa')

@@ -21,6 +21,8 @@ const BELOW_AREAS = [
   'mail',
   'clients',
   'users',
+  'providers',
+  'zones',
   'identity',
   'pages',
   'web',
@@ -37,7 +39,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mail: ['base', 'records', 'model', 'store'],
   clients: ['base', 'records', 'model', 'store', 'token'],
   users: ['base', 'records', 'model', 'store', 'token'],
-  identity: ['base', 'records', 'model', 'store', 'mail', 'users'],
+  providers: ['base', 'records', 'model'],
+  zones: ['base', 'records', 'model'],
+  identity: ['base', 'records', 'model', 'store', 'mail', 'users', 'providers'],
   pages: ['base', 'records', 'model'],
   web: ['base', 'records', 'model', 'store', 'token', 'clients', 'pages'],
   ops: ['base', 'records', 'model', 'store', 'web'],
@@ -263,7 +267,8 @@ function mayImport(from: string, to: string): boolean {
   const target = folderOf(to)
   if (BOOTSTRAP.test(from) && target !== undefined && AREAS.has(target)) return false
   if (WIRING.test(from)) return true
-  if (CONFIG.test(from)) return CONFIG.test(to) || ['base', 'records', 'model'].includes(target ?? '')
+  if (CONFIG.test(from))
+    return CONFIG.test(to) || ['base', 'records', 'model', 'clients', 'providers'].includes(target ?? '')
   const own = folderOf(from)
   if (target === undefined || own === undefined) return false
   return own === target || (MAY_IMPORT[own] ?? []).includes(target)

@@ -1,6 +1,6 @@
 // Shows a client its own record, by its own credentials.
 import type { FastifyInstance } from 'fastify'
-import { clientToJson } from '../../model/client-json.ts'
+import { clientToJson } from '../../clients/client-json.ts'
 import { authenticatedClient } from '../../web/authenticated-client.ts'
 import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
 import { sendJson } from '../../web/json.ts'

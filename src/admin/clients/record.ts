@@ -7,7 +7,7 @@ import { hasRight } from '../../web/bearer.ts'
 import type { Access, Rights } from '../../web/route.ts'
 import { sendJson } from '../../web/json.ts'
 
-export { clientToJson } from '../../model/client-json.ts'
+export { clientToJson } from '../../clients/client-json.ts'
 
 /** A refusal of the client API, which has one code for everything that is wrong with a client. */
 export const invalidClient = (description: string, status = 400, cause?: unknown): OAuthError =>

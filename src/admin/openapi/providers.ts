@@ -1,5 +1,5 @@
 // The management of identity providers.
-import { providerTypes } from '../../model/provider-types.ts'
+import { providerTypes } from '../../providers/provider-types.ts'
 import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../records/json-schema.ts'
 import { providerFields } from '../../records/provider.ts'
 import type { Answer, Area, Facts, Schema } from './description.ts'

@@ -3,7 +3,7 @@
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { sealProviderSecrets } from '../../model/provider-secrets.ts'
+import { sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { Service } from '../../model/service.ts'
 import type { ServerSettings } from './changes.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'

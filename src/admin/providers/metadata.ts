@@ -3,7 +3,7 @@
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../model/saml-metadata.ts'
+import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../providers/saml-metadata.ts'
 import { refuseWith } from './refusal.ts'
 
 /** Reads the entity id; refuses with 400 what is no metadata, cannot be fetched, or says nothing usable. */

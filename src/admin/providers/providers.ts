@@ -1,11 +1,11 @@
-// Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in provider-changes.ts.
+// Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in changes.ts.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../../model/event.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { echoOf, providerToJson } from '../../model/provider-json.ts'
-import { MAX_METADATA_BYTES } from '../../model/saml-metadata.ts'
+import { echoOf, providerToJson } from '../../providers/provider-json.ts'
+import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
 import type { Service } from '../../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'

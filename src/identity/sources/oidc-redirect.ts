@@ -5,8 +5,8 @@ import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { isOwnParameter } from '../../model/provider-oauth.ts'
-import { openProviderSecrets } from '../../model/provider-secrets.ts'
+import { isOwnParameter } from '../../providers/provider-oauth.ts'
+import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type {
   ExternalPerson,
   ExternalRefusal,

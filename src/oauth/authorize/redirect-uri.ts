@@ -2,7 +2,7 @@
 // ones of the reference system (row A15) or, where the operator wants them, its strict ones. Whatever they do not allow is
 // never redirected to.
 import type { Client } from '../../model/client.ts'
-import { isRedirectPattern } from '../../model/client-json.ts'
+import { isRedirectPattern } from '../../clients/client-json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createRandom } from '../../../src/base/random.ts'
 import { createVault } from '../../../src/base/secrets.ts'
-import { openProviderSecrets } from '../../../src/model/provider-secrets.ts'
+import { openProviderSecrets } from '../../../src/providers/provider-secrets.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
 import type { Members, ProviderAnswer, ProviderCall } from '../../support/provider-api.ts'
 import {

@@ -5,9 +5,9 @@ import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { openingRounds } from '../base/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
-import { InvalidZoneConfig } from './zone-rules.ts'
+import { InvalidZoneConfig } from '../model/zone-rules.ts'
 import { WrongShape } from '../records/settings.ts'
-import type { SamlConfig, SamlKey } from './zone.ts'
+import type { SamlConfig, SamlKey } from '../model/zone.ts'
 
 /** Id of the key that the members of the old form stand for. */
 export const LEGACY_SAML_KEY = 'legacy-saml-key'

@@ -9,7 +9,7 @@ import {
   withKeptSecrets,
   withoutSecrets,
   withoutSuspects,
-} from '../../src/model/provider-secrets.ts'
+} from '../../src/providers/provider-secrets.ts'
 
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const PEM = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'

@@ -5,7 +5,7 @@ import type { JsonRecord } from '../base/json.ts'
 import type { Vault } from '../base/secrets.ts'
 import { secretsOf } from '../records/settings.ts'
 import type { Secret } from '../records/settings.ts'
-import type { IdentityProvider } from './identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import { providerTypes } from './provider-types.ts'
 
 /** The secrets of every type by name: a record of a type that is not known may have any of them. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { stopwatch } from '../../src/base/clock.ts'
-import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../src/model/saml-metadata.ts'
+import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../src/providers/saml-metadata.ts'
 
 const XMLNS = 'xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"'
 const wrap = (inside: string, attributes = 'entityID="https://idp.example"'): string =>

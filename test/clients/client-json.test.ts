@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { clientFromJson } from '../../src/model/client-json.ts'
+import { clientFromJson } from '../../src/clients/client-json.ts'
 import { serviceNamed } from '../../src/model/service.ts'
 
 const rules = { service: serviceNamed('uaa'), exactRedirectUri: true }

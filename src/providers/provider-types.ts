@@ -8,7 +8,7 @@ import { ldapSettings } from '../records/provider-ldap.ts'
 import { oauthSettings, oidcSettings } from '../records/provider-oauth.ts'
 import { samlSettings } from '../records/provider-saml.ts'
 import type { Section } from '../records/settings.ts'
-import type { IdentityProvider } from './identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import { authMethodOf, checkOauth, checkOidc } from './provider-oauth.ts'
 import { readSamlMetadata } from './saml-metadata.ts'
 

@@ -1,11 +1,11 @@
 // A zone between the wire and the model. The settings are kept as they were sent, without what is only said by default,
-// and shown complete; keys never leave, so they are read apart (zone-saml.ts, and the keys of tokens in the API itself).
+// and shown complete; keys never leave, so they are read apart (saml-keys.ts, and the keys of tokens in the API itself).
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { showSettings } from '../records/settings.ts'
 import type { zoneConfigSettings } from '../records/zone-config.ts'
-import { LEGACY_SAML_KEY, samlActiveKeyId } from './zone-saml.ts'
-import type { Zone, ZoneConfig } from './zone.ts'
+import { LEGACY_SAML_KEY, samlActiveKeyId } from './saml-keys.ts'
+import type { Zone, ZoneConfig } from '../model/zone.ts'
 
 /** Which key signs tokens, as far as the zone chose one. */
 export interface ShownKeys {

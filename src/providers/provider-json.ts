@@ -2,7 +2,7 @@
 // both understand the same.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import type { IdentityProvider } from './identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'
