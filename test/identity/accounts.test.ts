@@ -344,6 +344,19 @@ describe('createAccounts', () => {
       assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
     })
 
+    it('stands in nobody’s way once it belongs to somebody else, not even deactivated', async () => {
+      for (const active of [true, false]) {
+        const userName = `name-${active}`
+        await precreated({ id: userName, userName, externalId: 'of somebody else', active, email: 'x@corp.example' })
+        const made = await enter({ userName, externalId: userName })
+        assert.notEqual(made.id, userName)
+        assert.match(made.userName, new RegExp(`^${userName}-[0-9A-Za-z_-]{8}$`))
+        const holder = await store.users.find(zone.id, userName)
+        assert.equal(holder?.externalId, 'of somebody else')
+        await store.users.delete(zone.id, userName)
+      }
+    })
+
     it('refuses an address of two accounts, and passes over those that are inactive', async () => {
       await precreated({ id: 'one', userName: 'one', email: 'pat@corp.example' })
       await precreated({ id: 'two', userName: 'two', email: 'PAT@corp.example' })

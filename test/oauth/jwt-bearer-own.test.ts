@@ -35,6 +35,7 @@ const bootstrap = {
     client('porter'),
     client('foreign', { allowedproviders: ['corp'] }),
     client('minimal', { id_token_minimal: true }),
+    client('openid', { scope: ['openid'] }),
   ],
   identity_zones: [
     {
@@ -109,6 +110,17 @@ for (const mode of MODES) {
       await refuse(opaque.refresh_token, unauthorized)
       await refuse(opaque.access_token, { ...unauthorized, description: 'Unable to decode expected id_token' })
       await refuse(ofClient, { ...unauthorized, description: /^Unable to map issuer, / })
+    })
+
+    it('refuses a refresh token that is a JWT', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const tokenPolicy = { refreshTokenFormat: 'jwt' } as const
+      await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy } })
+      const { refresh_token: token } = await own()
+      await server.store.zones.update(zone)
+      assert.equal(typeof decodeJwt(token)['origin'], 'string')
+      await refuse(token, { ...unauthorized, description: 'Unable to decode expected id_token' })
     })
 
     it('refuses an ID token that does not tell its origin', async () => {
@@ -226,11 +238,14 @@ for (const mode of MODES) {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy: { jwtRevocable: true } } })
-      const tokens = await own()
-      tokensOf(await send(tokens.access_token))
       const user = await userNamed(server, 'marissa')
-      await server.store.tokens.deleteSomeOfUser('svc', user.id, 'porter')
-      await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked$/ })
+      // The access token of a client of this name looks like an ID token in uaa.
+      for (const caller of [PORTER, ['openid', 'secret']] as const) {
+        const tokens = await passwordTokens(server, {}, caller)
+        tokensOf(await send(tokens.access_token, caller))
+        await server.store.tokens.deleteSomeOfUser('svc', user.id, caller[0])
+        await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked$/ }, caller)
+      }
       assert.deepEqual(server.faults, [])
     })
   })

@@ -71,6 +71,7 @@ async function ownPerson(
   const { claims, expiresAt } = token
   if (Number.isNaN(expiresAt.getTime())) throw untrusted('Token does not bear a valid EXP claim.', deps)
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
+  // Whatever its kind: an access token of a client named `openid` looks like an ID token.
   if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
   if (!allowsProvider(client, origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   const user = await store.users.find(zone.id, String(claims['user_id']))
