@@ -1,5 +1,4 @@
-// Who the servers of a run know: the same clients, user and signing keys for Latchkey and for the peer, made anew for
-// every run.
+// The clients, user and signing keys of a run, the same for Latchkey and the peer, generated for every run.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { JsonWebKey, KeyObject } from 'node:crypto'
 import { LANES } from './browser.ts'
@@ -8,10 +7,10 @@ import { nameOfLane } from './flows.ts'
 /** The algorithms whose access tokens are compared. */
 export type Algorithm = 'RS256' | 'ES256'
 
-/** What the access tokens of a client are: a JWT of one algorithm, or opaque. */
+/** The format of a client's access tokens: a JWT of one algorithm, or opaque. */
 export type TokenKind = Algorithm | 'opaque'
 
-/** A client of the run; without `resource` it asks for no tokens of its own. */
+/** A client with a secret; without `resource` it requests no tokens. */
 export interface BenchClient {
   readonly id: string
   readonly secret: string
@@ -22,7 +21,7 @@ export interface BenchClient {
   readonly rotates?: boolean
 }
 
-/** A client of the run that has a P-256 key in place of a secret, and proves it by assertions (RFC 7523). */
+/** A client with a P-256 key, which authenticates by assertions (RFC 7523). */
 export interface KeyClient {
   readonly id: string
   readonly grants: readonly string[]
@@ -34,7 +33,7 @@ export interface KeyClient {
 /** What the peer reads from its standard input. */
 export interface PeerJob {
   readonly scope: string
-  /** Of everybody who signs in. */
+  /** Of every user. */
   readonly password: string
   readonly clients: readonly (BenchClient | KeyClient)[]
   readonly keys: readonly JsonWebKey[]
@@ -43,8 +42,7 @@ export interface PeerJob {
 }
 
 /**
- * argon2id at the least cost that there is, where a row is about everything but the hash. In the names of Latchkey's
- * configuration.
+ * argon2id at minimal cost, for workloads that measure everything but the hash. Keys as in Latchkey's configuration.
  */
 export const CHEAP_HASHES = { memory_kib: 8, passes: 1 } as const
 
@@ -53,7 +51,7 @@ export interface Accounts {
   readonly scope: string
   readonly user: { readonly name: string; readonly password: string }
   readonly service: Readonly<Record<TokenKind, BenchClient>>
-  /** Asks for its own tokens by private_key_jwt. */
+  /** Requests tokens with private_key_jwt. */
   readonly signer: KeyClient
   /** Introspects other clients' tokens, and lists the clients. */
   readonly resourceServer: BenchClient
@@ -63,7 +61,7 @@ export interface Accounts {
   readonly application: Readonly<Record<Algorithm, BenchClient>>
   /** Signs users in by the password grant. */
   readonly console: BenchClient
-  /** Stay signed in by refresh tokens: one keeps its own, the other gets a new one each time. */
+  /** Use refresh tokens: one keeps its token, the other's is rotated. */
   readonly refreshing: { readonly kept: BenchClient; readonly rotated: BenchClient }
   /** Signs users in and lets them grant tokens to `console` in advance. */
   readonly portal: BenchClient
@@ -129,7 +127,7 @@ function createKeyClient(): KeyClient {
   }
 }
 
-/** The peer's share: the clients whose grants it has, and both keys. */
+/** The peer's configuration: the clients whose grants it supports, and both keys. */
 export function peerJob(accounts: Accounts): PeerJob {
   const { service, signer, resourceServer, application, refreshing } = accounts
   return {
@@ -151,7 +149,7 @@ export function peerJob(accounts: Accounts): PeerJob {
   }
 }
 
-/** Latchkey's config file. JSON, which is YAML too; everything not said here is left at its default. */
+/** Latchkey's configuration file, as JSON; everything else has its default. */
 export function latchkeyConfig(
   accounts: Accounts,
   server: { baseUrl: string; algorithm: Algorithm; pemFile: string; cheapHashes: boolean },
@@ -185,13 +183,13 @@ export function latchkeyConfig(
             redirect_uri: [client.redirectUri],
             autoapprove: true,
           })),
-          { ...record(console), autoapprove: true }, // which it is, for tokens that a user granted to it in advance
+          { ...record(console), autoapprove: true }, // for the user_token grant
           record(signer),
           ...Object.values(refreshing).map(client => ({
             ...record(client),
             redirect_uri: [client.redirectUri],
             autoapprove: true,
-            allowpublic: client.rotates, // which makes a client's refresh tokens rotate; it shows its secret all the same
+            allowpublic: client.rotates, // makes refresh tokens rotate; the client still authenticates with its secret
           })),
           { ...record(portal), scope: ['openid', scope, 'svc.user'] },
         ],

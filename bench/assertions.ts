@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT, importJWK } from 'jose'
 import type { KeyClient } from './accounts.ts'
 
-const GOOD_SECONDS = 600
+const LIFETIME_SECONDS = 600
 
-/** Makes the form fields of private_key_jwt for one request (RFC 7523 §2.2): signed with ES256, never the same twice. */
+/** Creates the form fields of private_key_jwt for one request (RFC 7523 §2.2), signed with ES256; each is unique. */
 export async function createSigner(
   client: KeyClient,
   audience: string,
@@ -19,7 +19,7 @@ export async function createSigner(
       .setSubject(client.id)
       .setAudience(audience)
       .setIssuedAt()
-      .setExpirationTime(`${GOOD_SECONDS}s`)
+      .setExpirationTime(`${LIFETIME_SECONDS}s`)
       .sign(key),
   })
 }

@@ -1,4 +1,5 @@
-// The load where wrk is not installed, in a process of its own. Usage: node bench/autocannon-job.ts FILE  (the job, JSON)
+// Generates load with autocannon, in its own process, where wrk is not installed.
+// Usage: node bench/autocannon-job.ts FILE  (the job, JSON)
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 import type { HttpRequest } from './requests.ts'

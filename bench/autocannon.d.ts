@@ -1,10 +1,10 @@
-// The package brings no types: these are the parts of it that the load uses.
+// The package has no types: these cover the parts that bench/ uses.
 declare module 'autocannon' {
   interface Request {
     method: string
     headers: Readonly<Record<string, string>>
     body?: string
-    /** Called before each request; what it answers is sent. */
+    /** Called before each request; returns the request to send. */
     setupRequest?: (request: Request) => Request
   }
 

@@ -1,4 +1,4 @@
-// The bars of decision 0010, and how a run stands to them.
+// The requirements ("bars") of decision 0010, and whether a run meets them.
 import { inMegabytes, number } from './markdown.ts'
 import { slowestOf } from './management.ts'
 import { delayOf } from './purge.ts'
@@ -11,7 +11,7 @@ import { slowestOfUsers } from './users.ts'
 import { growthOfLists, growthOfRequests, stallOf } from './zone-management.ts'
 import { idleOfEmpty, lastOfFirst, readyOfEmpty } from './zones.ts'
 
-/** A requirement beside what was measured; `pass` is undefined when it was not measured. */
+/** A requirement with the measured value; `pass` is undefined if it was not measured. */
 export interface Bar {
   readonly name: string
   readonly value: string

@@ -1,21 +1,21 @@
-// A person with a browser: signs in at a server's own pages, keeps cookies, and brings codes back. And the one way in
-// which the driver sends anything.
+// A browser: signs in on a server's own pages, keeps cookies, and returns authorization codes. Also sends all requests
+// of the flow driver.
 import { createHash, randomBytes } from 'node:crypto'
 import type { BenchClient } from './accounts.ts'
 import { exchange } from './connection.ts'
 import type { Answer } from './connection.ts'
 import type { Endpoints } from './requests.ts'
 
-/** Browsers or programs that run their flow over and over, each waiting for its own answer. */
+/** Concurrent browsers or programs, each of which repeats its flow. */
 export const LANES = 16
 
-/** Who signs in. */
+/** The user who signs in. */
 export interface User {
   readonly name: string
   readonly password: string
 }
 
-/** A person who signs in to a client by authorization code. */
+/** A sign-in to a client by authorization code. */
 export interface SignIn {
   readonly endpoints: Endpoints
   readonly client: BenchClient
@@ -24,7 +24,7 @@ export interface SignIn {
   readonly redirectUri: string
 }
 
-/** A browser keeps cookies between requests; a program has none. */
+/** The cookies of a browser; programs have none. */
 export type Cookies = Map<string, string>
 
 /** Signs in, and exchanges a code for a refresh token. */
@@ -38,15 +38,14 @@ export async function obtainRefreshToken(person: SignIn): Promise<string> {
 }
 
 /**
- * Authorization request with PKCE and redirect with a code, in a browser that signed in before. Answers the fields of the
- * code's exchange.
+ * Sends an authorization request with PKCE in a signed-in browser. Returns the form fields of the code exchange.
  */
 export async function obtainCode(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
   const request = authorizationRequest(person)
   const { url, redirectUri } = request
   const answer = await send('GET', url, { accept: 'text/html', cookies })
   const location = answer.headers.get('location') ?? ''
-  if (!location.startsWith(redirectUri)) throw new Error(`no code without a login: ${describe(url, answer)}`)
+  if (!location.startsWith(redirectUri)) throw new Error(`no code without a sign-in: ${describe(url, answer)}`)
   return exchangeFields(location, request)
 }
 
@@ -60,7 +59,7 @@ function exchangeFields(
   return { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }
 }
 
-/** Posts a form, with the client's credentials where it has a secret. */
+/** Posts a form, with the client's credentials if given. */
 export function post(url: string, fields: Record<string, string>, client?: BenchClient): Promise<Answer> {
   return send('POST', url, {
     accept: 'application/json',
@@ -97,8 +96,8 @@ function authorizationRequest(person: SignIn): AuthorizationRequest {
 }
 
 /**
- * Follows redirects from an authorization request to the code, filling in the login form on the way if there is one.
- * Answers the fields of the code's exchange.
+ * Follows redirects from an authorization request to the code and submits the sign-in form on the way. Returns the form
+ * fields of the code exchange.
  */
 export async function signIn(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
   const request = authorizationRequest(person)
@@ -116,16 +115,16 @@ export async function signIn(person: SignIn, cookies: Cookies): Promise<Record<s
       continue
     }
     const form = loginForm(answer.body)
-    if (!form) throw new Error(`no login form: ${describe(url, answer)}`)
+    if (!form) throw new Error(`no sign-in form: ${describe(url, answer)}`)
     url = new URL(form.action, url).href
-    if (isSent) throw new Error(`signing in is refused: ${describe(url, answer)}`)
+    if (isSent) throw new Error(`sign-in refused: ${describe(url, answer)}`)
     isSent = true
     fields = { ...form.hidden, username: person.user.name, password: person.user.password }
   }
-  throw new Error('signing in leads round in circles')
+  throw new Error('too many redirects while signing in')
 }
 
-/** The form of a page that asks for a password: where it is sent, and its hidden fields. */
+/** The action and hidden fields of the form that has a password field. */
 function loginForm(page: string): { action: string; hidden: Record<string, string> } | undefined {
   for (const [, attributes = '', content = ''] of page.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)) {
     if (!/name="password"/.test(content)) continue
@@ -166,7 +165,7 @@ async function send(
   return answer
 }
 
-/** Paths are not looked at: no server of a run sets one name twice. */
+/** Ignores paths: no server of a run uses a cookie name for two paths. */
 function keepCookies(cookies: Cookies, lines: readonly string[] = []): void {
   for (const line of lines) {
     const [pair = '', ...attributes] = line.split(';')
@@ -183,7 +182,7 @@ function hasPassed(attribute: string): boolean {
   return name.toLowerCase() === 'expires' && Date.parse(value) < Date.now()
 }
 
-/** What to say of an answer that is not the expected one. */
+/** Describes an unexpected response. */
 export function describe(url: string, { status, headers, body }: Answer): string {
   return `${url} answers ${status} ${headers.get('location') ?? ''} ${body.slice(0, 500)}`
 }

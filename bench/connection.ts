@@ -1,20 +1,20 @@
-// HTTP/1.1 as the driver of flows speaks it, to servers on this machine that are known to answer properly: connections that
-// are kept, one request at a time on each, answers of known length or in chunks. `node:http` does all that and much more,
-// and takes as long for it as the servers do, on the same cores; what is measured then is the driver.
+// A minimal HTTP/1.1 client of the flow driver: keep-alive connections, one request at a time on each, for well-behaved
+// servers on this machine. `node:http` would use as much CPU time as the servers, on the same cores, and the driver
+// would be measured instead.
 import { Socket } from 'node:net'
 
-/** What a server answered, whatever it was. */
+/** A response of any status. */
 export interface Answer {
   readonly status: number
-  /** By lower-case name; of several of one name each stands on a line of its own. */
+  /** By lower-case name; several of one name are joined by line breaks. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-const PATIENCE_MILLISECONDS = 10_000
+const TIMEOUT_MILLISECONDS = 10_000
 const idle = new Map<string, Connection[]>()
 
-/** Sends one request and waits for its answer. The headers are whole lines without their ends. */
+/** Sends one request and waits for the response. `headers` are whole lines without line ends. */
 export async function exchange(method: string, url: URL, { headers, body = '' }: { headers: string[]; body?: string }) {
   const { host, hostname, port, pathname, search } = url
   const spare = idle.get(host) ?? []
@@ -30,8 +30,8 @@ export async function exchange(method: string, url: URL, { headers, body = '' }:
   return answer
 }
 
-/** Closes the connections that are kept. */
-export function hangUp(): void {
+/** Closes the idle connections. */
+export function closeConnections(): void {
   for (const connections of idle.values()) for (const connection of connections) connection.close()
   idle.clear()
 }
@@ -51,7 +51,7 @@ function connect(hostname: string, port: number): Connection {
     settle = undefined
     socket.destroy()
   }
-  socket.setNoDelay(true).setEncoding('latin1').setTimeout(PATIENCE_MILLISECONDS)
+  socket.setNoDelay(true).setEncoding('latin1').setTimeout(TIMEOUT_MILLISECONDS)
   socket.on('data', (chunk: string) => {
     received += chunk
     const answer = parseAnswer(received)
@@ -62,7 +62,7 @@ function connect(hostname: string, port: number): Connection {
   })
   socket.on('timeout', () => fail(new Error(`${hostname}:${port} does not answer`)))
   socket.on('error', fail)
-  socket.on('close', () => fail(new Error(`${hostname}:${port} hung up`)))
+  socket.on('close', () => fail(new Error(`${hostname}:${port} closed the connection`)))
   socket.connect(port, hostname)
   return {
     ask: request =>
@@ -75,7 +75,7 @@ function connect(hostname: string, port: number): Connection {
   }
 }
 
-/** The answer, once all of it is there; the text is in Latin-1, so that a character is a byte. */
+/** The response, once complete; undefined before. The text is Latin-1, so that each character is a byte. */
 function parseAnswer(text: string): Answer | undefined {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined

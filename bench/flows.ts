@@ -1,15 +1,15 @@
-// The driver of everything that takes more than one kind of request, or a new value in each: a closed loop over keep-alive
-// connections, in a process of its own, the same for every server. Usage: node bench/flows.ts JOB  (JSON; answers JSON)
+// Drives flows of several requests, or of requests that need a new value each: a closed loop over keep-alive
+// connections, in its own process, the same for every server. Usage: node bench/flows.ts JOB  (JSON; prints JSON)
 import type { BenchClient, KeyClient } from './accounts.ts'
 import { createSigner } from './assertions.ts'
 import { LANES, describe, obtainCode, obtainRefreshToken, post, signIn } from './browser.ts'
 import type { Cookies, User } from './browser.ts'
-import { hangUp } from './connection.ts'
+import { closeConnections } from './connection.ts'
 import type { Answer } from './connection.ts'
 import { CONNECTIONS } from './requests.ts'
 import type { Endpoints } from './requests.ts'
 
-/** A flow, whom it is for, and at which server. */
+/** A flow with its client, user and server. */
 export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } & (
   | { readonly flow: 'client_credentials' | 'revocation'; readonly client: BenchClient }
   | { readonly flow: 'private_key_jwt'; readonly client: KeyClient }
@@ -22,10 +22,10 @@ export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } 
     }
 )
 
-/** Whom a lane of the password grant signs in; the first one is the user of every other flow. */
+/** The user of a lane that signs in with a password; lane 0 has the user of all other flows. */
 export const nameOfLane = (name: string, lane: number): string => (lane === 0 ? name : `${name}-${lane}`)
 
-/** How long to go on: for a time, or until so many flows are done. */
+/** When to stop: after a time, or after a number of flows. */
 export type FlowEnd = { readonly seconds: number } | { readonly flows: number }
 
 /** What the driver prints: milliseconds for latencies. */
@@ -34,16 +34,16 @@ export interface FlowResult {
   readonly seconds: number
   readonly p50: number
   readonly p99: number
-  /** Whether the flows used up what was made in advance. */
+  /** Whether the flows consumed values that were prepared in advance. */
   readonly prepares: boolean
 }
 
 type Fields = Record<string, string>
 
-/** Runs the flow once; where it uses something up, with one of the things that were made in advance. */
+/** Runs the flow once, with a prepared value if it consumes one. */
 type Lane = (supply: Fields) => Promise<void>
 
-/** How many are made at a time, while the clock stands, of what a flow uses up. */
+/** How many values are prepared at a time, while the clock is stopped. */
 const SUPPLIES = 2000
 
 const ACCESS_JWT = /"access_token":"[\w-]+\.[\w-]+\.[\w-]+"/
@@ -52,13 +52,13 @@ const ID_TOKEN = /"id_token":"[\w-]+\.[\w-]+\.[\w-]+"/
 if (import.meta.main) {
   const { job, end }: { job: FlowJob; end: FlowEnd } = JSON.parse(process.argv[2] ?? '{}')
   process.stdout.write(JSON.stringify(await drive(job, end)))
-  hangUp()
+  closeConnections()
 }
 
-/** Runs the flow in every lane; signing in, where the flow needs a session, comes before the clock starts. */
+/** Runs the flow in every lane. Sign-ins for a session come before the clock starts. */
 async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
   const makeSupply = await supplierOf(job)
-  // What uses something up is a single request, which as many send as by the load tool; a browser is more than that.
+  // Flows that consume a prepared value are single requests, sent from as many connections as by the load tool.
   const count = makeSupply ? CONNECTIONS : LANES
   const lanes = await Promise.all(Array.from({ length: count }, (_, lane) => openLane(job, lane)))
   const latencies: number[] = []
@@ -107,7 +107,7 @@ async function makeAll(make: () => Promise<Fields>): Promise<Fields[]> {
   return made
 }
 
-/** What each run of the flow uses up: an opaque token to be revoked, an assertion. Undefined where it needs nothing. */
+/** Prepares the value that each flow consumes: a token to revoke, or an assertion. Undefined if it consumes none. */
 async function supplierOf(job: FlowJob): Promise<(() => Promise<Fields>) | undefined> {
   const { endpoints, scope } = job
   if (job.flow === 'private_key_jwt') return createSigner(job.client, endpoints.token)
@@ -119,7 +119,7 @@ async function supplierOf(job: FlowJob): Promise<(() => Promise<Fields>) | undef
   }
 }
 
-/** One flow, ready to be run; each lane of the flows with a person is a browser with a session of its own. */
+/** Prepares one lane; in flows with a user, each lane is a browser with its own session. */
 async function openLane(job: FlowJob, lane: number): Promise<Lane> {
   const { endpoints, scope } = job
   switch (job.flow) {
@@ -132,7 +132,7 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
       }
     }
     case 'sign_in': {
-      // Attempts for one account are judged one after the other, so that each lane is a person of its own.
+      // Sign-ins to one account are processed one at a time, so each lane has its own user.
       const person = { ...job, user: { ...job.user, name: nameOfLane(job.user.name, lane) } }
       return async () => {
         const fields = await signIn(person, new Map())
@@ -173,7 +173,7 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
   }
 }
 
-/** Throws unless all the tokens are there, signed. */
+/** Throws unless the response has all tokens as JWTs. */
 function expectTokens(answer: Answer, tokens: readonly RegExp[], url: string): void {
   if (answer.status === 200 && tokens.every(token => token.test(answer.body))) return
   throw new Error(`no token: ${describe(url, answer)}`)

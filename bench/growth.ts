@@ -1,4 +1,4 @@
-// What a long day leaves behind: memory and table rows before and after many JWTs, which no database should remember.
+// Memory and table rows before and after many JWTs, none of which should be stored.
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Accounts } from './accounts.ts'
@@ -24,7 +24,7 @@ export interface Growth {
   readonly tables: number
 }
 
-/** Issues `tokens` JWTs from a Latchkey of its own. */
+/** Issues `tokens` JWTs from a new Latchkey. */
 export async function measureGrowth(processes: Processes, accounts: Accounts, tokens: number): Promise<Growth> {
   const home = createHome(processes, 'growth', 'ES256')
   const server = await startLatchkey(processes, accounts, home)
@@ -57,7 +57,7 @@ export async function measureGrowth(processes: Processes, accounts: Accounts, to
   }
 }
 
-/** The rows of every table, read beside the running server. */
+/** Counts the rows of every table while the server runs. */
 function countRows(file: string): Map<string, number> {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   try {

@@ -1,4 +1,4 @@
-// The machine's own limits, so that a figure can be read beside what is physically possible.
+// The limits of the machine, with which the measured rates are compared.
 import { hash } from '@node-rs/argon2'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -11,14 +11,14 @@ export interface Limits {
   readonly opensslEcdsaP256: number | undefined
   /** The same, verifying. */
   readonly opensslEcdsaP256Verify: number | undefined
-  /** A loop of synchronous `crypto.sign`: Node brings an OpenSSL of its own. */
+  /** A loop of synchronous `crypto.sign`: Node has its own OpenSSL. */
   readonly nodeRsa2048: number
   readonly nodeEcdsaP256: number
   /** argon2id of 19 MiB and two passes, as many at a time as there are cores. */
   readonly argon2id: number
 }
 
-/** The cores that servers and load tool share. */
+/** The cores shared by servers and load tool. */
 export const CORES = availableParallelism()
 
 /** Measures every limit once, `seconds` each. */
@@ -43,8 +43,8 @@ async function opensslSpeed(processes: Processes, name: string, seconds: number)
 }
 
 /**
- * A column of what `openssl speed` prints: a line of column names, then a label and the values, of which the times end
- * in `s` and the rates do not. Newer versions have more columns.
+ * Reads a column of `openssl speed`, which prints a line of column names, then a label and the values: times with a
+ * trailing `s`, rates without. Newer versions have more columns.
  */
 export function parseRate(output: string, column: 'sign/s' | 'verify/s'): number | undefined {
   const lines = output.trimEnd().split('\n')

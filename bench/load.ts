@@ -1,5 +1,5 @@
-// The load: wrk where it is installed, otherwise autocannon, for single requests; our own driver for flows of several.
-// The same for every server of a run, and never in a server's process.
+// Generates load: wrk, or autocannon where wrk is not installed, for single requests; flows.ts for flows. The same for
+// every server of a run, in its own process.
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
@@ -11,14 +11,14 @@ import type { Processes } from './processes.ts'
 import { CONNECTIONS } from './requests.ts'
 import type { HttpRequest } from './requests.ts'
 
-/** What one measurement showed: requests (or flows) per second, latencies in milliseconds. */
+/** One measurement: requests (or flows) per second, latencies in milliseconds. */
 export interface Sample {
   readonly rate: number
   readonly p50: number
   readonly p99: number
-  /** Milliseconds of processor time that the server spent on each; undefined where nobody can tell. */
+  /** Milliseconds of the server's CPU time per request; undefined where it cannot be measured. */
   readonly processor?: number | undefined
-  /** Answers that were no success. */
+  /** Responses with an error status. */
   readonly refused: number
   /** Connections and requests that failed or timed out. */
   readonly broken: number
@@ -56,7 +56,7 @@ interface WrkSummary {
   broken: number
 }
 
-/** Runs in wrk after the last answer. A script without `request` and `response` costs nothing while requests are sent. */
+/** Runs in wrk at the end. A script without `request` and `response` costs nothing while requests are sent. */
 const WRK_DONE = `
 function done(summary, latency, requests)
   local e = summary.errors
@@ -68,8 +68,8 @@ end
 `
 
 /**
- * Runs in each thread of wrk, where requests differ by their bodies: all are made in advance, and one is taken at random
- * for each request. The threads do not take the same ones.
+ * Runs in each thread of wrk, for requests with different bodies: all are prepared in advance and chosen at random,
+ * with a different seed per thread.
  */
 const WRK_BODIES = `
 local threads = 0
@@ -153,7 +153,7 @@ function autocannon(processes: Processes): LoadTool {
   }
 }
 
-/** Runs a flow in the driver's process. Throws when one of its answers is wrong. */
+/** Runs a flow in the driver's process. Throws if a response is wrong. */
 export async function runFlow(processes: Processes, job: FlowJob, end: FlowEnd): Promise<FlowResult> {
   const driver = fileURLToPath(new URL('flows.ts', import.meta.url))
   const { stdout } = await processes.run([process.execPath, driver, JSON.stringify({ job, end })])

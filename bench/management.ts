@@ -1,5 +1,5 @@
-// What an administrator waits for in a zone of many clients: pages of their list, and one client among them. Asked by one
-// connection, one request after the other, because management is no flood; on both databases.
+// Latencies of the client API in a zone with many clients: pages of the list, and single clients. One request at a
+// time, as in management use, on both databases.
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 import { freshDatabase } from '../test/support/databases.ts'
@@ -14,13 +14,13 @@ import { latenciesOf } from './steady.ts'
 import type { Latencies } from './steady.ts'
 
 const CLIENTS = 100_000
-const PAGE = 100
-const SETTLING_ROUNDS = 30
+const PAGE_SIZE = 100
+const WARM_UP_ROUNDS = 30
 
-/** The row by whose name the measurement is chosen. */
+/** The name of this measurement for `--only`. */
 export const MANAGEMENT = 'clients'
 
-/** How long one kind of request took on one database. */
+/** The latencies of one kind of request on one database. */
 export interface ManagementRow extends Latencies {
   readonly database: string
   readonly request: string
@@ -33,16 +33,16 @@ export interface Management {
   readonly failures: readonly string[]
 }
 
-/** Asks for no client: what a request costs anyway, on this machine at this time. */
+/** Reads no client: the base cost of a request on this machine. */
 const COMPARISON = '/info, for comparison'
 
-/** The slowest 99th percentile of all. */
+/** The highest 99th percentile. */
 export function slowestOf({ rows }: Management): number | undefined {
   const own = rows.filter(({ request }) => request !== COMPARISON)
   return own.length === 0 ? undefined : Math.max(...own.map(({ p99 }) => p99))
 }
 
-/** Fills a zone with 100,000 clients on each database, and asks for them. */
+/** Fills a zone with 100,000 clients on each database, and measures requests for them. */
 export async function measureManagement(
   processes: Processes,
   accounts: Accounts,
@@ -71,14 +71,14 @@ async function measureOn(
   const database = kind === 'sqlite' ? undefined : await freshDatabase(kind)
   const ownHome: LatchkeyHome = database ? { ...home, databaseUrl: database.url } : home
   try {
-    await (await startLatchkey(processes, accounts, ownHome)).running.stop() // makes the tables
+    await (await startLatchkey(processes, accounts, ownHome)).running.stop() // creates the tables
     await fill(ownHome)
     const { baseUrl, running } = await startLatchkey(processes, accounts, ownHome)
     const fields = { grant_type: 'client_credentials', scope: 'clients.read' }
     const token = await tokenOf(form((await discover(baseUrl)).token, fields, accounts.resourceServer))
     const kinds = Object.entries(REQUESTS).map(([request, next]) => ({ request, next, times: [] as number[] }))
-    // In turn, so that a slow moment of the machine is in the figures of all.
-    for (let round = -SETTLING_ROUNDS; round < requests; round += 1) {
+    // Interleaved, so that a slow period of the machine affects all kinds.
+    for (let round = -WARM_UP_ROUNDS; round < requests; round += 1) {
       for (const { next, times } of kinds) {
         const milliseconds = await ask(baseUrl, token, next())
         if (round >= 0) times.push(milliseconds)
@@ -101,13 +101,13 @@ async function ask(baseUrl: string, token: string, { path, expected }: Asked): P
   })
   const milliseconds = performance.now() - start
   const found = Array.isArray(answer['resources']) ? answer['resources'].length : 1
-  if (found !== expected) throw new Error(`${path} answers ${found} clients in place of ${expected}`)
+  if (found !== expected) throw new Error(`${path} answers ${found} clients instead of ${expected}`)
   return milliseconds
 }
 
 interface Asked {
   readonly path: string
-  /** How many clients are in the answer. */
+  /** The number of clients in the response. */
   readonly expected: number
 }
 
@@ -116,21 +116,22 @@ const list = (parameters: Readonly<Record<string, string>>, expected: number): A
   expected,
 })
 const anyone = (): string => clientId(Math.floor(Math.random() * CLIENTS))
-const pageAt = (startIndex: number): Asked => list({ count: String(PAGE), startIndex: String(startIndex) }, PAGE)
+const pageAt = (startIndex: number): Asked =>
+  list({ count: String(PAGE_SIZE), startIndex: String(startIndex) }, PAGE_SIZE)
 
-/** Each gives the next request of its kind. */
+/** Creates the next request of each kind. */
 const REQUESTS: Readonly<Record<string, () => Asked>> = {
   [COMPARISON]: () => ({ path: '/info', expected: 1 }),
   'a first page': () => pageAt(1),
   'a page somewhere in the middle': () => pageAt(Math.floor(CLIENTS / 4 + Math.random() * (CLIENTS / 2))),
-  'a last page': () => pageAt(CLIENTS - PAGE),
+  'a last page': () => pageAt(CLIENTS - PAGE_SIZE),
   'a list filtered by client_id eq': () => list({ filter: `client_id eq "${anyone().toUpperCase()}"` }, 1),
   'one client': () => ({ path: `/oauth/clients/${anyone()}`, expected: 1 }),
 }
 
 const clientId = (number: number): string => `tenant-${String(number).padStart(6, '0')}`
 
-/** Copies a client that the server stored, under ids of their own, in no order; the server does not run meanwhile. */
+/** Copies a stored client under new ids, in scattered order, while the server is stopped. */
 async function fill({ database: file, databaseUrl }: LatchkeyHome): Promise<void> {
   if (databaseUrl === undefined) {
     const database = new DatabaseSync(file)
@@ -142,11 +143,11 @@ async function fill({ database: file, databaseUrl }: LatchkeyHome): Promise<void
   await database.connect()
   const { fields } = await database.query('select * from clients limit 1')
   await database.query(copying(fields.map(({ name }) => name)))
-  await database.query('vacuum analyze clients') // which PostgreSQL does by itself within minutes of such a load
+  await database.query('vacuum analyze clients') // autovacuum would do so within minutes
   await database.end()
 }
 
-/** 7919 and the number of clients have no divisor in common, so that every number comes once. */
+/** 7919 and the number of clients are coprime, so each number occurs once. */
 function copying(columns: readonly string[]): string {
   const id = `'tenant-' || substr(cast(1000000 + (number * 7919) % ${CLIENTS} as text), 2)`
   return `with recursive numbers (number) as (select 0 union all select number + 1 from numbers where number < ${CLIENTS - 1})

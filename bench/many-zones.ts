@@ -1,5 +1,5 @@
-// A database with many zones in it, made in seconds: the first one by the server, the others its copies by SQL, each with
-// a signing key of its own, sealed under the master key of the home. The server does not run meanwhile.
+// Fills a database with many zones in seconds: the server creates the first, SQL copies it. Each gets its own signing
+// key, sealed with the master key of the home. The server is stopped meanwhile.
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,21 +21,21 @@ export const CLIENTS_OF_ZONE = 10
 
 const ALGORITHM = 'ES256'
 const KEY_ID = 'own'
-/** A zone whose config was never touched has the tables of these only; everything else of a zone comes with its people. */
+/** The tables in which a new zone has rows. */
 const COPIED = ['clients', 'groups', 'identity_providers'] as const
 
-/** The id and the subdomain of a zone, counted from 1. */
+/** The id and subdomain of a zone; numbers start at 1. */
 export const zoneName = (number: number): string => `z${number}`
 
 /** A client that each zone has; its secret is that of `accounts.service.ES256`. */
 export const clientName = (number: number): string => `service-${number}`
 
-/** A token for everything that management needs. */
+/** A token with all management rights. */
 export async function administratorToken(baseUrl: string, { administrator }: Accounts): Promise<string> {
   return tokenOf(form((await discover(baseUrl)).token, { grant_type: 'client_credentials' }, administrator))
 }
 
-/** What is sent to make a zone with a key of its own. */
+/** The body that creates a zone with its own key. */
 export const zoneBody = (name: string): object => ({
   id: name,
   subdomain: name,
@@ -43,7 +43,7 @@ export const zoneBody = (name: string): object => ({
   config: { tokenPolicy: { keys: { [KEY_ID]: { signingKey: keyPair().privateKey, signingAlg: ALGORITHM } } } },
 })
 
-/** Brings the home's database to so many zones beside the default one. */
+/** Adds zones to the home's database, besides the default zone. */
 export async function fillWithZones(
   processes: Processes,
   accounts: Accounts,
@@ -84,7 +84,7 @@ export async function fillWithZones(
     await tables.run(copies('zones', { columns, values, from: `id = '${zoneName(1)}'`, zones }))
     await tables.insertKeys(keysFor(zones, vaultOf(home)))
     await tables.run('commit')
-    // Which both databases do by themselves, sooner or later, after such a load.
+    // Both databases would do this by themselves later.
     await tables.run(home.databaseUrl === undefined ? 'pragma wal_checkpoint(truncate)' : 'vacuum analyze')
   } finally {
     await tables.close()
@@ -101,7 +101,7 @@ async function post(url: string, body: object, headers: Readonly<Record<string, 
   await response.body?.cancel()
 }
 
-/** One row of the first zone for each of the others. */
+/** Copies each row of the first zone to all others. */
 function copies(
   table: string,
   {
@@ -160,11 +160,11 @@ function keysFor(zones: number, vault: Vault): KeyRow[] {
   })
 }
 
-/** The server made the key at its first start: beside the SQLite file, or in `data` of where it was started. */
+/** Reads the master key of the first start: beside the SQLite file, or in `data` of the working directory. */
 function vaultOf({ folder, database, databaseUrl }: LatchkeyHome): Vault {
   const file = join(databaseUrl === undefined ? dirname(database) : join(folder, 'data'), 'latchkey.key')
   const masterKey = parseMasterKey(readFileSync(file, 'utf8'))
-  if (masterKey === undefined) throw new Error(`${file} holds no master key`)
+  if (masterKey === undefined) throw new Error(`${file} contains no master key`)
   return createVault(masterKey, createRandom())
 }
 
@@ -181,9 +181,9 @@ function openFile(file: string): Tables {
     columnsOf: async table => Object.keys(database.prepare(`select * from ${table} limit 1`).get() ?? {}),
     run: async text => database.exec(text),
     async insertKeys(rows) {
-      const places = KEY_COLUMNS.map(column => `:${column}`)
+      const parameters = KEY_COLUMNS.map(column => `:${column}`)
       const insert = database.prepare(
-        `insert into signing_keys (${KEY_COLUMNS.join(', ')}) values (${places.join(', ')})`,
+        `insert into signing_keys (${KEY_COLUMNS.join(', ')}) values (${parameters.join(', ')})`,
       )
       for (const row of rows) insert.run({ ...row })
     },

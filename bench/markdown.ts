@@ -1,11 +1,11 @@
-// Text of the report: Markdown that can also be read as it is.
+// Formats the report as Markdown that is also readable as plain text.
 
-/** Stands where there is no value. */
+/** Replaces a missing value. */
 export const DASH = '–'
 
 const MEGABYTE = 1e6
 
-/** A Markdown table whose columns also line up as plain text; numbers stand to the right. A failed row ends early. */
+/** A Markdown table with aligned columns, numbers to the right. Rows of failures may be shorter. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const whole = rows.filter(row => row.length === head.length)
   const columns = head.map((title, index) => {
@@ -22,29 +22,29 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(rule), ...rows.map(line)].join('\n')
 }
 
-/** With so many digits after the point; a dash for what was not measured. */
+/** A number with fixed decimals; a dash if undefined. */
 export function number(value: number | undefined, digits: number): string {
   return value === undefined || !Number.isFinite(value) ? DASH : value.toFixed(digits)
 }
 
-/** Small values have a digit after the point. */
+/** Decimals for a value: one below 100, else none. */
 export function digitsOf(value: number | undefined): number {
   return value !== undefined && value < 100 ? 1 : 0
 }
 
-/** The smallest and the greatest. */
+/** The smallest and the largest value. */
 export function range(values: readonly number[]): string {
   if (values.length === 0) return DASH
   const ends = [Math.min(...values), Math.max(...values)]
   return ends.map(value => number(value, digitsOf(value))).join(' – ')
 }
 
-/** What fits into a cell of a table. */
+/** Shortens and escapes text for a table cell. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200)
 }
 
-/** Of 10^6 bytes. */
+/** Megabytes of 10^6 bytes. */
 export function inMegabytes(bytes: number | undefined): number | undefined {
   return bytes === undefined ? undefined : bytes / MEGABYTE
 }

@@ -1,4 +1,4 @@
-// The package brings no types: these are the parts of it that the peer uses.
+// The package has no types: these cover the parts that the peer uses.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
   import type { JsonWebKey } from 'node:crypto'

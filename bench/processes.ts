@@ -1,4 +1,4 @@
-// The processes and the folder of a run: whatever was started here is stopped here, also after Ctrl-C.
+// Manages the processes and the folder of a run, and cleans them up, even after Ctrl-C.
 import { spawn } from 'node:child_process'
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
@@ -9,41 +9,41 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const STOP_MILLISECONDS = 12_000 // a server may finish what is under way for ten seconds
+const STOP_MILLISECONDS = 12_000 // servers finish open requests for up to ten seconds
 
-/** What a finished program printed. */
+/** The output of a finished program. */
 export interface Output {
   readonly stdout: string
   readonly stderr: string
 }
 
-/** A long-running program: its leader's process id, and where its output went. */
+/** A long-running program: the process id of its group leader, and its log file. */
 export interface Running {
   readonly pid: number
   readonly log: string
-  /** Undefined while it runs, otherwise how it ended. */
+  /** The exit code or signal; undefined while it runs. */
   ended(): string | undefined
-  /** Asks the program and its children to end, insists after twelve seconds, and waits until the leader is gone. */
+  /** Sends SIGTERM to the process group, SIGKILL after twelve seconds, and waits for the leader to exit. */
   stop(): Promise<void>
 }
 
-/** Starts programs, each in a process group of its own, and knows all of them. */
+/** Starts programs, each in its own process group, and tracks them. */
 export interface Processes {
   /** A folder for databases, keys and logs, removed by `close`. */
   readonly folder: string
-  /** A server: runs until stopped. `input` is given on its standard input. */
+  /** Starts a server, which runs until stopped. `input` is its standard input. */
   start(
     name: string,
     command: readonly string[],
     options?: { cwd?: string; env?: NodeJS.ProcessEnv; input?: string },
   ): Running
-  /** A program that ends by itself. Throws with its standard error when it fails. */
+  /** Runs a program to its end. Throws with its standard error if it fails. */
   run(command: readonly string[]): Promise<Output>
-  /** Ends all that still runs, at once, and removes the folder. */
+  /** Kills all running programs and removes the folder. */
   close(): void
 }
 
-/** Makes the temporary folder and an empty list of processes. */
+/** Creates the temporary folder and an empty list of processes. */
 export function createProcesses(): Processes {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-bench-'))
   const alive = new Map<number, ChildProcess>()
@@ -67,7 +67,7 @@ export function createProcesses(): Processes {
       const child = launch(command, { cwd, env, stdio: ['pipe', file, file] })
       const { pid } = child
       if (pid === undefined) throw new Error(`${command.join(' ')} does not start`)
-      child.stdin?.on('error', () => {}) // a program that never reads its input is no failure
+      child.stdin?.on('error', () => {}) // programs need not read their input
       child.stdin?.end(input)
       const ended = (): string | undefined => child.signalCode ?? child.exitCode?.toString()
       return {
@@ -78,9 +78,9 @@ export function createProcesses(): Processes {
           if (ended() !== undefined) return
           const exit = once(child, 'exit')
           signalGroup(pid, 'SIGTERM')
-          const patience = setTimeout(() => signalGroup(pid, 'SIGKILL'), STOP_MILLISECONDS)
+          const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), STOP_MILLISECONDS)
           await exit
-          clearTimeout(patience)
+          clearTimeout(timer)
         },
       }
     },
@@ -116,7 +116,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Waits until a GET answers 200. Throws with the program's output when it ends first or a minute has passed. */
+/** Waits until a GET returns 200. Throws with the program's output if it exits first or after a minute. */
 export async function untilReady(running: Running, url: string): Promise<void> {
   const deadline = performance.now() + 60_000
   while ((await statusOf(url)) !== 200) {
@@ -131,8 +131,8 @@ export async function untilReady(running: Running, url: string): Promise<void> {
 }
 
 /**
- * Resident bytes of the process that listens on a port, among the descendants of `pid` and itself; the largest, should
- * several share the socket. Undefined where there is no /proc.
+ * Resident bytes of the process that listens on the port, among `pid` and its descendants; the largest if several share
+ * the socket. Undefined without /proc.
  */
 export function residentBytes(pid: number, port: number): number | undefined {
   const sockets = listeningSockets(port)
@@ -143,13 +143,13 @@ export function residentBytes(pid: number, port: number): number | undefined {
   return sizes.length > 0 ? Math.max(...sizes) : undefined
 }
 
-/** Of /proc, whose times are in these; the kernel tells all programs 100, whatever it counts by itself. */
+/** The unit of times in /proc, which the kernel reports as 100 per second to all programs. */
 const TICKS_PER_SECOND = 100
 
-/** Milliseconds of processor time that a process and its descendants have used. Undefined where there is no /proc. */
+/** Milliseconds of CPU time of a process and its descendants. Undefined without /proc. */
 export function processorMilliseconds(pid: number): number | undefined {
   const ticks = descendants(pid).flatMap(process => {
-    // The name of the program stands in parentheses and may hold anything; user and system time are 12 and 13 behind it.
+    // The name in parentheses may contain any character; user and system time are fields 12 and 13 after it.
     const fields = readOrEmpty(`/proc/${process}/stat`)
       .replace(/^.*\) /s, '')
       .split(' ')
@@ -162,7 +162,7 @@ function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch (error) {
-    // ESRCH: the group ended between the question and the signal.
+    // ESRCH: the group has ended in between.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
@@ -174,7 +174,7 @@ function statusOf(url: string): Promise<number | undefined> {
       response.once('close', () => resolve(response.statusCode))
     })
     request.once('timeout', () => request.destroy())
-    request.once('error', () => resolve(undefined)) // nobody listens yet
+    request.once('error', () => resolve(undefined)) // not listening yet
   })
 }
 
@@ -182,11 +182,11 @@ function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return '' // the process ended meanwhile, or there is no /proc
+    return '' // the process has ended, or there is no /proc
   }
 }
 
-/** The names under which /proc shows the sockets that listen on a port. */
+/** The sockets that listen on a port, as named in /proc. */
 function listeningSockets(port: number): Set<string> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')
   const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap(file => readOrEmpty(file).split('\n'))
@@ -202,7 +202,7 @@ function openFiles(pid: number): string[] {
   try {
     return readdirSync(folder).map(name => readlinkSync(join(folder, name)))
   } catch {
-    return [] // the process, or one of its files, was closed meanwhile
+    return [] // the process has ended, or closed a file
   }
 }
 

@@ -1,4 +1,4 @@
-/** Tells what is under way and how long it took. */
+/** Reports the start and the duration of a task. */
 export async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now()
   progress(`${name} …`)

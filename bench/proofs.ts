@@ -1,4 +1,4 @@
-// That the servers do the work which the rows time: what is issued is good, what is used up or revoked is not.
+// Verifies that the servers do the measured work: issued tokens are valid, used and revoked ones are not.
 import { generateKeyPairSync } from 'node:crypto'
 import type { Accounts } from './accounts.ts'
 import { createSigner } from './assertions.ts'
@@ -13,7 +13,7 @@ export async function proveIntrospection(request: HttpRequest): Promise<void> {
   await refuseWrongSecret(request)
 }
 
-/** An assertion is good once, and only when the client's own key signed it. */
+/** An assertion is accepted once, and only if signed with the client's key. */
 export async function proveAssertions({ token, ...endpoints }: Endpoints, { signer, scope }: Accounts): Promise<void> {
   const fields = { grant_type: 'client_credentials', scope }
   const sign = await createSigner(signer, token)
@@ -30,7 +30,7 @@ export async function proveAssertions({ token, ...endpoints }: Endpoints, { sign
   await expectRefusal(authorizedForm(token, { ...fields, ...(await forge()) }), 401, 'an assertion of another key')
 }
 
-/** A token that was revoked is not active any more. */
+/** A revoked token is not active. */
 export async function proveRevocation(
   endpoints: Endpoints,
   { service, resourceServer, scope }: Accounts,
@@ -46,7 +46,7 @@ export async function proveRevocation(
   if ((await send(introspection)).active !== false) throw new Error('the token is still active')
 }
 
-/** A refresh token that was replaced is good no more. */
+/** A rotated refresh token is refused. */
 export async function proveRotation(endpoints: Endpoints, accounts: Accounts): Promise<void> {
   const { user, scope } = accounts
   const client = accounts.refreshing.rotated
@@ -66,23 +66,23 @@ export async function proveRotation(endpoints: Endpoints, accounts: Accounts): P
   await expectRefusal(refresh(first), 400, 'a refresh token that was replaced')
 }
 
-/** Nobody comes in with a wrong password. */
+/** A wrong password is refused. */
 export async function proveSignIn(endpoints: Endpoints, { application, user, scope }: Accounts): Promise<void> {
   const client = application.ES256
   const wrong = { ...user, password: `${user.password}x` }
   const person = { endpoints, client, user: wrong, scope, redirectUri: client.redirectUri ?? '' }
-  const came = await signIn(person, new Map()).then(
+  const signedIn = await signIn(person, new Map()).then(
     () => true,
     () => false,
   )
-  if (came) throw new Error('a wrong password is good')
+  if (signedIn) throw new Error('a wrong password was accepted')
 }
 
-/** What is issued for a user is a new refresh token each time, which the other client can redeem. */
+/** Each request returns a new refresh token, which the other client can redeem. */
 export async function proveUserToken(request: HttpRequest, endpoints: Endpoints, accounts: Accounts): Promise<void> {
   const tokens = [await tokenOf(request, 'refresh_token'), await tokenOf(request, 'refresh_token')]
   const [token = '', another] = tokens
-  if (token === another) throw new Error('the tokens are not made anew')
+  if (token === another) throw new Error('the same token was issued twice')
   const fields = { grant_type: 'refresh_token', refresh_token: token }
   await tokenOf(form(endpoints.token, fields, accounts.console))
   const headers = { ...request.headers, authorization: `${request.headers.authorization ?? ''}x` }

@@ -1,4 +1,4 @@
-// What the requests of others notice while the server deletes what expired, which it does by itself every half minute.
+// Latencies while the server purges expired tokens, which it does every 30 seconds.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,26 +10,26 @@ import type { SteadyJob, SteadyResult } from './steady.ts'
 import { startFilledLatchkey } from './stored-tokens.ts'
 
 const EXPIRED = 100_000
-/** Far below what saturates a server, which would tell of queues and not of the purge. */
+/** Far below saturation, so that queues do not hide the effect of the purge. */
 const REQUESTS_PER_SECOND = 400
 const HOUR_MILLISECONDS = 3_600_000
 
-/** Latencies of a steady load while the expired tokens went, and at other times of the same minute. */
+/** Latencies of a steady load during the purge and at other times of the same minute. */
 export interface Purge extends SteadyResult {
   readonly expired: number
   readonly perSecond: number
 }
 
-/** Milliseconds that the purge adds to the 99th percentile, in the stream that it hurts most. */
+/** Milliseconds that the purge adds to the 99th percentile of the most affected stream. */
 export function delayOf({ streams }: Purge): number {
   return Math.max(...streams.map(({ during, otherwise }) => during.p99 - otherwise.p99))
 }
 
-/** Starts a Latchkey on 100,000 expired tokens, and asks it steadily until they are gone. */
+/** Starts a Latchkey with 100,000 expired tokens and sends a steady load until they are purged. */
 export async function measurePurge(processes: Processes, accounts: Accounts): Promise<Purge> {
   const home = createHome(processes, 'purge', 'ES256')
   const firstExpiry = Date.now() - HOUR_MILLISECONDS
-  const filling = { rows: EXPIRED, firstExpiry: new Date(firstExpiry), told: 1 }
+  const filling = { rows: EXPIRED, firstExpiry: new Date(firstExpiry), returned: 1 }
   const { server } = await startFilledLatchkey(processes, accounts, { home, filling })
 
   const endpoints = await discover(server.baseUrl)

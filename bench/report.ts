@@ -1,4 +1,4 @@
-// Results in, Markdown out: medians, ratios, limits and bars.
+// Formats the results: medians, ratios, limits and bars.
 import { judge } from './bars.ts'
 import type { Bar } from './bars.ts'
 import { LANES } from './browser.ts'
@@ -119,7 +119,7 @@ function rateRow(results: Results, workload: Workload, cell: Cell): string[] {
   ]
 }
 
-/** What the rate is set against, and how much of that it is. */
+/** The limit that the rate is compared with, and its share of it. */
 function limitOf(results: Results, { name, limit, beside, work }: Workload, cell: Cell): [string, string] {
   if (limit) return [limit.title, number(shareOfLimit(results, name, cell.server), 2)]
   if (beside) return [beside, number(ratioOf(cell, findCell(results, beside, cell.server)), 2)]
@@ -166,7 +166,7 @@ function purgeText({ expired, perSecond, purgeSeconds, streams }: Purge): string
         [name, 'while purging', ...latencyColumns(during)],
       ]),
     ),
-    `- ${expired} expired tokens, worked off in ${number(purgeSeconds, 1)} s; ${perSecond} requests per second all the time`,
+    `- ${expired} expired tokens, purged in ${number(purgeSeconds, 1)} s; ${perSecond} requests per second throughout`,
   ].join('\n\n')
 }
 

@@ -1,15 +1,14 @@
-// Single requests as both sides of the benchmark need them: what the load tool repeats, and what proves that a server
-// does the work.
+// Builds and sends single requests: those that the load tool repeats, and those that verify a server's work.
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { JWTPayload } from 'jose'
 import type { Algorithm, BenchClient } from './accounts.ts'
 
-/** Keep-alive connections of every measurement of single requests. */
+/** Keep-alive connections per measurement of single requests. */
 export const CONNECTIONS = 64
 
-/** Where a server answers, as its discovery document says. */
+/** The endpoints of a server's discovery document. */
 export interface Endpoints {
   readonly discovery: string
   readonly token: string
@@ -19,13 +18,13 @@ export interface Endpoints {
   readonly keys: string
 }
 
-/** One HTTP request, sent over and over. */
+/** An HTTP request that can be repeated. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** In place of `body`: each request has one of these, taken at random. */
+  /** Instead of `body`: each request has a random one of these. */
   readonly bodies?: readonly string[]
 }
 
@@ -55,13 +54,13 @@ export function form(url: string, fields: Record<string, string>, client: BenchC
   return authorizedForm(url, fields, `Basic ${btoa(`${client.id}:${client.secret}`)}`)
 }
 
-/** A form posted with the authorization given, or with none. */
+/** A form posted with the given authorization, or none. */
 export function authorizedForm(url: string, fields: Record<string, string>, authorization?: string): HttpRequest {
   const headers = { 'content-type': FORM, accept: 'application/json', ...(authorization && { authorization }) }
   return { method: 'POST', url, headers, body: new URLSearchParams(fields).toString() }
 }
 
-/** Sends the request and reads JSON. Throws for every answer but 200. */
+/** Sends the request and reads JSON. Throws for any status but 200. */
 export async function send(request: HttpRequest): Promise<Record<string, unknown>> {
   const { url } = request
   const response = await answerTo(request)
@@ -70,14 +69,14 @@ export async function send(request: HttpRequest): Promise<Record<string, unknown
   return JSON.parse(text)
 }
 
-/** Sends the request and throws unless the answer is a refusal with this status. */
+/** Sends the request and throws unless it is refused with this status. */
 export async function expectRefusal(request: HttpRequest, status: number, what: string): Promise<void> {
   const response = await answerTo(request)
   await response.body?.cancel()
   if (response.status !== status) throw new Error(`${request.url} answers ${response.status} to ${what}`)
 }
 
-/** A server that answers anybody would be fast for the wrong reason. */
+/** Throws unless the server refuses a wrong secret: one that accepts any would be fast for the wrong reason. */
 export function refuseWrongSecret(request: HttpRequest): Promise<void> {
   const { authorization = '' } = request.headers
   const credentials = atob(authorization.slice('Basic '.length))
@@ -85,7 +84,7 @@ export function refuseWrongSecret(request: HttpRequest): Promise<void> {
   return expectRefusal({ ...request, headers }, 401, 'a wrong secret')
 }
 
-/** The member of a token answer; throws when there is no text of that name. */
+/** A token of the response; throws if it is missing. */
 export async function tokenOf(
   request: HttpRequest,
   member: 'access_token' | 'refresh_token' = 'access_token',
@@ -95,7 +94,7 @@ export async function tokenOf(
   return token
 }
 
-/** Asks twice, and throws unless both access tokens are JWTs of the server's keys, and not the same one. */
+/** Requests two access tokens and throws unless they are different JWTs, signed with the server's keys. */
 export async function expectFreshJwts(
   ask: () => Promise<string>,
   { keys }: Endpoints,
@@ -107,7 +106,7 @@ export async function expectFreshJwts(
     payloads.push((await jwtVerify(token, keySet, { algorithms: [algorithm] })).payload)
   }
   const ids = new Set(payloads.map(({ jti }) => jti))
-  if (ids.size !== 2 || ids.has(undefined)) throw new Error('the tokens are not made anew')
+  if (ids.size !== 2 || ids.has(undefined)) throw new Error('the same token was issued twice')
   return payloads
 }
 
@@ -118,7 +117,7 @@ function answerTo(request: HttpRequest): Promise<Response> {
   return fetch(url, { method, headers, ...(content !== undefined && { body: content }) })
 }
 
-/** `fetch` names no host but that of the URL. */
+/** `fetch` cannot set the Host header. */
 function answerAtHost({ url, method, headers, body }: HttpRequest): Promise<Response> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(url, { method, headers, agent: false }, response => {

@@ -1,4 +1,4 @@
-// What a run has measured, and the ratios in it. Pure, so that a saved run can be looked at again.
+// The results of a run and their ratios. Pure, so that saved results can be evaluated again.
 import type { Growth } from './growth.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
@@ -10,7 +10,7 @@ import type { ManyUsers } from './users.ts'
 import { WORKLOADS } from './workloads.ts'
 import type { ManyZones } from './zones.ts'
 
-/** One workload on one server, a sample for each round; `failure` is why there are no more. */
+/** One workload on one server, with a sample per round; `failure` says why later rounds are missing. */
 export interface Cell {
   readonly workload: string
   readonly server: ServerName
@@ -23,13 +23,13 @@ export interface Filled {
   readonly workload: string
   readonly rows: number
   readonly bytes: number
-  /** How long it took to fill it. */
+  /** The time it took to fill it. */
   readonly seconds: number
 }
 
 /** All that a run has measured. */
 export interface Results {
-  /** What it ran on, as pairs of a name and a value. */
+  /** Properties of the machine, as pairs of name and value. */
   readonly machine: readonly (readonly [string, string])[]
   readonly tool: string
   readonly rounds: number
@@ -48,7 +48,7 @@ export interface Results {
   readonly manyUsers: ManyUsers | undefined
 }
 
-/** The middle value, or the mean of the two in the middle. Undefined for none. */
+/** The median; undefined for no values. */
 export function median(values: readonly number[]): number | undefined {
   const sorted = [...values].sort((a, b) => a - b)
   const upper = sorted[Math.floor(sorted.length / 2)]
@@ -62,7 +62,7 @@ export function findCell(results: Results, workload: string, server: ServerName)
   return found?.failure === undefined ? found : undefined
 }
 
-/** Round by round, so that a slow moment of the machine is in both figures. */
+/** The median of the ratios per round, so that a slow period of the machine affects both values. */
 export function ratioOf(one: Cell | undefined, other: Cell | undefined): number | undefined {
   if (!one || !other) return undefined
   return medianRatio(
@@ -71,7 +71,7 @@ export function ratioOf(one: Cell | undefined, other: Cell | undefined): number 
   )
 }
 
-/** Round by round too: the rate as a part of the row's limit. */
+/** The rate as a share of the workload's limit, also per round. */
 export function shareOfLimit(results: Results, workload: string, server: ServerName): number | undefined {
   const cell = findCell(results, workload, server)
   const limit = WORKLOADS.find(({ name }) => name === workload)?.limit
@@ -82,11 +82,11 @@ export function shareOfLimit(results: Results, workload: string, server: ServerN
   )
 }
 
-/** Milliseconds of processor time for each request or flow of the row. */
+/** Milliseconds of CPU time per request or flow. */
 export const processorOf = (cell: Cell | undefined): number | undefined =>
   median(cell?.samples.flatMap(({ processor }) => processor ?? []) ?? [])
 
-/** How many times the median the 99th percentile is. */
+/** The ratio of the 99th percentile to the median. */
 export const tailOf = (cell: Cell | undefined): number | undefined =>
   cell &&
   medianRatio(
@@ -94,7 +94,7 @@ export const tailOf = (cell: Cell | undefined): number | undefined =>
     cell.samples.map(({ p50 }) => p50),
   )
 
-/** The median of the ratios of values that belong together. */
+/** The median of the ratios of corresponding values. */
 export function medianRatio(values: readonly number[], bases: readonly (number | undefined)[]): number | undefined {
   const ratios = values.map((value, round) => value / (bases[round] ?? Number.NaN))
   return median(ratios.filter(Number.isFinite))

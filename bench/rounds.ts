@@ -1,4 +1,4 @@
-// The rounds: every wanted row on every server, in turn, again and again.
+// Runs the rounds: every selected workload on every server, interleaved.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Accounts } from './accounts.ts'
 import type { Cell, Filled } from './results.ts'
@@ -18,41 +18,41 @@ import { WORKLOADS } from './workloads.ts'
 import type { FlowWork, RequestWork, Workload } from './workloads.ts'
 
 const DAY_MILLISECONDS = 86_400_000
-/** Of many stored tokens, how many are asked for; the rest would only cost the load tool memory. */
+/** Maximum number of stored tokens that requests use, which limits the load tool's memory. */
 const MAX_TOKENS = 100_000
 
-/** How often and how long, and which rows. */
+/** Number and length of rounds, and the selected workloads. */
 export interface Settings {
   readonly rounds: number
   readonly seconds: number
   isWanted(name: string): boolean
 }
 
-/** A cell that can be measured again and again. */
+/** A cell ready to be measured. */
 interface OpenCell {
   readonly workload: string
   readonly server: ServerName
   measure(seconds: number): Promise<Sample>
-  /** Throws unless the server does the work; called before the first and after the last round. */
+  /** Throws unless the server does the work correctly; called before the first and after the last round. */
   prove(): Promise<void>
   readonly samples: Sample[]
   failure?: string
 }
 
-/** A Latchkey of the run, and some of the tokens that it had stored before it started. */
+/** A Latchkey instance, and some of its stored tokens. */
 interface OwnServer {
   readonly server: Server
   readonly tokens: readonly string[]
 }
 
-/** In the order of the report, with the rows that the wanted ones are compared with. */
+/** The selected workloads and those that they are compared with, in the order of the report. */
 function wantedWorkloads(settings: Settings): Workload[] {
   const wanted = WORKLOADS.filter(({ name }) => settings.isWanted(name))
   const names = new Set(wanted.flatMap(({ name, beside }) => (beside === undefined ? [name] : [name, beside])))
   return WORKLOADS.filter(({ name }) => names.has(name))
 }
 
-/** All wanted workloads on all servers, which stay up meanwhile; one of them is under load at a time. */
+/** Runs the selected workloads on all servers, which run throughout; one server is under load at a time. */
 export async function runRounds(
   processes: Processes,
   accounts: Accounts,
@@ -79,7 +79,7 @@ export async function runRounds(
   for (const cell of cells) {
     await attempt(cell, async () => {
       await cell.prove()
-      await cell.measure(1) // just-in-time compilation, caches and connections settle before anything counts
+      await cell.measure(1) // warms up just-in-time compilation, caches and connections
     })
   }
 
@@ -95,7 +95,7 @@ export async function runRounds(
           throw new Error(`${sample.refused} answers refused, ${sample.broken} requests broken`)
         }
       })
-      await delay(200) // lets the last answers and writes of this cell end before the next one begins
+      await delay(200) // lets pending responses and writes finish
     }
   }
   for (const cell of cells) await attempt(cell, () => cell.prove())
@@ -113,7 +113,7 @@ export async function runRounds(
     })),
   }
 
-  /** Rows share the Latchkey of their key, but for those that start with stored tokens or hash at little cost. */
+  /** Workloads share an instance per signing key, except those with stored tokens or cheap hashes. */
   async function ownServerOf({ name, signedBy, storedTokens, cheapHashes }: Workload): Promise<OwnServer> {
     const folder = ['latchkey', signedBy, storedTokens, cheapHashes && 'cheap'].filter(Boolean).join('-')
     const known = latchkeys.get(folder)
@@ -129,7 +129,7 @@ export async function runRounds(
   }
 
   async function startFilled(workload: string, home: LatchkeyHome, rows: number): Promise<OwnServer> {
-    const filling = { rows, firstExpiry: new Date(Date.now() + DAY_MILLISECONDS), told: Math.min(rows, MAX_TOKENS) }
+    const filling = { rows, firstExpiry: new Date(Date.now() + DAY_MILLISECONDS), returned: Math.min(rows, MAX_TOKENS) }
     const { server, filled: database } = await startFilledLatchkey(processes, accounts, { home, filling })
     const { bytes, seconds, tokens } = database
     filled.push({ workload, rows, bytes, seconds })
@@ -151,7 +151,7 @@ export async function runRounds(
     const opened = await Promise.all(servers.map(server => openRequest(workload, work, { server, tokens: own.tokens })))
     const [request] = opened.map(cell => cell.request)
     if (!request) return opened
-    // The ceiling is sent the same bytes, next to the servers in every round.
+    // The ceiling receives the same bytes in every round.
     const url = ceiling.baseUrl + new URL(request.url).pathname
     return [requestCell(workload, ceiling, { ...request, url }, async () => {}), ...opened]
   }
@@ -195,12 +195,12 @@ export async function runRounds(
     return {
       workload: workload.name,
       server: server.name,
-      // The driver throws on the first wrong answer, so every sample is a proof of its own.
+      // The driver throws on the first wrong response.
       prove: async () => work.prove?.(endpoints, accounts),
       measure: withProcessor(server, async seconds => {
         const { flows, seconds: elapsed, p50, p99, prepares } = await runFlow(processes, job, { seconds })
         const sample = { rate: flows / elapsed, p50, p99, refused: 0, broken: 0 }
-        // Where each flow uses something up, the server spends time on making that too.
+        // Preparing values costs CPU time of the server too.
         return prepares ? sample : { ...sample, count: flows }
       }),
       samples: [],
@@ -208,7 +208,7 @@ export async function runRounds(
   }
 }
 
-/** Adds the processor time of each request or flow, where their number is known. */
+/** Adds the CPU time per request or flow, if their number is known. */
 function withProcessor(
   { running: { pid } }: Server,
   run: (seconds: number) => Promise<Sample & { count?: number }>,
@@ -222,7 +222,7 @@ function withProcessor(
   }
 }
 
-/** A cell that never worked: it stands in the report with its reason. */
+/** A cell that could not be opened; the report shows the reason. */
 function failed({ name: workload }: Workload, { name: server }: Server, error: unknown): OpenCell {
   const failure = error instanceof Error ? error.message : String(error)
   progress(`FAILED  ${workload}  ${server}: ${failure}`)
@@ -230,7 +230,7 @@ function failed({ name: workload }: Workload, { name: server }: Server, error: u
   return { workload, server, measure: never, prove: never, samples: [], failure }
 }
 
-/** A cell fails for good at its first error, loudly; the others go on. */
+/** A cell fails permanently at its first error; the others continue. */
 async function attempt(cell: OpenCell, work: () => Promise<void>): Promise<void> {
   if (cell.failure !== undefined) return
   try {

@@ -1,5 +1,5 @@
-// `npm run bench`: Latchkey beside its ceiling (node:http) and its peer (oidc-provider), under the same load in one run.
-// What is measured, and why so, is told in docs/decisions/0010-benchmarks.md.
+// `npm run bench`: measures Latchkey, its ceiling (node:http) and its peer (oidc-provider) under the same load in one
+// run. See docs/decisions/0010-benchmarks.md.
 import { readFileSync, statfsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus, loadavg, release, totalmem, type } from 'node:os'
@@ -28,13 +28,13 @@ import type { ZoneSettings } from './zones.ts'
 
 const USAGE = `npm run bench -- [options]
   --rounds N       rounds, interleaved (5)
-  --seconds N      seconds for each cell of a round (4)
+  --seconds N      seconds per cell and round (4)
   --quick          2 rounds of 1 second, 2 starts, 10000 tokens, 1000 zones, 100000 users
-  --only REGEXP    only the rows whose name matches, and those they are compared with;
+  --only REGEXP    only the workloads whose name matches, and those they are compared with;
                    \`startup\`, \`growth\`, \`purge\`, \`clients\`, \`zones\`, \`users\` and
                    \`users on PostgreSQL\` are names too
-  --json FILE      write everything that was measured
-  --check          end with status 1 when a bar is missed`
+  --json FILE      write all measurements
+  --check          exit with status 1 if a bar is missed`
 
 interface RunSettings extends Settings {
   /** Starts after the first one. */
@@ -105,7 +105,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const startups = settings.isWanted('startup') ? await timed('startup', startup) : undefined
   const { limits, cells, filled } = await timed('rounds', () => runRounds(processes, accounts, tool, settings))
   const growth = settings.isWanted('growth') ? await timed('growth', grow) : undefined
-  const purge = settings.isWanted('purge') ? await timed('purge', workOff) : undefined
+  const purge = settings.isWanted('purge') ? await timed('purge', purgeExpired) : undefined
   const management = settings.isWanted(MANAGEMENT) ? await timed(MANAGEMENT, manage) : undefined
   const manyZones = settings.isWanted(ZONES) ? await timed(ZONES, fill) : undefined
   const manyUsers = DATABASE_KINDS.some(isUserRow) ? await timed(USERS.sqlite, askForUsers) : undefined
@@ -131,7 +131,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   function grow(): ReturnType<typeof measureGrowth> {
     return measureGrowth(processes, accounts, settings.tokens)
   }
-  function workOff(): ReturnType<typeof measurePurge> {
+  function purgeExpired(): ReturnType<typeof measurePurge> {
     return measurePurge(processes, accounts)
   }
   function manage(): ReturnType<typeof measureManagement> {
@@ -148,7 +148,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   }
 }
 
-/** A failed cell is an error in any case, a missed bar only with --check. */
+/** A failed cell is always an error, a missed bar only with --check. */
 function statusOf(results: Results): number {
   if (results.cells.some(({ failure }) => failure !== undefined)) return 1
   if ([results.management, results.manyZones, results.manyUsers].some(part => part && part.failures.length > 0))
@@ -179,11 +179,11 @@ function versionIn(packageFile: string): string {
   return version
 }
 
-/** Durable writes cost nothing on a file system in memory, so the report says if there is one. */
+/** Durable writes cost nothing on a tmpfs, so the report mentions one. */
 function databasePlace(folder: string): string {
   const TMPFS = 0x01021994
   if (statfsSync(folder).type !== TMPFS) return 'SQLite, on disk'
-  return 'SQLite, on a file system in memory: set TMPDIR to a folder on a disk, or durable writes cost nothing'
+  return 'SQLite, on a tmpfs, where durable writes cost nothing: set TMPDIR to a folder on a disk'
 }
 
 function positive(name: string, text: string | undefined, fallback: number): number {

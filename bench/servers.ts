@@ -1,4 +1,4 @@
-// How each server of a run is started: Latchkey as its users do, the others by a few lines in peers/.
+// Starts the servers of a run: Latchkey as its users do, the others with the files in peers/.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,16 +10,16 @@ import type { Processes, Running } from './processes.ts'
 /** The columns of the comparison. */
 export type ServerName = 'hello' | 'latchkey' | PeerName
 
-/** The peer, with its store in memory or as durable as Latchkey's. */
+/** The peer, with its store in memory or on disk. */
 export type PeerName = 'oidc-provider' | 'oidc-provider on SQLite'
 
-/** A server that answers. */
+/** A running server. */
 export interface Server {
   readonly name: ServerName
   readonly baseUrl: string
   readonly port: number
   readonly running: Running
-  /** From the start of its first process to the first good answer. */
+  /** From the start of its process to the first successful response. */
   readonly readyMilliseconds: number
   /** Latchkey's SQLite file. */
   readonly database?: string
@@ -33,7 +33,7 @@ export function startHello(processes: Processes): Promise<Server> {
   return launch(processes, 'hello', { command: port => [...peer('hello.ts'), String(port)], probe: '/' })
 }
 
-/** The peer, with its store in memory unless its name says otherwise. */
+/** Starts the peer, with the store that its name says. */
 export function startPeer(processes: Processes, accounts: Accounts, name: PeerName = 'oidc-provider'): Promise<Server> {
   const database = name === 'oidc-provider' ? {} : { database: join(processes.folder, 'oidc-provider.db') }
   return launch(processes, name, {
@@ -43,18 +43,18 @@ export function startPeer(processes: Processes, accounts: Accounts, name: PeerNa
   })
 }
 
-/** A place on disk where a Latchkey keeps its config, key and database from one start to the next. */
+/** A folder for the configuration, key and database of a Latchkey instance. */
 export interface LatchkeyHome {
   readonly folder: string
   readonly database: string
-  /** Of a database that takes the place of the file. */
+  /** Used instead of the file. */
   readonly databaseUrl?: string
   readonly algorithm: Algorithm
-  /** Whether passwords are hashed at next to no cost. */
+  /** Whether passwords are hashed at minimal cost. */
   readonly cheapHashes: boolean
 }
 
-/** Makes an empty home. */
+/** Creates an empty home. */
 export function createHome(
   processes: Processes,
   name: string,
@@ -86,7 +86,7 @@ export async function startLatchkey(processes: Processes, accounts: Accounts, ho
   return { ...server, database: home.database }
 }
 
-/** `npm start` as it is typed in a terminal: playground mode, on the Node that this machine has. */
+/** `npm start` as in a terminal: playground mode, started by the installed Node. */
 export async function startByNpm(processes: Processes, home: LatchkeyHome): Promise<Server> {
   const server = await launch(processes, 'latchkey', {
     command: port => ['npm', 'start', '--', '--port', String(port), '--database', `sqlite:${home.database}`],
@@ -120,7 +120,7 @@ function peer(file: string): readonly string[] {
   return [process.execPath, fileURLToPath(new URL(`peers/${file}`, import.meta.url))]
 }
 
-/** Without what `npm run bench` added to the variables and the PATH, and without the caller's own settings of Latchkey. */
+/** The environment without additions of `npm run bench` and without settings of Latchkey. */
 function terminalEnvironment(): NodeJS.ProcessEnv {
   const { PATH = '', ...rest } = process.env
   const own = Object.entries(rest).filter(([name]) => !/^(npm_|NODE$|INIT_CWD$|LATCHKEY_)/i.test(name))

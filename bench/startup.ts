@@ -1,4 +1,4 @@
-// Time to ready and idle memory, server by server, while nothing else of the run is up.
+// Measures time to ready and idle memory, one server at a time.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Accounts } from './accounts.ts'
 import { residentBytes } from './processes.ts'
@@ -11,17 +11,17 @@ const IDLE_SECONDS = 5
 /** One way to start one server. */
 export interface Startup {
   readonly how: string
-  /** Milliseconds until ready, the first time (Latchkey: on an empty database) and every later time. */
+  /** Milliseconds until ready, for the first start (Latchkey: with an empty database) and the later ones. */
   readonly first: number
   readonly later: readonly number[]
-  /** Resident bytes of the listening process, five seconds after it was ready; undefined where there is no /proc. */
+  /** Resident bytes of the listening process, five seconds after it was ready; undefined without /proc. */
   readonly idleBytes: number | undefined
 }
 
-/** The name of the row that the bars are about. */
+/** The name of the row that the bars use. */
 export const NPM_START = 'Latchkey, npm start'
 
-/** Starts each server once and then `again` times. */
+/** Starts each server once, then `again` times. */
 export async function measureStartups(processes: Processes, accounts: Accounts, again: number): Promise<Startup[]> {
   const npmHome = createHome(processes, 'startup-npm', 'RS256')
   const home = createHome(processes, 'startup', 'RS256')

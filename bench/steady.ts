@@ -1,6 +1,6 @@
-// An open-loop load: requests leave at fixed moments, whatever becomes of those before them, and a
-// latency counts from the moment at which the request was due. Meanwhile it watches the expired tokens go. In a process
-// of its own. Usage: node bench/steady.ts FILE   (the job, JSON; answers JSON)
+// An open-loop load: requests are sent at fixed times, independent of earlier responses, and latencies count from the
+// time a request was due. Also observes the purge of expired tokens. Runs in its own process.
+// Usage: node bench/steady.ts FILE   (the job, JSON; prints JSON)
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -8,13 +8,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpRequest } from './requests.ts'
 
-/** What is sent, how often, and how the expired tokens are known. */
+/** The requests, their rate, and which tokens are expected to be purged. */
 export interface SteadyJob {
   readonly streams: readonly { readonly name: string; readonly request: HttpRequest; readonly expected: string }[]
-  /** Of all streams together, in turn. */
+  /** Of all streams together; requests alternate between them. */
   readonly perSecond: number
   readonly database: string
-  /** Milliseconds: tokens that expire until then are to be purged. */
+  /** Milliseconds since 1970: tokens that expire before are expected to be purged. */
   readonly expiredUntil: number
 }
 
@@ -33,12 +33,12 @@ export interface SteadyResult {
 }
 
 const POLL_MILLISECONDS = 10
-/** Requests so close to the purge count as being under it: its beginning and end are seen a moment late. */
+/** Requests this close to the purge count as during it, because polling sees its start and end late. */
 const MARGIN_MILLISECONDS = 30
-/** What is measured in the first seconds is the start of the server and of this program. */
+/** The first seconds are not counted: they measure the start of the server and this program. */
 const SETTLE_MILLISECONDS = 5000
 const AFTERWARDS_MILLISECONDS = 5000
-const PATIENCE_MILLISECONDS = 55_000
+const TIMEOUT_MILLISECONDS = 55_000
 
 interface Sent {
   readonly stream: number
@@ -54,13 +54,13 @@ if (import.meta.main) {
 async function drive({ streams, perSecond, database: file, expiredUntil }: SteadyJob): Promise<SteadyResult> {
   const agent = new Agent({ keepAlive: true })
   const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-  // They go in the order in which they expired, so that the first one tells when it begins.
+  // Tokens are purged in the order of their expiry, so the first one shows when the purge begins.
   const first = database.prepare('select min(expires_at) as at from tokens')
   const firstExpiry = (): number => Number(first.get()?.at ?? Number.POSITIVE_INFINITY)
 
   const sent: Sent[] = []
   let failure: unknown
-  const underWay = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
   function fire(stream: number, due: number): void {
     const { request, expected } = streams[stream] ?? raise('no such stream')
     const answer = ask(agent, request, expected).then(
@@ -69,8 +69,8 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
         failure ??= error
       },
     )
-    underWay.add(answer)
-    void answer.finally(() => underWay.delete(answer))
+    pending.add(answer)
+    void answer.finally(() => pending.delete(answer))
   }
 
   const began = performance.now()
@@ -85,7 +85,7 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
     const now = performance.now()
     if (failure) throw failure
     if (now > purgeTo + AFTERWARDS_MILLISECONDS) break
-    if (now > began + PATIENCE_MILLISECONDS) throw new Error('the expired tokens were not purged in time')
+    if (now > began + TIMEOUT_MILLISECONDS) throw new Error('the expired tokens were not purged in time')
     for (; nextDue <= now; nextDue += 1000 / perSecond) {
       fire(count % streams.length, nextDue)
       count += 1
@@ -98,7 +98,7 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
     }
     await delay(1)
   }
-  await Promise.all(underWay)
+  await Promise.all(pending)
   database.close()
   agent.destroy()
 
@@ -119,7 +119,7 @@ async function drive({ streams, perSecond, database: file, expiredUntil }: Stead
   }
 }
 
-/** Quantiles of some milliseconds. */
+/** The quantiles of latencies in milliseconds. */
 export function latenciesOf(times: readonly number[]): Latencies {
   const values = times.toSorted((one, other) => one - other)
   const quantile = (part: number): number => values[Math.ceil(part * values.length) - 1] ?? 0

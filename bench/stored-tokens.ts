@@ -1,5 +1,5 @@
-// A database with many tokens in it, made in seconds: rows like the one that the server has just stored, under ids of
-// their own. The server does not run meanwhile, so that the file needs no safety of its own.
+// Fills a database with many tokens in seconds: copies of a row that the server has stored, under new ids. The server
+// is stopped meanwhile, so the file needs no durability.
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,25 +13,25 @@ import type { LatchkeyHome, Server } from './servers.ts'
 
 const ROWS_PER_TURN = 10_000
 
-/** How many tokens to store, and when they expire: one millisecond after another, from `firstExpiry` on. */
+/** The tokens to store. They expire one millisecond apart, from `firstExpiry` on. */
 export interface Filling {
   readonly rows: number
   readonly firstExpiry: Date
-  /** How many of them to tell, evenly spread over the table. */
-  readonly told: number
+  /** How many of them to return, spread evenly over the table. */
+  readonly returned: number
 }
 
-/** What was stored. */
+/** The result of a filling. */
 export interface FilledDatabase {
   readonly rows: number
-  /** Values of tokens that are stored, in the order of their rows. */
+  /** Values of stored tokens, in the order of their rows. */
   readonly tokens: readonly string[]
   /** Of the database file. */
   readonly bytes: number
   readonly seconds: number
 }
 
-/** Starts a Latchkey whose database has the tokens already. */
+/** Starts a Latchkey whose database contains the tokens. */
 export async function startFilledLatchkey(
   processes: Processes,
   accounts: Accounts,
@@ -45,21 +45,21 @@ export async function startFilledLatchkey(
   return { server: await startLatchkey(processes, accounts, home), filled }
 }
 
-/** Stores opaque tokens like the newest one of the database, of which there must be one. */
-async function storeTokens(file: string, { rows, firstExpiry, told }: Filling): Promise<FilledDatabase> {
+/** Stores copies of the newest opaque token; the database must have one. */
+async function storeTokens(file: string, { rows, firstExpiry, returned }: Filling): Promise<FilledDatabase> {
   const start = performance.now()
   const database = new DatabaseSync(file)
   try {
-    // A file that is not finished is thrown away, so nothing has to survive a crash here.
+    // An unfinished file is discarded, so it need not survive a crash.
     database.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -700000')
-    const tokens = await fill(database, { rows, firstExpiry, told })
+    const tokens = await fill(database, { rows, firstExpiry, returned })
     return { rows, tokens, bytes: statSync(file).size, seconds: (performance.now() - start) / 1000 }
   } finally {
     database.close()
   }
 }
 
-async function fill(database: DatabaseSync, { rows, firstExpiry, told }: Filling): Promise<string[]> {
+async function fill(database: DatabaseSync, { rows, firstExpiry, returned }: Filling): Promise<string[]> {
   database.exec(
     `create temp table template as select * from tokens where format = 'opaque' order by issued_at desc limit 1`,
   )
@@ -72,13 +72,13 @@ async function fill(database: DatabaseSync, { rows, firstExpiry, told }: Filling
     `insert into tokens (${columns.join(', ')})
      select ${columns.map(column => (own.has(column) ? `:${column}` : column)).join(', ')} from template`,
   )
-  // Sorted once at the end they cost a tenth of what they cost row by row.
+  // Rebuilding the indexes at the end costs a tenth of updating them row by row.
   const indexes = database
     .prepare(`select name, sql from sqlite_master where type = 'index' and tbl_name = 'tokens' and sql is not null`)
     .all()
 
   const tokens: string[] = []
-  const stride = Math.ceil(rows / told)
+  const stride = Math.ceil(rows / returned)
   for (const { name } of indexes) database.exec(`drop index "${String(name)}"`)
   database.exec('begin')
   for (let index = 0; index < rows; index += 1) {
@@ -90,7 +90,7 @@ async function fill(database: DatabaseSync, { rows, firstExpiry, told }: Filling
       expires_at: expiresAt,
     })
     if (index % stride === 0) tokens.push(token)
-    if (index % ROWS_PER_TURN === 0) await nextTurn() // so that Ctrl-C is heard
+    if (index % ROWS_PER_TURN === 0) await nextTurn() // lets Ctrl-C through
   }
   database.exec('commit')
   for (const { sql } of indexes) database.exec(String(sql))

@@ -1,4 +1,4 @@
-// The rows of the report: what each server is asked, and the proof that it did the work before and after it is timed.
+// The workloads: the requests, and the checks before and after the measurement that the server does the work.
 import type { Accounts, Algorithm, TokenKind } from './accounts.ts'
 import { obtainRefreshToken } from './browser.ts'
 import type { SignIn } from './browser.ts'
@@ -16,21 +16,21 @@ import {
 import { authorizedForm, expectFreshJwts, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
 import type { Endpoints, HttpRequest } from './requests.ts'
 
-/** One row. `signedBy` is the key of the Latchkey instance it runs against; the peer holds both. */
+/** One row of the report. `signedBy` is the key of its Latchkey instance; the peer has both keys. */
 export interface Workload {
   readonly name: string
   readonly signedBy: Algorithm
-  /** False where the peer has no such feature. */
+  /** False if the peer lacks the feature. */
   readonly peer: boolean
   /** Whether the peer is measured with a store on disk too. */
   readonly durablePeer?: boolean
-  /** What no server on this machine can exceed, per second, and what that is. */
+  /** The upper bound of the rate on this machine, with a title. */
   readonly limit?: { readonly title: string; rate(limits: Limits): number | undefined }
-  /** The row that this one is compared with, Latchkey with Latchkey. */
+  /** The row of Latchkey that this one is compared with. */
   readonly beside?: string
-  /** Tokens that are in the database before the first request; such a row has a Latchkey of its own. */
+  /** Tokens in the database before the first request; such a row has its own instance. */
   readonly storedTokens?: number
-  /** Whether Latchkey hashes passwords at next to no cost, as the peer always does. */
+  /** Whether Latchkey hashes passwords at minimal cost, as the peer always does. */
   readonly cheapHashes?: boolean
   readonly work: RequestWork | FlowWork
 }
@@ -38,9 +38,9 @@ export interface Workload {
 /** A single request, repeated by the load tool. */
 export interface RequestWork {
   readonly kind: 'request'
-  /** Builds the request; may first ask for what it needs. `tokens` are some of the stored ones. */
+  /** Builds the request; may send others first. `tokens` are some of the stored ones. */
   prepare(endpoints: Endpoints, accounts: Accounts, tokens: readonly string[]): Promise<HttpRequest>
-  /** Sends it by hand and throws unless the answers are right, and each one is made anew. */
+  /** Sends it and throws unless the responses are correct, and new each time. */
   prove(request: HttpRequest, endpoints: Endpoints, accounts: Accounts): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export interface RequestWork {
 export interface FlowWork {
   readonly kind: 'flow'
   job(endpoints: Endpoints, accounts: Accounts): FlowJob
-  /** Throws unless what must be refused is refused. The answers to what is timed are looked at by the driver. */
+  /** Throws unless wrong requests are refused. The driver checks the responses to the measured ones. */
   prove?(endpoints: Endpoints, accounts: Accounts): Promise<void>
 }
 
@@ -60,21 +60,21 @@ const P256_SIGNATURES: Workload['limit'] = {
 const OPAQUE = 'client_credentials opaque'
 const FEW = 1000
 const MANY = 1_000_000
-const BULKY = 500_000
+const LARGE = 500_000
 const codeFlowWith = (algorithm: Algorithm): string => `authorization_code flow, ${algorithm}`
 const signInWith = (algorithm: Algorithm): string => `authorization_code flow with sign-in, ${algorithm}`
 const introspectionWith = (tokens: number): string => `introspection with ${tokens} stored tokens`
 
-/** The rows of the code flow of somebody who is signed in. */
+/** The rows of the code flow with a session. */
 export const CODE_FLOWS = [codeFlowWith('RS256'), codeFlowWith('ES256')] as const
 
-/** The rows of the code flow from a new browser to the tokens. */
+/** The rows of the code flow with a sign-in in a new browser. */
 export const SIGN_IN_FLOWS = [signInWith('RS256'), signInWith('ES256')] as const
 
-/** The row of writes to a large table, whose slowest requests count. */
-export const OPAQUE_AMONG_MANY = `${OPAQUE} with ${BULKY} stored tokens`
+/** The row of writes to a large table, whose tail latency counts. */
+export const OPAQUE_AMONG_MANY = `${OPAQUE} with ${LARGE} stored tokens`
 
-/** The two rows that tell whether the number of stored tokens matters, the one with many first. */
+/** The two rows that compare many and few stored tokens, many first. */
 export const INTROSPECTION_ROWS = [introspectionWith(MANY), introspectionWith(FEW)] as const
 
 /** Every row, in the order of the report. */
@@ -112,7 +112,7 @@ export const WORKLOADS: readonly Workload[] = [
     },
   },
   { name: OPAQUE, signedBy: 'RS256', peer: true, work: opaqueRequest() },
-  { name: OPAQUE_AMONG_MANY, signedBy: 'RS256', peer: false, storedTokens: BULKY, work: opaqueRequest() },
+  { name: OPAQUE_AMONG_MANY, signedBy: 'RS256', peer: false, storedTokens: LARGE, work: opaqueRequest() },
   {
     name: 'introspection of an opaque token',
     signedBy: 'RS256',
@@ -162,7 +162,7 @@ export const WORKLOADS: readonly Workload[] = [
       },
       async prove(request, endpoints) {
         const [payload] = await expectFreshJwts(() => tokenOf(request), endpoints, 'ES256')
-        if (payload?.sub === payload?.['client_id']) throw new Error('the token speaks for nobody')
+        if (payload?.sub === payload?.['client_id']) throw new Error('the token has no user')
         await refuseWrongSecret(request)
       },
     },
@@ -214,7 +214,7 @@ export const WORKLOADS: readonly Workload[] = [
   },
 ]
 
-/** Authorization request, code and exchange of somebody who is signed in: an access token and an ID token, both signed. */
+/** Authorization request, code and exchange with a session: a signed access token and ID token. */
 function codeFlow(algorithm: Algorithm): Workload {
   return {
     name: codeFlowWith(algorithm),
@@ -225,7 +225,7 @@ function codeFlow(algorithm: Algorithm): Workload {
   }
 }
 
-/** The same in a browser that nobody signed in with before, its sign-in page, and the password. */
+/** The same in a new browser, with the sign-in page and the password. */
 function signInFlow(algorithm: Algorithm): Workload {
   return {
     name: signInWith(algorithm),
@@ -289,7 +289,7 @@ function introspectionRow(storedTokens: number): Pick<Workload, 'name' | 'signed
 
 function tokenRequest(endpoints: Endpoints, accounts: Accounts, kind: TokenKind): HttpRequest {
   const fields = { grant_type: 'client_credentials', scope: accounts.scope }
-  // The peer decides by the client and ignores token_format, but is sent the same bytes.
+  // The peer decides by client and ignores token_format, but receives the same bytes.
   const format = kind === 'opaque' ? { token_format: 'opaque' } : undefined
   return form(endpoints.token, { ...fields, ...format }, accounts.service[kind])
 }
@@ -299,7 +299,7 @@ function personOf(kind: 'kept' | 'rotated', endpoints: Endpoints, { refreshing, 
   return { endpoints, client, user, scope, redirectUri: client.redirectUri ?? '' }
 }
 
-/** A user of the portal grants a token to the console. */
+/** Has a user of the portal grant a token to the console. */
 async function userTokenRequest(endpoints: Endpoints, accounts: Accounts): Promise<HttpRequest> {
   const { portal, console, user, scope } = accounts
   const signIn = { grant_type: 'password', username: user.name, password: user.password, scope: 'svc.user' }

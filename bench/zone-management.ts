@@ -1,5 +1,5 @@
-// What an administrator waits for among ten and among ten thousand zones, and what the requests of others notice of the
-// one answer that grows with the zones: their list, which has no pages. The servers take turns, request by request.
+// Latencies of the zone API with few and many zones, and the effect of listing all zones, which has no pages, on other
+// requests. The servers alternate request by request.
 import { Agent, request as httpRequest } from 'node:http'
 import type { Accounts } from './accounts.ts'
 import { administratorToken, zoneBody, zoneName } from './many-zones.ts'
@@ -10,40 +10,40 @@ import type { Server } from './servers.ts'
 import { latenciesOf } from './steady.ts'
 import type { Latencies } from './steady.ts'
 
-const SETTLING_ROUNDS = 20
+const WARM_UP_ROUNDS = 20
 
-/** A server, and how many zones it has. */
+/** A server and its number of zones. */
 export interface ZoneServer {
   readonly server: Server
   readonly database: string
   readonly zones: number
 }
 
-/** How long one kind of request took among so many zones. */
+/** The latencies of one kind of request with this number of zones. */
 export interface ZoneRow extends Latencies {
   readonly database: string
   readonly zones: number
   readonly request: string
 }
 
-/** Lists of all zones: milliseconds and bytes of the whole answer. */
+/** Lists of all zones: milliseconds and bytes of the whole response. */
 export interface ZoneLists {
   readonly database: string
   readonly zones: number
   readonly bytes: number
   readonly times: readonly number[]
-  /** The longest that a token request took during each list, and during as long a time without one. */
+  /** The slowest token request during each list, and during an equal time without one. */
   readonly stalls: readonly number[]
   readonly otherwise: readonly number[]
 }
 
-/** How often: rounds of single requests, and lists of each server. */
+/** The number of rounds of single requests, and of lists per server. */
 export interface ZoneRequests {
   readonly requests: number
   readonly lists: number
 }
 
-/** Asks every server the same. Throws at the first wrong answer. */
+/** Sends the same requests to every server. Throws at the first wrong response. */
 export async function measureZoneManagement(
   servers: readonly ZoneServer[],
   accounts: Accounts,
@@ -52,11 +52,11 @@ export async function measureZoneManagement(
   const agent = new Agent({ keepAlive: true })
   const opened = await Promise.all(servers.map(server => open(server, accounts, agent)))
   try {
-    for (let round = -SETTLING_ROUNDS; round < requests; round += 1) {
+    for (let round = -WARM_UP_ROUNDS; round < requests; round += 1) {
       const [first = '', ...others] = Object.keys(opened[0]?.kinds ?? {})
       for (const kind of [first, ...others]) {
         for (const { kinds, times } of opened) {
-          const milliseconds = (await kinds[kind]?.(round + SETTLING_ROUNDS)) ?? Number.NaN
+          const milliseconds = (await kinds[kind]?.(round + WARM_UP_ROUNDS)) ?? Number.NaN
           if (round >= 0) times.set(kind, [...(times.get(kind) ?? []), milliseconds])
         }
       }
@@ -78,7 +78,7 @@ export async function measureZoneManagement(
 interface OpenServer {
   readonly database: string
   readonly zones: number
-  /** Each sends a request of its kind, the how-manieth of all, and answers its milliseconds. */
+  /** Sends a request of each kind, with its sequence number, and returns the milliseconds. */
   readonly kinds: Readonly<Record<string, (number: number) => Promise<number>>>
   readonly times: Map<string, number[]>
   readonly list: (counts: boolean) => Promise<void>
@@ -105,7 +105,7 @@ async function open({ server, database, zones }: ZoneServer, accounts: Accounts,
   const otherwise: number[] = []
   let bytes = 0
 
-  /** One token after another until `isOver`; the longest of them. */
+  /** Requests tokens one after another until `isOver`; returns the longest time. */
   async function slowestToken(isOver: () => boolean): Promise<number> {
     let longest = 0
     while (!isOver()) longest = Math.max(longest, await askForToken())
@@ -137,7 +137,7 @@ async function open({ server, database, zones }: ZoneServer, accounts: Accounts,
       const body = Buffer.concat(chunks)
       const listed: unknown = JSON.parse(body.toString())
       if (!Array.isArray(listed) || listed.length !== zones + 1) {
-        throw new Error(`${all} lists ${Array.isArray(listed) ? listed.length : 'no'} zones in place of ${zones + 1}`)
+        throw new Error(`${all} lists ${Array.isArray(listed) ? listed.length : 'no'} zones instead of ${zones + 1}`)
       }
       const end = performance.now() + milliseconds
       const without = await slowestToken(() => performance.now() > end)
@@ -175,7 +175,7 @@ function exchange(agent: Agent, { method, url, headers, body }: Call, expected: 
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.once('error', reject)
       response.once('end', () => {
-        // As chunks: to join those of a long list would be a stall of this process.
+        // As chunks: joining those of a long list would block this process.
         if (response.statusCode === expected) return resolve({ chunks, milliseconds: performance.now() - start })
         const text = Buffer.concat(chunks).toString().slice(0, 500)
         reject(new Error(`${method} ${url} answers ${response.statusCode}: ${text}`))
@@ -188,8 +188,7 @@ function exchange(agent: Agent, { method, url, headers, body }: Call, expected: 
 }
 
 /**
- * How many times as long single requests take among the most zones as among the fewest: the median of the kind that
- * suffers most.
+ * The ratio of the median latency with the most zones to that with the fewest, for the kind of request that grows most.
  */
 export function growthOfRequests(rows: readonly ZoneRow[]): number | undefined {
   const growths = rows.flatMap(row => {
@@ -202,7 +201,7 @@ export function growthOfRequests(rows: readonly ZoneRow[]): number | undefined {
   return growths.length === 0 ? undefined : Math.max(...growths)
 }
 
-/** How many times as long the list takes for each zone among the most zones as among a tenth of them. */
+/** The ratio of the list's time per zone with the most zones to that with a tenth of them. */
 export function growthOfLists(lists: readonly ZoneLists[]): number | undefined {
   const perZone = ({ times, zones }: ZoneLists): number => (median(times) ?? Number.NaN) / zones
   const growths = lists.flatMap(list => {
@@ -212,7 +211,7 @@ export function growthOfLists(lists: readonly ZoneLists[]): number | undefined {
   return growths.length === 0 ? undefined : Math.max(...growths)
 }
 
-/** Milliseconds: the longest that others wait while the most zones are listed, the median of the lists. */
+/** Milliseconds of the slowest other request while the most zones are listed; the median of the lists. */
 export function stallOf(lists: readonly ZoneLists[]): number | undefined {
   const stalls = lists.filter(({ zones }) => zones === maxZones(lists)).map(({ stalls: each }) => median(each) ?? 0)
   return stalls.length === 0 ? undefined : Math.max(...stalls)

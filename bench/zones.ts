@@ -1,5 +1,5 @@
-// Whether ten thousand zones cost what one does: start, idle memory, tokens and management, each beside a server with few
-// zones or beside another zone of the same server.
+// Measures the effect of ten thousand zones on start, idle memory, tokens and management, compared with a server with
+// few zones or with another zone of the same server.
 import { setTimeout as delay } from 'node:timers/promises'
 import { freshDatabase } from '../test/support/databases.ts'
 import type { DatabaseKind } from '../test/support/databases.ts'
@@ -18,25 +18,25 @@ import { measureZoneManagement } from './zone-management.ts'
 import type { ZoneLists, ZoneRequests, ZoneRow, ZoneServer } from './zone-management.ts'
 
 const IDLE_SECONDS = 5
-/** Two servers are closer together than the moments of a busy machine: many short turns tell more than a few long ones. */
+/** The difference is smaller than the machine's fluctuations, so use more and shorter rounds. */
 const TURNS = 3
 const GRANT = { grant_type: 'client_credentials' }
 
-/** The row by whose name the measurement is chosen. */
+/** The name of this measurement for `--only`. */
 export const ZONES = 'zones'
 
 /** Starts of one server: milliseconds until ready, and resident bytes some seconds later. */
 export interface ZoneStarts {
   readonly ready: readonly number[]
-  /** Empty where there is no /proc. */
+  /** Empty without /proc. */
   readonly idle: readonly number[]
 }
 
-/** All that was measured; `failures` says what could not be, and why. */
+/** All measurements; `failures` says what could not be measured, and why. */
 export interface ManyZones {
-  /** The most zones of a server. */
+  /** The largest number of zones. */
   readonly zones: number
-  /** In turn, a start of the one after a start of the other. */
+  /** Starts of both servers, interleaved. */
   readonly starts?: { readonly empty: ZoneStarts; readonly full: ZoneStarts }
   /** client_credentials per second, round by round. */
   readonly rates?: { readonly first: readonly number[]; readonly last: readonly number[] }
@@ -45,16 +45,16 @@ export interface ManyZones {
   readonly failures: readonly string[]
 }
 
-/** How much is measured. */
+/** The extent of the measurement. */
 export interface ZoneSettings extends ZoneRequests {
-  /** Numbers of zones, ascending, each ten times or a hundred times the one before. */
+  /** Numbers of zones, ascending, each ten or a hundred times the previous one. */
   readonly sizes: readonly number[]
   readonly starts: number
   readonly rounds: number
   readonly seconds: number
 }
 
-/** The milliseconds until a full server is ready, of those of an empty one. */
+/** Ratio of the time until a full server is ready to that of an empty one. */
 export const readyOfEmpty = ({ starts }: ManyZones): number | undefined =>
   starts && medianRatio(starts.full.ready, starts.empty.ready)
 
@@ -62,10 +62,10 @@ export const readyOfEmpty = ({ starts }: ManyZones): number | undefined =>
 export const idleOfEmpty = ({ starts }: ManyZones): number | undefined =>
   starts && medianRatio(starts.full.idle, starts.empty.idle)
 
-/** The rate in the last zone, of that in the first. */
+/** Ratio of the rate in the last zone to that in the first. */
 export const lastOfFirst = ({ rates }: ManyZones): number | undefined => rates && medianRatio(rates.last, rates.first)
 
-/** Fills databases with zones of ten clients and a key each, and measures servers on them. */
+/** Fills databases with zones of ten clients and one key each, and measures servers on them. */
 export async function measureManyZones(
   processes: Processes,
   accounts: Accounts,
@@ -154,13 +154,13 @@ export async function measureManyZones(
     return { first: first.rates, last: last.rates }
   }
 
-  /** A token for a client of the zone that the host names. */
+  /** A token request to a zone by its host name. */
   function tokenByHost({ baseUrl, port }: Server, number: number): HttpRequest {
     const request = form(`${baseUrl}/oauth/token`, GRANT, { ...accounts.service.ES256, id: clientName(1) })
     return { ...request, headers: { ...request.headers, Host: `${zoneName(number)}.localhost:${port}` } }
   }
 
-  /** By its host and by its path the zone issues JWTs of its own key. */
+  /** Verifies that the zone, by host and by path, issues JWTs with its own key. */
   async function prove(server: Server, number: number): Promise<void> {
     const endpoints = await discover(`${server.baseUrl}/z/${zoneName(number)}`)
     const byPath = form(endpoints.token, GRANT, { ...accounts.service.ES256, id: clientName(1) })

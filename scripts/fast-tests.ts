@@ -1,17 +1,17 @@
-// Which test files `npm run test:fast` takes, read from what they import, and how they are dealt to processes.
+// Selects the test files of `npm run test:fast` by their imports, and distributes them to processes.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Starts PostgreSQL, slapd, a browser or the server's own process. PostgreSQL behind `databases.ts` can be left out. */
+/** These start PostgreSQL, slapd, a browser or a server process. A setting lets `databases.ts` skip PostgreSQL. */
 const HEAVY = /^test\/support\/(?:browser|process|slapd|postgres)\.ts$/
-const LEFT_OUT_BY_SETTING = 'test/support/databases.ts'
-/** About PostgreSQL alone. */
-const OWN = new Set(['test/store/postgres.test.ts'])
+const SKIPPED_BY_SETTING = 'test/support/databases.ts'
+/** Tests PostgreSQL only. */
+const EXCLUDED = new Set(['test/store/postgres.test.ts'])
 
-/** Whether the test file needs no program beside Node.js. */
+/** Whether the test file needs no program besides Node.js. */
 export function needsNothing(root: string, file: string, seen = new Set<string>()): boolean {
-  if (HEAVY.test(file) || OWN.has(file)) return false
-  if (seen.has(file) || file === LEFT_OUT_BY_SETTING || !existsSync(join(root, file))) return true
+  if (HEAVY.test(file) || EXCLUDED.has(file)) return false
+  if (seen.has(file) || file === SKIPPED_BY_SETTING || !existsSync(join(root, file))) return true
   seen.add(file)
   const text = readFileSync(join(root, file), 'utf8')
   if (/ from 'node:child_process'/.test(text)) return false
@@ -21,7 +21,7 @@ export function needsNothing(root: string, file: string, seen = new Set<string>(
     .every(path => needsNothing(root, path, seen))
 }
 
-/** The files in so many parts of about the same size, and the same ones each time. */
+/** Divides the files into parts of about the same size; deterministic. */
 export function shardsOf(root: string, files: readonly string[], count: number): readonly (readonly string[])[] {
   const shards = Array.from({ length: count }, () => ({ size: 0, files: [] as string[] })) // filled below
   const sized = files.map(file => ({ file, size: statSync(join(root, file)).size }))

@@ -1,5 +1,5 @@
-// Loaded into the process of each test file: `--test-timeout` ends a test that takes too long, but not a file that is
-// kept alive by what a test left open.
+// Loaded into the process of each test file: `--test-timeout` ends a slow test, but not a file that an open handle
+// keeps alive.
 const FILE_TIMEOUT_MS = 300_000
 
 if (process.env['NODE_TEST_CONTEXT'] !== undefined) {

@@ -1,6 +1,6 @@
-// One-line mistakes, each in a rule that somebody relies on, and the tests that must notice it. mutation-check.ts runs them.
+// Mutants: one-line mistakes in security rules, and the tests that must fail for them. mutation-check.ts runs them.
 
-/** A mistake: the text, which is in the file once, what stands there instead, and parts of the paths of the tests. */
+/** A mistake: `text`, which occurs once in the file, is replaced by `instead`; one of the tests must then fail. */
 export interface Mutant {
   readonly rule: string
   readonly file: string
@@ -25,9 +25,15 @@ const SECRET = 'clients/authentication/client-secret.ts'
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
-  mutant('a code is for its client', CODE, 'code.clientId !== client.clientId', 'false', 'oauth/authorization-code'),
+  mutant(
+    'a code is bound to its client',
+    CODE,
+    'code.clientId !== client.clientId',
+    'false',
+    'oauth/authorization-code',
+  ),
   mutant('a code expires', CODE, 'redemption.code.expiresAt > now', 'true', 'oauth/authorization-code'),
-  mutant('a code of a locked account', CODE, '!user?.active', '!user', 'oauth/authorization-code'),
+  mutant('a code of an inactive account', CODE, '!user?.active', '!user', 'oauth/authorization-code'),
   mutant(
     'a code needs its redirect URI',
     CODE,
@@ -43,7 +49,7 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/authorization-code',
   ),
   mutant(
-    'a code after a new password',
+    'a code is void after a new password',
     CODE,
     '!isCurrentSignature(revocationSignature, client, user)',
     'false',
@@ -52,7 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
     'attacks',
   ),
   mutant(
-    'a code and the groups a client demands',
+    'a code requires the groups that its client requires',
     CODE,
     '!hasRequiredGroups(client, held.groups)',
     'false',
@@ -60,14 +66,14 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/hardening',
   ),
   mutant(
-    'a refresh token is for its client',
+    'a refresh token is bound to its client',
     REFRESH,
     'token.client.clientId !== client.clientId',
     'false',
     'oauth/refresh-token',
   ),
   mutant(
-    'a refresh token and the provider',
+    'a refresh token requires an allowed provider',
     REFRESH,
     '!allowsProvider(client, user.origin)',
     'false',
@@ -76,11 +82,11 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a rotated refresh token is used once',
     REFRESH,
-    'rotate && !(await takeOutOfUse(zone, token, deps))',
+    'rotate && !(await markUsed(zone, token, deps))',
     'false',
     'oauth/refresh-token-rotation',
   ),
-  mutant('an approval that was withdrawn', REFRESH, 'unapproved !== undefined', 'false', 'oauth/refresh-token'),
+  mutant('a refresh requires current approvals', REFRESH, 'unapproved !== undefined', 'false', 'oauth/refresh-token'),
   mutant(
     'a refresh token is no assertion',
     BEARER,
@@ -98,7 +104,7 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/jwt-bearer',
   ),
   mutant(
-    'a revoked token as an assertion',
+    'a revoked token is no assertion',
     BEARER,
     "claims['revocable'] === true && !token.stored",
     'false',
@@ -106,23 +112,29 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/jwt-bearer',
   ),
   mutant(
-    'an unverified account as an assertion',
+    'an assertion requires a verified account',
     BEARER,
     '!user.verified && origin',
     'false && origin',
     'oauth/jwt-bearer-own',
     'oauth/jwt-bearer',
   ),
-  mutant('a passcode by GET', 'oauth/grants/passcode.ts', "request.method === 'GET'", 'false', 'oauth/passcode'),
   mutant(
-    'a passcode of an unverified account',
+    'a passcode is refused by GET',
+    'oauth/grants/passcode.ts',
+    "request.method === 'GET'",
+    'false',
+    'oauth/passcode',
+  ),
+  mutant(
+    'a passcode requires a verified account',
     'oauth/grants/passcode.ts',
     '!owner.verified',
     'false',
     'oauth/passcode',
   ),
   mutant(
-    'a client has its grants only',
+    'a client may use only its grants',
     'oauth/token.ts',
     '!mayUseGrant(client, grant.type)',
     'false',
@@ -130,14 +142,14 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/token',
   ),
   mutant(
-    'the receiver of a user token may refresh',
+    'the receiver of a user token must have refresh_token',
     'oauth/grants/user-token.ts',
     "!receiver || !mayUseGrant(receiver, 'refresh_token')",
     '!receiver',
     'oauth/user-token',
   ),
   mutant(
-    'a client revokes its own tokens',
+    'a client revokes only its own tokens',
     'oauth/revoke.ts',
     'if (owner === client.clientId) return token',
     'return token',
@@ -150,7 +162,13 @@ export const MUTANTS: readonly Mutant[] = [
     'false',
     'oauth/revoke',
   ),
-  mutant('who may revoke a pair', 'oauth/revoke.ts', '!mayRevokeAll(request) && !isPair', 'false', 'oauth/revoke'),
+  mutant(
+    'who may revoke the tokens of a user and client',
+    'oauth/revoke.ts',
+    '!mayRevokeAll(request) && !isPair',
+    'false',
+    'oauth/revoke',
+  ),
   mutant(
     'revoking an unknown user',
     'oauth/revoke.ts',
@@ -168,21 +186,21 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/check-token',
   ),
   mutant(
-    'the hint of a logout is of the client',
+    'a logout target must be registered for the client of the hint',
     'oauth/logout.ts',
     'hint && target !== undefined && !isRegistered(hint.client, target)',
     'false',
     'oauth/logout',
   ),
   mutant(
-    'a posted logout proves itself',
+    'a posted logout needs a CSRF token',
     'oauth/logout.ts',
-    'isPost && mustProve && !(await csrf.isGenuine(request))',
+    'isPost && needsCsrfToken && !(await csrf.isGenuine(request))',
     'false',
     'oauth/logout',
   ),
   mutant(
-    'repeated parameters',
+    'repeated parameters are refused',
     'oauth/params.ts',
     'repeated !== undefined && behaviour.refuseRepeated',
     'false',
@@ -212,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/logout',
   ),
   mutant(
-    'a wildcard among exact ones',
+    'exact redirect URIs have no wildcards',
     'oauth/authorize/redirect-uri.ts',
     "if (entry.includes('*')) return false",
     '',
@@ -220,41 +238,47 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/authorize/strict-redirects',
   ),
   mutant(
-    'an assertion of a client expires',
+    'a client assertion expires',
     ASSERTION,
     'now >= expiresAt + SKEW_SECONDS',
     'false',
     'clients/authentication/private-key-jwt',
   ),
   mutant(
-    'an assertion of a client from the future',
+    'a client assertion from the future is refused',
     ASSERTION,
-    'since.some(moment => moment > now + SKEW_SECONDS)',
+    'notBefore.some(moment => moment > now + SKEW_SECONDS)',
     'false',
     'clients/authentication/private-key-jwt',
   ),
   mutant(
-    'an assertion of a client is meant for us',
+    'a client assertion names this server as audience',
     ASSERTION,
     '!assertion.audience.some(each => ours.includes(each))',
     'false',
     'clients/authentication/private-key-jwt',
   ),
   mutant(
-    'an assertion of a client is used once',
+    'a client assertion is accepted once',
     ASSERTION,
     '!(await store.assertions.use(zone.id, id, forgetAt))',
     'false',
     'clients/authentication/private-key-jwt',
   ),
   mutant(
-    'an assertion of a client lives shortly',
+    'a client assertion is short-lived',
     ASSERTION,
     'isLimited && expiresAt >',
     'false && expiresAt >',
     'clients/authentication/private-key-jwt',
   ),
-  mutant('an issuer that is the subject', ASSERTION, 'iss !== sub ||', '', 'clients/authentication/private-key-jwt'),
+  mutant(
+    'the issuer of a client assertion is its subject',
+    ASSERTION,
+    'iss !== sub ||',
+    '',
+    'clients/authentication/private-key-jwt',
+  ),
   mutant(
     'Basic is strict Base64',
     SECRET,
@@ -275,7 +299,7 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/introspect',
   ),
   mutant(
-    'one way of authentication',
+    'one method of client authentication',
     'clients/authentication/authentication.ts',
     'if (chosen) {',
     'if (false) {',
@@ -285,7 +309,7 @@ export const MUTANTS: readonly Mutant[] = [
     'clients/authentication/authentication',
   ),
   mutant(
-    'public clients prove their code',
+    'public clients need PKCE',
     'clients/authentication/none.ts',
     " && isWellFormed(params.get('code_verifier') ?? '')",
     '',
@@ -296,19 +320,19 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/revocation-client',
   ),
   mutant(
-    'headers switch zones from the default one',
+    'headers select a zone only from the default zone',
     'web/zone-switch.ts',
     'request.zone.id !== service.name',
     'false',
     'web/zone-switch',
     'admin/tenant-isolation',
   ),
-  mutant('who may switch zones', 'web/zone-switch.ts', '!mayAsk', 'false', 'web/zone-switch'),
+  mutant('who may select a zone', 'web/zone-switch.ts', '!mayAsk', 'false', 'web/zone-switch'),
   mutant('rights in another zone', 'web/zone-switch.ts', 'scopes.length === 0', 'false', 'admin/tenant-isolation'),
-  mutant('a zone that is off', 'web/zone-switch.ts', '!zone?.active', '!zone', 'web/zone-switch'),
-  mutant('a deep body', 'web/json.ts', 'if (depth > MAX_DEPTH) return true', '', 'web/json'),
+  mutant('an inactive zone', 'web/zone-switch.ts', '!zone?.active', '!zone', 'web/zone-switch'),
+  mutant('a deeply nested body', 'web/json.ts', 'if (depth > MAX_DEPTH) return true', '', 'web/json'),
   mutant(
-    'a body of another type',
+    'a body of another content type',
     'web/bodies.ts',
     'if (!fits) throw wrongContentType(request)',
     '',
@@ -317,7 +341,7 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/token',
   ),
   mutant(
-    'a body that is no UTF-8',
+    'a body that is not UTF-8',
     'web/bodies.ts',
     '!isUtf8(body as Buffer)',
     'false',
@@ -325,18 +349,18 @@ export const MUTANTS: readonly Mutant[] = [
     'web/uaa-requests',
     'web/form',
   ),
-  mutant('a limit counts', 'web/limits.ts', 'window.count < most', 'true', 'web/limits'),
+  mutant('a limit counts', 'web/limits.ts', 'window.count < max', 'true', 'web/limits'),
   mutant(
-    'a new password is another one',
-    'identity/new-password.ts',
+    'a new password differs from the old one',
+    'users/password.ts',
     'user.passwordHash !== undefined && (await',
     'false && (await',
     'login/force-password-change',
     'identity/internal',
   ),
   mutant(
-    'the policy of passwords',
-    'identity/new-password.ts',
+    'the password policy',
+    'users/password.ts',
     'violation !== undefined',
     'false',
     'login/force-password-change',
@@ -350,7 +374,7 @@ export const MUTANTS: readonly Mutant[] = [
     'model/password-policy',
   ),
   mutant(
-    'a wildcard is one word of a scope',
+    'a wildcard matches one part of a scope',
     'model/scopes.ts',
     'parts.length === words.length && ',
     '',
@@ -364,7 +388,7 @@ export const MUTANTS: readonly Mutant[] = [
     'model/scopes',
   ),
   mutant(
-    'a name that is somebody else’s',
+    'a user name of another account',
     'identity/accounts.ts',
     'isUnbound(namesake)',
     'true',
@@ -372,11 +396,5 @@ export const MUTANTS: readonly Mutant[] = [
     'identity/oidc',
     'login/external',
   ),
-  mutant(
-    'an e-mail that nobody verified',
-    'identity/accounts.ts',
-    ' || emailVerified !== true',
-    '',
-    'identity/accounts',
-  ),
+  mutant('an unverified e-mail address', 'identity/accounts.ts', ' || emailVerified !== true', '', 'identity/accounts'),
 ]

@@ -1,6 +1,6 @@
-// node scripts/mutation-check.ts [part of a rule or file]: makes one mistake after the other in a copy of the source and
-// runs the tests that must notice it. Prints which test did; ends with status 1 when one of them did not. LATCHKEY_TEST_FULL
-// asks the generated cases that an ordinary run leaves out as well.
+// node scripts/mutation-check.ts [part of a rule or file]: applies each mutant to a copy of the source and runs its
+// tests. Prints the test that failed; exits with status 1 if a mutant survives. LATCHKEY_TEST_FULL also runs the
+// generated cases that an ordinary run omits.
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ const env = {
   NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'tests'),
 }
 
-/** The name of the first test that fails, or undefined when all of them pass. */
+/** The name of the first failing test; undefined if all pass. */
 function firstFailure(folder: string, files: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const args = ['--test', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=tap', ...files]
@@ -34,11 +34,11 @@ function firstFailure(folder: string, files: readonly string[]): Promise<string 
   })
 }
 
-/** What became of the mutant, and whether that is good. */
+/** Whether the mutant was killed, and by which test. */
 async function check(folder: string, { file, text, instead, tests }: Mutant): Promise<readonly [boolean, string]> {
   const path = join(folder, file)
   const original = readFileSync(path, 'utf8')
-  if (original.split(text).length !== 2) return [false, 'STALE: the text is not there once']
+  if (original.split(text).length !== 2) return [false, 'STALE: the text does not occur exactly once']
   const files = tests.filter(test => existsSync(join(folder, test)))
   if (files.length === 0) return [false, 'STALE: none of the tests exists']
   writeFileSync(
@@ -65,7 +65,7 @@ try {
     if (isKilled) killed += 1
     console.log(`| ${mutant.rule} | ${mutant.file.slice('src/'.length)} | ${outcome} |`)
   }
-  console.log(`${killed} of ${wanted.length} were noticed`)
+  console.log(`${killed} of ${wanted.length} were killed`)
   if (killed < wanted.length) process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true })

@@ -1,7 +1,7 @@
-// Everything that must hold before a change is taken, in the order in which a failure is cheapest to find. Started by
-// test.cjs. Arguments: paths or parts of paths run those test files only and skip the checks; `--checks` runs the checks
-// only; `--fast` runs the checks and what needs no program but Node.js; `--update` rewrites recorded answers; any other
-// option is for `node --test`. The environment: LATCHKEY_TEST_FULL runs every generated case (test/support/thinning.ts).
+// Runs checks and tests, the quickest first. Started by test.cjs. Arguments: paths or parts of paths run only those
+// test files and skip the checks; `--checks` runs only the checks; `--fast` runs the checks and the tests that need no
+// program but Node.js; `--update` rewrites recorded answers; other options go to `node --test`. LATCHKEY_TEST_FULL runs
+// every generated case (test/support/thinning.ts).
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -15,7 +15,7 @@ const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => exist
 const TEST_TIMEOUT_MS = 120_000
 const FAST_PROCESSES = 2
 
-/** Compiling takes half a second of each test file; what one has compiled is there for the next. */
+/** Shared by all test files: compiling takes half a second of each. */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
 
 interface Step {
@@ -35,12 +35,12 @@ const node = (program: string, ...args: readonly string[]): Promise<void> =>
 const checks: readonly Step[] = [
   {
     title: 'Types (tsc)',
-    hint: 'the types do not fit',
+    hint: 'type errors',
     run: () => node('typescript/bin/tsc', '--noEmit'),
   },
   {
     title: `Lint with type information (oxlint: ${LINTED.join(' ')})`,
-    hint: 'the linter has objections; warnings count',
+    hint: 'lint errors; warnings count',
     run: () => node('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
   },
   {
@@ -50,13 +50,13 @@ const checks: readonly Step[] = [
   },
 ]
 
-/** Several files to a process, which saves starting and warming up one for each; they share nothing but that. */
+/** Runs several files per process, which saves start-up time; they share no state. */
 const fastTests: Step = {
   title: 'Tests that need no program but Node.js',
   hint: 'tests failed: see above',
   run: async () => {
     const files = testFiles().filter(file => needsNothing(ROOT, file))
-    // Many short-lived objects: with room for them, collecting garbage takes a third of the time.
+    // A larger young generation cuts garbage collection to a third.
     const args = [
       '--max-semi-space-size=64',
       '--test',
@@ -99,7 +99,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       title: 'A private PostgreSQL',
       hint: 'PostgreSQL does not start',
       run: async () => {
-        postgres = await postgresUrl() // it goes when this process does
+        postgres = await postgresUrl() // ends with this process
       },
     },
     {
@@ -112,7 +112,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   ]
 }
 
-/** Settings of the person's own servers must not reach the servers that the tests start. */
+/** Removes settings of the developer's own servers from the environment. */
 function testEnvironment(options: readonly string[]): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => name === 'LATCHKEY_TEST_FULL' || !/^(?:LATCHKEY_|PG[A-Z]+$)/.test(name),
@@ -127,7 +127,7 @@ function testEnvironment(options: readonly string[]): NodeJS.ProcessEnv {
 
 interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
-  /** Shows what it wrote only when it fails. */
+  /** Prints the output only on failure. */
   readonly isQuiet?: boolean
 }
 
@@ -154,7 +154,7 @@ function run(
 
 function onInterruption(signal: NodeJS.Signals): void {
   interruption ??= signal
-  // Ctrl-C in a terminal reaches the child as well; a second copy from here would look like impatience.
+  // A terminal sends Ctrl-C to the child as well; a second SIGINT would make it exit at once.
   if (signal !== 'SIGINT' || !isatty(0)) for (const child of running) child.kill(signal)
   setTimeout(() => running.forEach(child => child.kill('SIGKILL')), 10_000).unref()
 }

@@ -1,5 +1,5 @@
 'use strict'
-// `npm test`: hands over to run-tests.ts on a Node.js that can read it, whichever one started this file.
+// `npm test`: runs run-tests.ts on the pinned Node.js, whichever version started this file.
 const path = require('path')
 const { findNode, missingNodeMessage, runInstead } = require('../bin/find-node.cjs')
 

@@ -1,5 +1,5 @@
-// The peer's store on disk: Latchkey's own layer over SQLite, so that both flush as often and share their flushes alike.
-// What is stored, and how often, is the peer's.
+// A durable store for the peer, on Latchkey's SQLite layer, so that both have the same durability and group commits.
+// The peer decides what is stored and how often.
 import type { Adapter, StoredPayload } from 'oidc-provider'
 import { systemClock } from '../../src/base/clock.ts'
 import { statement } from '../../src/store/database.ts'
@@ -38,7 +38,7 @@ const CONSUME = statement<{ model: string; id: string; consumed: number }>(
 const DESTROY = statement<{ model: string; id: string }>(`delete from records where model = :model and id = :id`)
 const REVOKE = statement<{ grant_id: string }>(`delete from records where grant_id = :grant_id`)
 
-/** Opens a new file; each model of the peer gets its records in one table, and nothing is ever purged. */
+/** Creates a new file with one table for all models of the peer; never purges. */
 export async function createDurableStore(path: string): Promise<(model: string) => Adapter> {
   const onError = (error: unknown): void => console.error(error)
   const listener = { changed: () => {}, missed: () => {} }

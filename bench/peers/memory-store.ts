@@ -1,10 +1,10 @@
-// The peer's store: plain Maps in memory. The one it brings forgets after a thousand entries and walks every token of a
-// grant on each write, so a long run would measure that store instead of the server.
+// The peer's store: plain Maps in memory. Its built-in store drops entries beyond a thousand and iterates over all
+// tokens of a grant on each write, so a long run would measure that store instead of the server.
 import type { Adapter, StoredPayload } from 'oidc-provider'
 
 const MAX_ENTRIES = 300_000
 
-/** A store for one kind of record; the oldest give way once three hundred thousand are held. */
+/** A store for one model; drops the oldest entries beyond 300,000. */
 export function createMemoryStore(): Adapter {
   const records = new Map<string, StoredPayload>()
   const idByUid = new Map<string, string>()

@@ -1,7 +1,7 @@
-// The peer: oidc-provider from the registry, configured for the same work as Latchkey. Usage:
+// The peer: the package oidc-provider, configured for the same work as Latchkey. Usage:
 //   node bench/peers/oidc-provider.ts PORT   (the job as JSON on standard input)
-// A client authenticates by client_secret_basic, or by private_key_jwt when it has a key. Access tokens are JWTs of the resource's algorithm or opaque, as
-// the client says. People sign in by user name and password, once per browser session; consenting completes by itself.
+// Clients authenticate with client_secret_basic, or private_key_jwt if they have a key. Access tokens are opaque or
+// JWTs, as configured per client. Users sign in with a password once per browser session; consent is automatic.
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -52,15 +52,15 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
       ? {
           response_types: ['code'],
           redirect_uris: [client.redirectUri],
-          // The ID token is signed as the access token is, as it is elsewhere.
+          // The same algorithm as for the access token, as in Latchkey.
           ...(client.resource !== 'opaque' && { id_token_signed_response_alg: client.resource }),
         }
       : { response_types: [], redirect_uris: [] }),
   })),
   jwks: { keys: job.keys },
-  scopes: ['openid'], // the job's scope belongs to the resources
+  scopes: ['openid'], // the job's scope is a scope of the resources
   pkce: { required: () => true },
-  // As elsewhere: no scope decides it, and only one client's are replaced at each use.
+  // As in Latchkey: independent of the scope, and rotated for one client only.
   issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
   rotateRefreshToken: ({ oidc: { client } }) => rotating.has(client.clientId),
   features: {
@@ -70,7 +70,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
     introspection: { enabled: true, allowedPolicy: () => true },
     resourceIndicators: {
       enabled: true,
-      // Chosen by the client, so that every server of a run is sent the same bytes.
+      // By client, so that every server receives the same bytes.
       defaultResource: (_context, client) => {
         const kind = resourceOfClient.get(client.clientId)
         return kind ? `urn:bench:${kind}` : undefined
@@ -85,7 +85,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   },
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
-  // What autoapprove is elsewhere: the grant exists before anybody is asked.
+  // Like Latchkey's autoapprove: the grant exists before the user would be asked.
   async loadExistingGrant(context) {
     const { client, session } = context.oidc
     const known = session.grantIdFor(client.clientId)
@@ -121,7 +121,7 @@ createServer((request, response) => {
   })
 }).listen(port, '127.0.0.1')
 
-/** The pages that are left to whoever uses the library: as little as signing in takes. */
+/** A minimal sign-in page, which the library leaves to its users. */
 async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { uid, params } = await provider.interactionDetails(request, response)
   if (request.method === 'POST') {
@@ -137,7 +137,7 @@ async function interact(request: IncomingMessage, response: ServerResponse): Pro
   }
   response.setHeader('content-type', 'text/html; charset=utf-8')
   response.end(
-    `<!doctype html><title>Sign in</title><p>${params.client_id} wants to know who you are.</p>` +
+    `<!doctype html><title>Sign in</title><p>${params.client_id} asks you to sign in.</p>` +
       `<form method="post" action="/interaction/${uid}"><input name="username"><input name="password" type="password"></form>`,
   )
 }

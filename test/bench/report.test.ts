@@ -170,7 +170,7 @@ describe('the report', () => {
     assert.deepEqual(verdict(results(purge(66, 12)), /purged/), ['61', false])
     const text = formatReport(results(purge(6, 60)))
     assert.match(text, /\| a write +\| while purging +\| +100 \| +1\.0 \| +60\.0 \| +120\.0 \|/)
-    assert.match(text, /100000 expired tokens, worked off in 3\.0 s/)
+    assert.match(text, /100000 expired tokens, purged in 3\.0 s/)
     assert.deepEqual(verdict(results({}), /purged/), ['–', undefined])
   })
 
