@@ -1,4 +1,4 @@
-/** Thrown when the database does not belong to this configuration: one plain sentence for the operator. */
+/** Thrown when the database does not belong to this configuration; the message is for the operator. */
 export class BootstrapError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

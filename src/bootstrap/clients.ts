@@ -11,12 +11,12 @@ import type { Store } from '../store/store.ts'
 import type { BootstrapDeps } from './deps.ts'
 import { upsert } from './ledger.ts'
 
-/** Where it is remembered whether a client's secret came from the configuration. */
+/** The ledger entry that says whether a client's secret came from the configuration. */
 const SECRET_SOURCE = 'client-secret'
 
 /**
- * Writes the client as the configuration defines it. Its secrets are replaced only when they differ; a client that the
- * configuration gives no secret keeps those that the API gave it, but loses one that the configuration gave it before.
+ * Writes the client as the configuration defines it. Secrets are replaced only if they differ. Without a secret in the
+ * configuration, secrets set by the API are kept and one set by an earlier configuration is removed.
  */
 export async function applyClient(
   zoneId: string,
@@ -71,11 +71,11 @@ async function describeAs(
   { clients }: Pick<Store, 'clients'>,
 ): Promise<void> {
   const existing = await clients.findForChange(zoneId, clientId)
-  if (!existing) return // another process took it away meanwhile
+  if (!existing) return // deleted by another process
   try {
     await clients.apply(zoneId, [{ kind: 'describe', clientId, description, revision: existing.revision }])
   } catch (error) {
-    // Another process that starts writes the same client: once it is done, so is this.
+    // Another process is applying the same configuration: retry.
     if (error instanceof ChangedMeanwhile) return describeAs(zoneId, clientId, description, { clients })
     throw error
   }

@@ -5,7 +5,7 @@ import type { Vault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/store.ts'
 
-/** The open store and everything that records are made with; `log` gets one line for people. */
+/** Dependencies of the bootstrap; `log` takes one line for the operator. */
 export interface BootstrapDeps {
   readonly store: Store
   readonly passwords: Passwords

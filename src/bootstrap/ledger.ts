@@ -39,7 +39,7 @@ export function createLedger(store: Store, vault: Vault): Ledger {
   }
 }
 
-/** How one record is found, made and changed. */
+/** How one record is found, inserted and updated. */
 export interface Upsert<T> {
   readonly find: () => Promise<T | undefined>
   readonly insert: () => Promise<void>
@@ -67,7 +67,7 @@ export async function inBatches<T>(items: readonly T[], work: (item: T) => Promi
   }
 }
 
-/** JSON in which the order of members says nothing. */
+/** JSON with sorted members, so that their order does not matter. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

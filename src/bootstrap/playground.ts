@@ -14,8 +14,8 @@ export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promis
   store.bootstrap.remember(zoneId, KIND, KEY, 'present')
 
 /**
- * Takes the public secrets away from the accounts of an earlier playground, unless the configuration defines the
- * account itself or somebody changed the secret. The next playground start on this database gives them back.
+ * Removes the public secrets from the accounts of an earlier playground, unless the configuration defines the account
+ * or the secret has been changed. The next playground start on this database restores them.
  */
 export async function disarmPlayground(
   zoneId: string,

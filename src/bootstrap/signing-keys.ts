@@ -15,8 +15,8 @@ export interface SigningKeyDeps {
 }
 
 /**
- * Which key signs is a definition of its own: what `latchkey keys` chose stands until the file names another one, and a
- * key that was retired stays so until the file gives it other material or lets it sign.
+ * Applies changed definitions only. The key activated with `latchkey keys` stays active until the file names another
+ * one; a retired key stays retired until the file changes its material or activates it.
  */
 export async function applySigningKeys(
   zoneId: string,
@@ -35,7 +35,7 @@ export async function applySigningKeys(
     await store.keys.save(zoneId, { ...record, ...(expiresAt && { expiresAt }) })
   }
 
-  // The active key first: it takes over from the one before, and the zone is never without.
+  // The active key first: it replaces the previous one, so the zone always has an active key.
   const signing = keys[active]
   if (signing) {
     const definition = { active }

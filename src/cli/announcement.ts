@@ -3,7 +3,7 @@ import type { Paint } from '../ops/terminal.ts'
 
 type Announced = Pick<Config, 'baseUrl' | 'listen' | 'playground'>
 
-/** The line that gets a token; on a line of its own, without colour, so that it can be copied. */
+/** Printed on a line of its own, without colour, so that it can be copied. */
 const curlLine = (baseUrl: string): string =>
   `curl -s -u app:appclientsecret -d grant_type=password -d username=marissa -d password=koala ${baseUrl}/oauth/token`
 
@@ -13,7 +13,7 @@ function addressOf({ host, port }: Announced['listen']): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** What a start says on its standard output when that is a file or a pipe. */
+/** The start message if standard output is a file or pipe. */
 export function plainAnnouncement({ baseUrl, listen, playground }: Announced): string {
   const lines = [`Latchkey is ready at ${baseUrl}`, `Listening on ${addressOf(listen)}`]
   if (playground) {
@@ -30,7 +30,7 @@ export function plainAnnouncement({ baseUrl, listen, playground }: Announced): s
   return `${lines.join('\n')}\n`
 }
 
-/** What a start says on a terminal. */
+/** The start message on a terminal. */
 export function terminalAnnouncement({ baseUrl, listen, playground }: Announced, paint: Paint): string {
   const rows: readonly (readonly [label: string, value: string, note?: string])[] = [
     ['Sign in', `${baseUrl}/login`, playground ? 'as marissa, password koala' : ''],

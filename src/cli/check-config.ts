@@ -3,7 +3,7 @@ import { EDITOR_SCHEMA } from '../config/editor-schema.ts'
 import type { Command } from './command.ts'
 import { readOptions } from './command.ts'
 
-/** `latchkey check-config`: finds everything that is wrong with a configuration without starting anything. */
+/** `latchkey check-config`: reports all problems of a configuration without starting the server. */
 export const checkConfig: Command = {
   name: 'check-config',
   summary: 'Check the configuration and say `ok`, or list what is wrong.',

@@ -34,7 +34,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What an option takes: a value, or nothing. */
+/** Whether each option takes a value. */
 export type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
 
 /** The options by name; throws `UsageError` for one that is unknown, lacks its value or is repeated. */
@@ -56,5 +56,5 @@ export function readOptions<K extends OptionKinds>(
     if (list.length > 1) throw new UsageError(`Option '--${name}' is given twice`)
     return [name, list[0]]
   })
-  return Object.fromEntries(given) // parseArgs gave each the type of its kind
+  return Object.fromEntries(given) // parseArgs has checked the types
 }

@@ -17,13 +17,13 @@ import type { KeyAction } from './keys.ts'
 import type { Storage } from './storage.ts'
 import { openStorage } from './storage.ts'
 
-/** Another process may sign with the old key until it receives the change. */
-const SLACK_SECONDS = 60
+/** Other processes may sign with the old key until they receive the change. */
+const PROPAGATION_SECONDS = 60
 
 /** Runs the action and returns the lines to print, which contain no secrets. */
 export async function runKeyAction(config: Config, zoneId: string | undefined, action: KeyAction): Promise<string> {
   refuseMissingDatabase(config.database)
-  const storage = await openStorage(config, () => {}) // what counts for a command fails in the foreground as well
+  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
   try {
     await refuseForeignDatabase({ ...storage, config })
     const zone = await storage.store.zones.find(zoneId ?? config.service)
@@ -101,7 +101,7 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
   const { store, clock, config } = deps
   const now = clock.now()
   const seconds = maxTokenSeconds(zone, await store.clients.maxLifetimes(zone.id), behaviourOf(config.compatibility))
-  const expiresAt = atOnce ? now : addSeconds(now, seconds + SLACK_SECONDS)
+  const expiresAt = atOnce ? now : addSeconds(now, seconds + PROPAGATION_SECONDS)
   if (await store.keys.retire(zone.id, keyId, expiresAt)) {
     return atOnce
       ? `${keyId} is worth nothing from now on, and neither is any token that it signed.\n`
@@ -113,10 +113,10 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
   )
 }
 
-/** The keys as aligned lines, under a line of titles. */
+/** The keys as an aligned table. */
 function table(keys: readonly SigningKeyRecord[], now: Date): string {
   const rows = keys.map(key => [
-    key.keyId.replace(/[^\x20-\x7e]/g, '?'), // a key id of the zone API may hold anything
+    key.keyId.replace(/[^\x20-\x7e]/g, '?'), // key ids of the zone API are not restricted
     key.algorithm,
     stateOf(key, now),
     stamp(key.createdAt),

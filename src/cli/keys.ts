@@ -21,7 +21,7 @@ const WHERE = { config: 'string', database: 'string', zone: 'string' } as const
 
 const MAX_KEY_ID_LENGTH = 255
 
-/** `latchkey keys`: shows and changes the signing keys of a zone, also while the server runs. */
+/** `latchkey keys`: shows and changes the signing keys of a zone, even while the server runs. */
 export const keys: Command = {
   name: 'keys',
   summary: 'Show or change the signing keys of a zone: keys list, add, activate or retire.',
@@ -37,7 +37,7 @@ export const keys: Command = {
     const [word, ...rest] = args
     const { action, zoneId, options } = readAction(word, rest)
     const config: Config = await loadConfig({ options })
-    const { runKeyAction } = await import('./key-actions.ts') // the database: not for a command line that is refused
+    const { runKeyAction } = await import('./key-actions.ts') // loads the store, so only for a valid command line
     process.stdout.write(await runKeyAction(config, zoneId, action))
     return 0
   },
@@ -85,7 +85,7 @@ function required(keyId: string | undefined): string {
   return keyId
 }
 
-/** It stands in the header of every token, and in the lines that the command prints. */
+/** The key id appears in the header of every token and in the output of this command. */
 function usableKeyId(keyId: string): string {
   if (/^[\x21-\x7e]+$/.test(keyId) && keyId.length <= MAX_KEY_ID_LENGTH) return keyId
   throw new UsageError(`--key-id must have 1 to ${MAX_KEY_ID_LENGTH} visible ASCII characters`)

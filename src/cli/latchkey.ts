@@ -1,5 +1,5 @@
-// The command line: finds the command and turns what went wrong into one line and an exit status. 2: the command or the
-// configuration is wrong, and starting again does not help; 1: something outside is.
+// The command line: runs a command and maps errors to a message and an exit status. 2: the command line or the
+// configuration is wrong, so a restart does not help. 1: any other error.
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
 import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -24,7 +24,7 @@ Without a configuration file the server runs in playground mode: on loopback, wi
 docs/operate.md describes the configuration file.
 `
 
-/** Runs the command that the arguments name, and answers the exit status; undefined while the server runs. */
+/** Runs the named command and returns the exit status; undefined while the server runs. */
 async function run(args: readonly string[]): Promise<number | undefined> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(help())
@@ -53,7 +53,7 @@ function linesOf(error: unknown): readonly string[] {
 
 const EXPECTED = [StoreUnavailable, BootstrapError, StartFailure, CommandFailure]
 
-/** A folder that may not be written to, a host that does not answer. */
+/** For example a folder without write permission or an unreachable host. */
 const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))
 
 const status = await run(process.argv.slice(2))

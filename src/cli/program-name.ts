@@ -3,7 +3,7 @@ import { npmScript } from '../config.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin')
 
-/** How this program is started from where the person is; there is no `latchkey` on the PATH of a checkout. */
+/** The command that starts this program from the working directory; a checkout has no `latchkey` on the PATH. */
 export function programName(cwd = process.cwd(), script = npmScript()): string {
   if (script === 'start' || script === 'latchkey') return 'npm run latchkey --'
   if (process.platform === 'win32') return `node ${join(BIN, 'latchkey.cjs')}`

@@ -25,7 +25,7 @@ export const serve: Command = {
   async run(args) {
     const { 'base-url': baseUrl, ...options } = readOptions(args, KINDS)
     const config = await loadConfig({ options: baseUrl === undefined ? options : { ...options, baseUrl } })
-    const { start } = await import('../main.ts') // the whole server: not for a command line that is refused
+    const { start } = await import('../main.ts') // loads the whole server, so only for a valid command line
     await start(config)
     return undefined
   },

@@ -10,7 +10,7 @@ export interface BuildFacts {
   readonly name?: string
   readonly description?: string
   readonly commitId?: string
-  /** When the commit was made, in the words of whoever packaged it. */
+  /** The time of the commit, as the packager wrote it. */
   readonly timestamp?: string
 }
 
@@ -43,7 +43,7 @@ function jsonOf(path: string): unknown {
   try {
     return parseJson(readFileSync(path, 'utf8'))
   } catch {
-    return undefined // there need not be one
+    return undefined // the file is optional
   }
 }
 

@@ -1,6 +1,6 @@
 // Keeps a repeated fault from filling the log: logs the first of each kind in full, and counts the others.
 
-/** Where the lines go. */
+/** Receives the lines. */
 export interface FaultLines {
   full(message: string, cause: unknown): void
   summary(message: string): void

@@ -24,16 +24,18 @@ export interface HealthAnswer {
 
 const ANSWERS = {
   unknown: { status: 200, text: 'UAA running. Database status unknown.\n' },
-  ok: { status: 200, text: 'ok' }, // what waits for a start compares with it
+  ok: { status: 200, text: 'ok' }, // scripts that wait for the start compare with it
   failed: { status: 503, text: 'Database Connection failed.\n' },
   stopping: { status: 503, text: 'stopping\n' },
 } as const satisfies Readonly<Record<string, HealthAnswer>>
 
 /** A database that takes longer for a trivial query counts as unavailable. */
-const PATIENCE_MILLISECONDS = 5000
+const PROBE_TIMEOUT_MILLISECONDS = 5000
 const SUSPICION_PAUSE_MILLISECONDS = 1000
 
-/** Nothing is known before the first probe. `check` rejects when the database does not answer, or takes no writes. */
+/**
+ * `check` rejects if the database does not answer or accepts no writes. Before the first probe the state is `unknown`.
+ */
 export function createHealth({
   check,
   log,
@@ -43,10 +45,10 @@ export function createHealth({
 }): Health {
   let database: 'unknown' | 'ok' | 'failed' = 'unknown'
   let stopping = false
-  let underWay: Promise<void> | undefined
+  let pending: Promise<void> | undefined
   let sinceSuspicion: (() => number) | undefined
 
-  function learn(failure: string | undefined): void {
+  function update(failure: string | undefined): void {
     const before = database
     database = failure === undefined ? 'ok' : 'failed'
     if (before === database || stopping) return
@@ -61,22 +63,22 @@ export function createHealth({
     } catch (error) {
       failure = `the database does not work: ${error instanceof Error ? error.message : String(error)}`
     }
-    learn(failure)
+    update(failure)
   }
 
   /** One probe at a time, so that hanging ones do not exhaust the connections. A late result still counts. */
   function ask(): Promise<void> {
-    underWay ??= look().finally(() => (underWay = undefined))
-    return underWay
+    pending ??= look().finally(() => (pending = undefined))
+    return pending
   }
 
   async function probe(): Promise<void> {
-    const patience = Promise.withResolvers<void>()
+    const timeout = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
-      learn('the database does not answer')
-      patience.resolve()
-    }, PATIENCE_MILLISECONDS)
-    await Promise.race([ask(), patience.promise])
+      update('the database does not answer')
+      timeout.resolve()
+    }, PROBE_TIMEOUT_MILLISECONDS)
+    await Promise.race([ask(), timeout.promise])
     clearTimeout(timer)
   }
 

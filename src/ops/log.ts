@@ -1,5 +1,5 @@
-// The log: one JSON line for each event, written without waiting; on a terminal a line that people can read, at once. Owns
-// its form. Never contains secrets.
+// The log: one buffered JSON line per event; on a terminal a readable line at once. Owns the format. Never contains
+// secrets.
 import { isatty } from 'node:tty'
 import { pino } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
@@ -23,14 +23,14 @@ export interface Log {
   readonly flush: () => void
 }
 
-/** Lines are gathered and written in blocks of 16 KiB, at the latest after a second: a line costs no system call. */
+/** Writes lines in blocks of 16 KB, at the latest after a second, so that a line costs no system call. */
 export function createLog(destination: { fd: number } = { fd: 1 }): Log {
   const isoNow = createIsoNow(systemClock)
-  const forPeople = isatty(destination.fd)
-  const stream = pino.destination({ dest: destination.fd, sync: forPeople, minLength: forPeople ? 0 : 16_000 })
-  const output = forPeople ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
+  const isTerminal = isatty(destination.fd)
+  const stream = pino.destination({ dest: destination.fd, sync: isTerminal, minLength: isTerminal ? 0 : 16_000 })
+  const output = isTerminal ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
   const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, output)
-  const audited = createBatch(text => output.write(text), forPeople ? 0 : BATCH_LENGTH)
+  const audited = createBatch(text => output.write(text), isTerminal ? 0 : BATCH_LENGTH)
   const { info } = logger.levels.values
   const flush = (): void => {
     audited.flush()
@@ -47,7 +47,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
     warn: message => logger.warn(message),
     fault: (message, cause) => faults.note(message, cause),
     refusal: message => logger.info(message),
-    // A line for each token: put together here in the logger's form, because the logger itself costs as much as the claims.
+    // Formats the line itself: for the frequent token events, pino would cost as much as creating the claims.
     audit(event) {
       const facts = JSON.stringify(event).slice(1, -1)
       audited.add(`{"level":${info},"time":"${isoNow()}","log":"audit",${facts},"msg":"${event.type}"}\n`)

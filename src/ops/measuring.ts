@@ -2,9 +2,9 @@ import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
 import { createStatsd } from './statsd.ts'
 
-const EVERY_MILLISECONDS = 5000
+const INTERVAL_MILLISECONDS = 5000
 
-/** Numbers that are counted, and sent once that begins. */
+/** Metrics, and the timer that reports them. */
 export interface Measuring {
   readonly metrics: Metrics
   /** Sends a report every five seconds without keeping the process alive; returns the function that stops it. */
@@ -38,7 +38,7 @@ export function measure(
   return {
     metrics,
     begin() {
-      const timer = setInterval(send, EVERY_MILLISECONDS)
+      const timer = setInterval(send, INTERVAL_MILLISECONDS)
       timer.unref()
       return () => {
         clearInterval(timer)

@@ -1,5 +1,5 @@
-// Metrics of this process: requests, database, sign-ins, memory. Decides what is counted and under which of UAA's names; does
-// not know where the numbers are sent. Created only if metrics are configured.
+// Metrics of this process: requests, database, sign-ins, memory. Decides what is counted and under which of UAA's
+// names; does not know where the numbers are sent. Created only if metrics are configured.
 import { availableParallelism, freemem, loadavg, totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -8,29 +8,29 @@ import type { Audit, AuditEventType } from '../model/event.ts'
 import { createGroupFinder } from './request-groups.ts'
 import type { RequestGroup } from './request-groups.ts'
 
-/** A number with its name: `count` since the last report, `gauge` as it is now, `timer` for one thing that happened. */
+/** A named number: `count` since the last report, `gauge` for the current value, `timer` for one duration. */
 export interface Measurement {
   readonly name: string
   readonly kind: 'count' | 'gauge' | 'timer'
-  /** Whole; milliseconds, bytes or hundredths where it is no number of things. */
+  /** An integer: a number of events, milliseconds, bytes or hundredths. */
   readonly value: number
 }
 
 /** The numbers of one process. */
 export interface Metrics {
-  /** Counts every request of a server from now on; called before any other hook is added. */
+  /** Counts every request of the server from now on; must be called before any other hook is added. */
   watch(http: FastifyInstance): void
-  /** The same trail, counted. */
+  /** Wraps the audit trail and counts its events. */
   counted(audit: Audit): Audit
   /** Counts a database query. */
   readonly countQuery: (milliseconds: number) => void
-  /** Every number; those that count begin again. */
+  /** All measurements; resets the counts. */
   report(): readonly Measurement[]
 }
 
 const SLOW_QUERY_MILLISECONDS = 3000
 
-/** Gauges of the audit trail, by the event that moves them. */
+/** Gauges of the audit trail, by the event that increments them. */
 const AUDITED: Readonly<Partial<Record<AuditEventType, string>>> = {
   UserAuthenticationSuccess: 'user_authentication_count',
   UserAuthenticationFailure: 'user_authentication_failure_count',
@@ -42,7 +42,7 @@ const AUDITED: Readonly<Partial<Record<AuditEventType, string>>> = {
   PrincipalAuthenticationFailure: 'principal_authentication_failure_count',
 }
 
-/** Begins to count. `onLatency` hears of every request. */
+/** `onLatency` is called for every request. */
 export function createMetrics({
   basePath,
   onLatency,
@@ -78,13 +78,13 @@ export function createMetrics({
     const tally = groups.get(group.name) ?? createTally()
     groups.set(group.name, tally)
     tally.add(milliseconds)
-    const place = Math.floor(status / 100) - 1
-    const count = statuses[place]
-    if (count !== undefined) statuses[place] = count + 1
+    const index = Math.floor(status / 100) - 1
+    const count = statuses[index]
+    if (count !== undefined) statuses[index] = count + 1
     onLatency?.({ name: `requests.${group.name}.latency`, kind: 'timer', value: Math.round(milliseconds) })
   }
 
-  /** `close` is emitted for every answer, even if the client has disconnected. */
+  /** `close` is emitted for every response, even if the client has disconnected. */
   function onRequest({ routeOptions }: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
     begin()
     const elapsed = stopwatch()
@@ -109,8 +109,8 @@ export function createMetrics({
     report: () => [
       ...completed.counts('requests.global.completed'),
       ...unhealthy.counts('requests.global.unhealthy'),
-      ...statuses.splice(0, statuses.length, 0, 0, 0, 0, 0).map((value, place) => ({
-        name: `requests.global.status_${place + 1}xx.count`,
+      ...statuses.splice(0, statuses.length, 0, 0, 0, 0, 0).map((value, index) => ({
+        name: `requests.global.status_${index + 1}xx.count`,
         kind: 'count' as const,
         value,
       })),
@@ -128,11 +128,11 @@ export function createMetrics({
 
 const gauge = (name: string, value: number): Measurement => ({ name, kind: 'gauge', value: Math.round(value) })
 
-/** How many, and how long they took on average since the last report. */
+/** Counts events and averages their durations since the last report. */
 interface Tally {
   add(milliseconds: number): void
   counts(name: string): readonly Measurement[]
-  /** With all there ever were instead of the new ones. */
+  /** With the total since the start instead of the number since the last report. */
   gauges(name: string): readonly Measurement[]
 }
 
@@ -160,7 +160,7 @@ function createTally(): Tally {
   }
 }
 
-/** The share of one CPU that this process used since the last call. */
+/** The share of one CPU that this process has used since the last call. */
 function createLoadMeter(): () => number {
   let before = process.cpuUsage()
   let elapsed = stopwatch()

@@ -6,14 +6,14 @@ import { requireServerAdministrator } from '../web/server-administrator.ts'
 import type { ServerAdministratorDeps } from '../web/server-administrator.ts'
 
 /**
- * `GET /RateLimitingStatus`, for administrators of the server. An unusable section stops the start, so that the reference
- * system's third status, PENDING, never occurs.
+ * `GET /RateLimitingStatus`, for administrators of the server. An invalid section prevents the start, so UAA's third
+ * status, PENDING, never occurs.
  */
 export function rateLimitingStatusEndpoint(
   app: FastifyInstance,
   deps: {
     settings: RateLimitSettings | undefined
-    /** The configuration file, where there is one. */
+    /** The configuration file, if any. */
     file: string | undefined
     /** When the settings were read. */
     asOf: Date
@@ -27,7 +27,7 @@ export function rateLimitingStatusEndpoint(
     ...(settings && { loggingLevel: settings.logging, limiterMappings: settings.mappings.length }),
   }
   const body = JSON.stringify({ current, ...(file !== undefined && { fromSource: `file(${file})` }) }, undefined, 2)
-    // UAA: a space before the colon, too. A line begins with a name: a line break inside a value is escaped.
+    // UAA: a space before the colon, too. Line breaks in values are escaped, so every line begins with a name.
     .replace(/^( *"\w+"):/gm, '$1 :')
 
   app.get(STATUS_PATH, { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {

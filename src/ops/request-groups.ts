@@ -1,6 +1,6 @@
 import type { Audience } from '../web/route.ts'
 
-/** Requests that are measured together, and how long one of them may take before it counts as unhealthy. */
+/** Requests that are measured together; one that takes longer than the limit counts as unhealthy. */
 export interface RequestGroup {
   readonly name: string
   readonly limitMilliseconds: number
@@ -21,8 +21,8 @@ const LIMITS = {
 
 type GroupName = keyof typeof LIMITS
 
-/** The first that fits the beginning of a route. */
-const BEGINNINGS: readonly (readonly [RegExp, GroupName])[] = [
+/** The first pattern that matches a route determines its group. */
+const PATTERNS: readonly (readonly [RegExp, GroupName])[] = [
   [/^\/(?:resources|vendor)\/|^\/(?:zone\.css|square-logo\.png|favicon\.ico)$/, 'static-content'],
   [/^\/(?:healthz|info|RateLimitingStatus)$/, 'system'],
   [/^\/oauth\/clients(?:\/|$)/, 'clients'],
@@ -32,18 +32,18 @@ const BEGINNINGS: readonly (readonly [RegExp, GroupName])[] = [
   [/^\/(?:ids\/)?Users(?:\/|$)|^\/approvals(?:\/|$)/, 'users'],
 ]
 
-/** Finds the group of a route by its pattern, and else by whom it answers; remembers it for each route. */
+/** Finds the group of a route by its path, else by its audience; caches it per route. */
 export function createGroupFinder(
   basePath: string,
 ): (route: string | undefined, audience: Audience | undefined) => RequestGroup {
   const known = new Map<string, RequestGroup>()
   const groups = Object.fromEntries(
     Object.entries(LIMITS).map(([name, limitMilliseconds]) => [name, { name, limitMilliseconds }]),
-  ) as Record<GroupName, RequestGroup> // of the same keys
+  ) as Record<GroupName, RequestGroup> // has the keys of LIMITS
 
   function nameOf(route: string, audience: Audience | undefined): GroupName {
     const path = route.startsWith(basePath) ? route.slice(basePath.length) : route
-    const [, name] = BEGINNINGS.find(([beginning]) => beginning.test(path)) ?? []
+    const [, name] = PATTERNS.find(([pattern]) => pattern.test(path)) ?? []
     return name ?? (audience === 'page' ? 'ui' : audience === 'api' ? 'api' : 'system')
   }
 

@@ -13,8 +13,8 @@ export interface Statsd {
   close(): void
 }
 
-/** What fits into one packet on every network (RFC 8085 §3.2, with room for headers). */
-const PACKET_LENGTH = 1400
+/** Fits into one packet on every network (RFC 8085 §3.2), with room for headers. */
+const MAX_PACKET_LENGTH = 1400
 /** Further packets are dropped, which bounds memory. */
 const MAX_PACKETS = 1000
 
@@ -29,7 +29,7 @@ export function createStatsd({
 }: {
   host: string
   port: number
-  /** What every name begins with, and a dot. */
+  /** Prefix of every name, without the dot. */
   prefix: string
   onFailure: (cause: unknown) => void
 }): Statsd {
@@ -39,11 +39,11 @@ export function createStatsd({
   let failing = false
   let closed = false
 
-  function note(cause: unknown): void {
+  function onResult(cause: unknown): void {
     if (cause && !failing && !closed) onFailure(cause)
     failing = Boolean(cause)
   }
-  for (const socket of Object.values(sockets)) socket.on('error', note)
+  for (const socket of Object.values(sockets)) socket.on('error', onResult)
 
   function endPacket(): void {
     if (packet !== '' && packets.length < MAX_PACKETS) packets.push(packet)
@@ -53,7 +53,7 @@ export function createStatsd({
   return {
     add({ name, kind, value }) {
       const line = `${prefix}.${name}:${value}|${KINDS[kind]}`
-      if (packet.length + line.length >= PACKET_LENGTH) endPacket()
+      if (packet.length + line.length >= MAX_PACKET_LENGTH) endPacket()
       packet += packet === '' ? line : `\n${line}`
     },
     async flush() {
@@ -64,9 +64,9 @@ export function createStatsd({
       try {
         const { address, family } = await lookup(host)
         const socket = sockets[family === 6 ? 6 : 4]
-        if (!closed) for (const each of ready) socket.send(each, port, address, note)
+        if (!closed) for (const each of ready) socket.send(each, port, address, onResult)
       } catch (cause) {
-        note(cause)
+        onResult(cause)
       }
     },
     close() {

@@ -8,10 +8,10 @@ export type Paint = (style: Style, text: string) => string
 /** A terminal style. */
 export type Style = 'bold' | 'dim' | 'cyan' | 'green' | 'yellow' | 'red' | 'magenta'
 
-/** Colours as the process's standard output and the variables NO_COLOR and FORCE_COLOR allow them. */
+/** Colours if standard output and the variables NO_COLOR and FORCE_COLOR allow it. */
 export const paintTerminal: Paint = (style, text) => styleText(style, text, { stream: process.stdout })
 
-/** Lines of JSON, as the log has them, for a terminal. What is not JSON stays as it is. */
+/** Formats JSON lines of the log for a terminal. Other lines are unchanged except for escapes. */
 export function readableLines(lines: string, paint: Paint): string {
   return lines
     .split('\n')

@@ -1,4 +1,4 @@
-// Many clients in one call: every entry is read and judged, then all are written in one transaction or none is.
+// Batches of clients: all entries are validated first, then written in one transaction.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -28,7 +28,7 @@ interface KnownEntry extends Entry {
   readonly existing: StoredClient
 }
 
-/** What an entry comes to: a write, if one is needed, and its part of the answer. */
+/** The result of an entry: a write, if one is needed, and its part of the response. */
 interface Result {
   readonly write?: ClientWrite | undefined
   readonly answer: JsonRecord
@@ -37,13 +37,13 @@ interface Result {
 const ACTIONS = ['add', 'update', 'update,secret', 'secret', 'delete'] as const
 type Action = (typeof ACTIONS)[number]
 
-/** `/oauth/clients/tx` and what is below it. */
+/** `/oauth/clients/tx` and below. */
 export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
   const { service, behaviour, audit, clientSecrets } = deps
   const access = clientAccess(service)
   const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
 
-  /** The entries with their ids. Throws for too many, and for a client that is named twice: the order would decide. */
+  /** The entries with their ids. Throws for too many, and for a repeated id, whose result would depend on the order. */
   function entriesOf(request: FastifyRequest, idName: 'client_id' | 'clientId', twiceStatus = 400): readonly Entry[] {
     const list = jsonListOrNull(request)
     if (list.length > MAX_ENTRIES) throw invalidClient(`At most ${MAX_ENTRIES} clients can be changed at once.`)
@@ -64,7 +64,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
   const find = (request: FastifyRequest, { clientId }: Entry): Promise<StoredClient | undefined> =>
     writer.find(request, clientId)
 
-  /** Every entry with its client, or undefined when one of them is not there. */
+  /** Every entry with its client; undefined if any client does not exist. */
   async function findAll(
     request: FastifyRequest,
     entries: readonly Entry[],
@@ -155,7 +155,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     }
   })
 
-  /** Reads and judges an entry; the work that is left is slow, and begins when all others are judged as well. */
+  /** Validates an entry. Returns the slow part, which runs once all entries are valid. */
   function modification(
     request: FastifyRequest,
     entry: Entry & { readonly action: Action; readonly existing?: StoredClient },
@@ -203,7 +203,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     }
   }
 
-  /** The new secrets, or undefined when the given one is valid already and everything stays as it is. */
+  /** The new secrets; undefined if the given one is already valid, in which case nothing changes. */
   async function replacedSecrets(request: FastifyRequest, { client }: StoredClient, secret: string) {
     if (await isSecretOf(client.secrets, secret, queueFor(request))) return undefined
     return [await newSecret(secret, requesterOf(request), deps)]
@@ -213,18 +213,18 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     const actions = jsonListOrNull(request).map(actionOf)
     const entries = entriesOf(request, 'client_id', actions.includes('add') ? 409 : 400)
     const found = await mapLimited(entries, entry => find(request, entry))
-    const works = []
+    const tasks = []
     for (const [index, { json, clientId }] of entries.entries()) {
       const action = actions[index] ?? 'add'
       const existing = found[index]
       if (action === 'add' && existing) throw alreadyExists(clientId)
       if (action !== 'add' && !existing) return sendNotFound(reply, behaviour)
-      works.push(modification(request, { json, clientId, action, ...(existing && { existing }) }))
+      tasks.push(modification(request, { json, clientId, action, ...(existing && { existing }) }))
     }
-    return finish(request, reply, { results: await mapLimited(works, work => work()) })
+    return finish(request, reply, { results: await mapLimited(tasks, task => task()) })
   })
 
-  // The other methods of the path, which would otherwise lead to a client of this name, are nobody else's either.
+  // Without this route, the other methods would address a client with the id `tx`.
   app.route({
     method: ['GET', 'DELETE'],
     url: '/oauth/clients/tx',
@@ -257,7 +257,7 @@ const SECRETS = new Set(['client_secret', 'jwks', 'client_jwt_config'])
 const withoutSecrets = (json: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(json).filter(([key]) => !SECRETS.has(key)))
 
-/** Maps with limited concurrency, keeping the order. */
+/** Maps with limited concurrency, keeping order. */
 async function mapLimited<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = []
   for (let start = 0; start < items.length; start += MAX_CONCURRENT) {

@@ -1,4 +1,4 @@
-// Shows a client its own record, by its own credentials.
+// Returns the calling client's own record.
 import type { FastifyInstance } from 'fastify'
 import { clientToJson } from '../../clients/client-json.ts'
 import { authenticatedClient } from '../../web/authenticated-client.ts'

@@ -1,4 +1,4 @@
-// Which keys a client may sign its assertions with (private_key_jwt).
+// Changes the public keys that verify a client's assertions (private_key_jwt).
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/client-keys.ts'
@@ -22,7 +22,7 @@ import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import { sendNotFound } from './record.ts'
 
-/** What the endpoint needs. */
+/** Dependencies of `clientJwtEndpoint`. */
 export interface ClientJwtDeps {
   readonly store: Store
   readonly service: Service
@@ -30,7 +30,7 @@ export interface ClientJwtDeps {
   readonly audit: Audit
 }
 
-/** What a body asks for: keys to add, with what is said then, or keys to remove; undefined names none. */
+/** The requested change: keys to add or to remove; undefined if the body names none. */
 type KeyChange =
   | { readonly mode: 'ADD' | 'UPDATE'; readonly keys: ClientKeys | undefined }
   | { readonly mode: 'DELETE'; readonly removal: KeyRemoval | undefined }
@@ -47,7 +47,7 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
   const admins = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: ['zones.{zone}.admin'] }
   const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin']
 
-  /** Administrators change every client of the zone; a client that is trusted to may change itself. */
+  /** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */
   function checkCaller(request: FastifyRequest, clientId: string): void {
     if (hasRight(request, admins, service)) return
     const { bearer, zone } = request
@@ -58,7 +58,7 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
 
   async function changeKeys(request: FastifyRequest, clientId: string): Promise<string | undefined> {
     checkCaller(request, clientId)
-    // First whether there is such a client, then whether the body is any good.
+    // A missing client takes precedence over an invalid body.
     if (!(await store.clients.find(request.zone.id, clientId))) return undefined
     const change = readChange(jsonBody(request))
     if (change.mode !== 'DELETE') {
@@ -103,14 +103,14 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
         report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')
         throw error
       }
-      // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
-      report('ClientJwtChangeFailure', digest(clientId), 'there is no such client')
+      // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
+      report('ClientJwtChangeFailure', digest(clientId), 'client not found')
       return sendNotFound(reply, behaviour)
     },
   )
 }
 
-/** Reads the body; its `client_id` is ignored, for the path decides. Throws for what cannot be kept. */
+/** Reads the body, ignoring its `client_id`: the path decides. Throws for text that cannot be stored. */
 function readChange(body: JsonObject): KeyChange {
   const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
   const text = (name: string, problem: string): string | undefined => {
@@ -136,7 +136,7 @@ function readChange(body: JsonObject): KeyChange {
   }
 }
 
-/** The address counts before the keys. */
+/** `jwks_uri` takes precedence over `jwks`. */
 function readKeys(jwksUri: string | undefined, jwks: string | undefined): ClientKeys | undefined {
   if (jwksUri === undefined && jwks === undefined) return undefined
   const problem = jwksUri === undefined ? keySetProblem(jwks, { named: true }) : keyUriProblem(jwksUri)

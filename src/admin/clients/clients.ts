@@ -1,4 +1,4 @@
-// One client at a time: read, made, changed and deleted; and the same with restricted scopes kept out.
+// Reads, creates, changes and deletes one client; the `restricted` endpoints refuse restricted scopes.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import { deletion, update } from '../../clients/changes.ts'
@@ -14,14 +14,14 @@ import type { ClientSecretDeps } from './secret.ts'
 import { alreadyExists, createClientWriter } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
-/** What the endpoints of clients need. */
+/** Dependencies of the client endpoints. */
 export type ClientDeps = ClientWriterDeps & ClientSecretDeps & AuthenticatedClientDeps
 
 interface OfClient {
   readonly Params: { readonly client_id: string }
 }
 
-/** Everything below `/oauth/clients` but the list and the keys, and `/clientinfo`. */
+/** `/oauth/clients` except the list and the keys, and `/clientinfo`. */
 export function clientEndpoints(app: FastifyInstance, deps: ClientDeps): void {
   const writer = createClientWriter(deps)
   singleEndpoints(app, writer, deps)
@@ -43,7 +43,7 @@ function singleEndpoints(
   async function post(request: FastifyRequest, reply: FastifyReply, withSecondSecret: boolean): Promise<FastifyReply> {
     const draft = writer.readNew(request, jsonBody(request), { withSecondSecret })
     const { clientId } = draft.definition
-    // Before a hash is made for nothing; whoever comes in between is noticed by the write.
+    // Avoids hashing in vain. The write detects a client created in between.
     if (await store.clients.findForChange(request.zone.id, clientId)) throw alreadyExists(clientId)
     const write = await writer.create(request, draft)
     await writer.commit(request, [write])

@@ -1,4 +1,4 @@
-// The list of a zone's clients, a page at a time, in the dialect of SCIM that UAA speaks.
+// Lists the clients of a zone page by page, with UAA's variant of SCIM.
 import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -10,7 +10,7 @@ import { findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
 import { clientAccess, clientToJson } from './record.ts'
 
-/** What the endpoint needs. */
+/** Dependencies of `clientListEndpoint`. */
 export interface ClientListDeps {
   readonly store: Store
   readonly service: Service
@@ -19,7 +19,7 @@ export interface ClientListDeps {
 
 const RULES: ListRules = {
   defaults: { filter: 'client_id pr', sortBy: 'client_id' },
-  isDescending: sortOrder => sortOrder !== 'ascending', // UAA: whatever else it says
+  isDescending: sortOrder => sortOrder !== 'ascending', // UAA: any other value
   lenient: { startIndex: false, count: true },
   attributePaths: false,
   schemas: ['http://cloudfoundry.org/schema/scim/oauth-clients-1.0'],
@@ -42,7 +42,7 @@ export function clientListEndpoint(app: FastifyInstance, { store, service, behav
         store.clients.list(request.zone.id, query),
       )
       const resources = records.map(client => clientToJson(client, { inList: true }))
-      // UAA: what was asked for, or what there is on all pages together, and not what is on this one.
+      // UAA: the requested count or the total, whichever is less, instead of the number on this page.
       const itemsPerPage = Math.min(parameters.count, totalResults)
       return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults, itemsPerPage }))
     },

@@ -1,4 +1,4 @@
-// How clients are shown among a person's applications: a name, an icon and where the application begins.
+// The display metadata of clients on the home page: name, icon and launch URL.
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -14,7 +14,7 @@ import { jsonBody, sendJson } from '../../web/json.ts'
 import { clientAccess } from './record.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
-/** A refusal that these endpoints tell twice, as the reference system does. */
+/** UAA: the description is repeated as `message`. */
 const refuse = (message: string, status = 400): OAuthError =>
   new OAuthError({ error: 'client_metadata', status }, message, { extra: { message } })
 
@@ -56,32 +56,32 @@ export function metadataEndpoints(
   })
 }
 
-/** The clients that are read and written in one go. */
-const PIECE = 50
+/** Clients read and written at a time. */
+const CHUNK_SIZE = 50
 
 /**
- * All that a zone has as one JSON array, at the pace of who asked. Every token of the zone may ask, and each icon may have
- * as much as a request: they are never in memory together.
+ * Streams the metadata of all clients as a JSON array, at the pace of the reader. Icons are large and any token of the
+ * zone may call this, so they are never all in memory.
  */
 async function listOfMetadata(
   { clients }: Pick<Store, 'clients'>,
   zoneId: string,
   { describedClientsOnly }: Behaviour,
 ): Promise<Readable> {
-  const page = { count: PIECE, all: !describedClientsOnly }
+  const page = { count: CHUNK_SIZE, all: !describedClientsOnly }
   const first = await clients.listMetadata(zoneId, page)
-  async function* pieces(): AsyncGenerator<string> {
-    let before = '['
-    let piece = first
-    while (piece.length > 0) {
-      yield before + piece.map(client => JSON.stringify(client)).join(',')
-      before = ','
+  async function* chunks(): AsyncGenerator<string> {
+    let separator = '['
+    let chunk = first
+    while (chunk.length > 0) {
+      yield separator + chunk.map(client => JSON.stringify(client)).join(',')
+      separator = ','
       await nextTurn()
-      piece = await clients.listMetadata(zoneId, { ...page, after: piece.at(-1)?.clientId })
+      chunk = await clients.listMetadata(zoneId, { ...page, after: chunk.at(-1)?.clientId })
     }
-    yield before === '[' ? '[]' : ']'
+    yield separator === '[' ? '[]' : ']'
   }
-  return Readable.from(pieces())
+  return Readable.from(chunks())
 }
 
 function textOf(body: JsonObject, name: string): string | undefined {
@@ -99,7 +99,7 @@ function readDescription(body: JsonObject): ClientDescription {
   const appIcon = textOf(body, 'appIcon') ?? ''
   if (!isIcon(appIcon)) throw refuse('appIcon must be base64')
   return {
-    // It only sets a name, and never takes one away.
+    // A blank name does not remove the name.
     ...(clientName !== undefined && clientName.trim() !== '' && { clientName }),
     showOnHomePage,
     ...(appLaunchUrl !== undefined && { appLaunchUrl }),

@@ -1,4 +1,4 @@
-// What the endpoints of clients share: their refusals, their answers, and who counts as an administrator of clients.
+// Shared by the client endpoints: errors, responses, and who is an administrator of clients.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -9,11 +9,11 @@ import { sendJson } from '../../web/json.ts'
 
 export { clientToJson } from '../../clients/client-json.ts'
 
-/** A refusal of the client API, which has one code for everything that is wrong with a client. */
+/** An error of the client API, which has one code for every invalid client. */
 export const invalidClient = (description: string, status = 400, cause?: unknown): OAuthError =>
   new OAuthError({ error: 'invalid_client', status }, description, { cause })
 
-/** Says that there is no such client (row M10). */
+/** The 404 response for an unknown client (row M10). */
 export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): FastifyReply =>
   behaviour.bodyInEveryRefusal
     ? sendJson(reply, { error: 'not_found', error_description: 'There is no such client.' }, 404)
@@ -21,7 +21,7 @@ export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): Fastify
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
 
-/** Who may call an endpoint of clients: those with the scope, and administrators, also of another zone. */
+/** Access for tokens with one of the scopes and for administrators, who may act in another zone. */
 export const clientAccess = (service: Service, ...scopes: readonly string[]): Access => ({
   by: 'bearer',
   scopes: [service.scope('admin'), ...scopes, 'clients.admin'],
@@ -29,12 +29,12 @@ export const clientAccess = (service: Service, ...scopes: readonly string[]): Ac
   acrossZones: true,
 })
 
-/** The rights of whoever may do everything to every client of the zone. */
+/** The rights to change every client of the zone. */
 export const administrators = (service: Service): Rights => ({
   scopes: [service.scope('admin'), 'clients.admin'],
   ofDefaultZone: OF_DEFAULT_ZONE,
 })
 
-/** Whether the token's holder has one of them. */
+/** Whether the caller has one of these rights. */
 export const isClientAdministrator = (request: FastifyRequest, service: Service): boolean =>
   hasRight(request, administrators(service), service)

@@ -1,4 +1,4 @@
-// A client's secrets, of which it has two at most, so that a new one can be put to use before the old one goes.
+// Changes a client's secrets. A client has at most two, so that a secret can be replaced without downtime.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
@@ -22,7 +22,7 @@ import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { clientAccess, invalidClient, isClientAdministrator, sendNotFound } from './record.ts'
 import type { ClientWriter } from './writer.ts'
 
-/** What the endpoint needs. */
+/** Dependencies of `clientSecretEndpoint`. */
 export interface ClientSecretDeps extends SecretDeps {
   readonly store: Store
   readonly service: Service
@@ -31,7 +31,7 @@ export interface ClientSecretDeps extends SecretDeps {
   readonly limits: Limits
 }
 
-/** A change of secrets; no secret leaves a client that is updated without any. */
+/** A change of secrets; `UPDATE` without a secret removes all. */
 type SecretChange =
   | { readonly mode: 'UPDATE'; readonly secret: string | undefined }
   | { readonly mode: 'ADD'; readonly secret: string }
@@ -43,27 +43,27 @@ const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Se
 export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter, deps: ClientSecretDeps): void {
   const { store, service, behaviour, audit, limits } = deps
 
-  /** Only the very client may change itself; a user who came through it may not, and no namesake of another zone. */
+  /** Allows only the client itself: not a user with a token of it, nor a client with the same id in another zone. */
   function checkCaller(request: FastifyRequest, clientId: string): void {
     const { bearer, zone } = request
     const isItself = !bearer?.user && bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
     if (!isItself) throw invalidClient("Bad request. Not permitted to change another client's secret")
   }
 
-  /** Whoever has a token of the client must not find out by it what the secret is. */
+  /** Limits guesses: the holder of a token must not be able to find out the client's secret. */
   async function checkOldSecret(request: FastifyRequest, client: Client, oldSecret: string | undefined) {
     const { zone } = request
     const refusal = invalidClient('Previous secret is required and must be valid')
     if (oldSecret === undefined) throw refusal
-    // By client alone: each of those who hold its tokens guesses at the same secret, from whichever address.
+    // Limited per client, not per address: all holders of its tokens guess the same secret.
     const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
-    const isRight = await limits.wrongSecrets.attempt(
+    const isCorrect = await limits.wrongSecrets.attempt(
       key,
       () =>
         isSecretOf(client.secrets, oldSecret, { clientSecrets: deps.clientSecrets, requester: requesterOf(request) }),
       found => !found,
     )
-    if (!isRight) throw refusal
+    if (!isCorrect) throw refusal
   }
 
   async function changeSecret(request: FastifyRequest, clientId: string): Promise<string | undefined> {
@@ -119,8 +119,8 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
         reportFailure(clientId, error instanceof OAuthError ? error.message : 'the change failed')
         throw error
       }
-      // What is no client's id may be a secret in the wrong place: the trail gets a digest of it.
-      reportFailure(digest(clientId), 'there is no such client')
+      // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
+      reportFailure(digest(clientId), 'client not found')
       return sendNotFound(reply, behaviour)
     },
   )
@@ -141,7 +141,7 @@ export function checkPolicy(zone: Zone, secret: string | undefined): void {
   if (problem !== undefined) throw invalidClient(problem)
 }
 
-/** A text of a body, absent or null alike. Throws `invalid_client` for anything else. */
+/** A string of the body; undefined if absent or null. Throws `invalid_client` for another type. */
 export function textOf(body: JsonObject, name: string): string | undefined {
   const value = memberOf(body, name) ?? undefined
   if (value !== undefined && typeof value !== 'string') throw invalidClient(`${name} must be a string`)
@@ -149,7 +149,7 @@ export function textOf(body: JsonObject, name: string): string | undefined {
   return value
 }
 
-/** The secret that replaces all others: null, but not absence, stands for none. */
+/** The secret that replaces all others: null means none, absence is an error. */
 export function replacementOf(body: JsonObject): string | undefined {
   const secret = textOf(body, 'secret')
   if (secret === undefined && memberOf(body, 'secret') !== null) throw invalidClient('A new secret must be provided.')
@@ -163,7 +163,7 @@ function readChange(body: JsonObject): SecretChange {
       return { mode, secret: replacementOf(body) }
     case 'ADD': {
       const secret = textOf(body, 'secret') ?? ''
-      // Nobody means a second secret that everybody knows.
+      // A blank second secret would let anyone authenticate.
       if (isBlank(secret)) throw invalidClient('A new secret must be provided.')
       return { mode, secret }
     }

@@ -1,5 +1,5 @@
-// What the client API's changes have in common: who may change which client, the rules that a record must keep, and the
-// refusals of the writes in clients/changes.ts.
+// Shared by the endpoints that change clients: who may change which client, the validation of a record, and the errors
+// of the writes in clients/changes.ts.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -34,33 +34,33 @@ export interface ClientWriterDeps extends SecretDeps {
 /** Reads and changes clients of the request's zone. */
 export interface ClientWriter {
   /**
-   * The client that is to be changed. Throws 403 for one that has rights which its caller, no administrator, has not: see
-   * `rightsBeyond`.
+   * The client to change. Throws 403 if the caller is not an administrator and the client has rights that the caller
+   * lacks (`rightsBeyond`).
    */
   find(request: FastifyRequest, clientId: string): Promise<StoredClient | undefined>
-  /** Reads a new client, its secrets still in plain text. Throws `invalid_client` for the first rule that it breaks. */
+  /** Validates a new client, its secrets still in plain text. Throws `invalid_client` for the first problem. */
   readNew(request: FastifyRequest, json: JsonRecord, options?: { readonly withSecondSecret?: boolean }): ClientFromJson
-  /** Makes the record to be written; hashing its secrets is slow. */
+  /** Creates the record and its write. Slow, because it hashes the secrets. */
   create(request: FastifyRequest, draft: ClientFromJson): Promise<ClientWrite & { readonly client: Client }>
-  /** The client after an update, by the merge of §4.4 unless all of it is to be replaced. Throws as `readNew`. */
+  /** The client after an update, merged with the existing record unless `replace` is set. Throws as `readNew`. */
   readUpdate(
     request: FastifyRequest,
     existing: Client,
     json: JsonRecord,
     options?: { readonly replace?: boolean },
   ): Client
-  /** Makes all of the changes or none. Throws `invalid_client` with 409 for a conflict with another change. */
+  /** Applies all of the changes or none. Throws `invalid_client` with 409 for a conflict with another change. */
   commit(request: FastifyRequest, writes: readonly ClientWrite[]): Promise<void>
 }
 
-/** The rules and the writes that every endpoint of clients goes through. */
+/** Creates the writer that all client endpoints use. */
 export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   const { store, clock, service, behaviour, audit } = deps
   const rules = { service, exactRedirectUri: behaviour.exactRedirectUri }
 
   /**
-   * A caller who is no administrator. A client of another zone has no scopes here, even if a client here has the same id.
-   * A user gives no more than the token carries: the client's scopes are what its users may have, not what each one has.
+   * The rights of a caller who is not an administrator. A client of another zone has no scopes here, even if a client
+   * here has the same id. A user's rights are those of the token, not all scopes of its client.
    */
   function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
     const { bearer, zone } = request
@@ -91,7 +91,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     for (const clientId of inserted) {
       if (await store.clients.findForChange(zoneId, clientId)) return alreadyExists(clientId, cause)
     }
-    return alreadyExists(inserted.join(', '), cause) // it is gone again
+    return alreadyExists(inserted.join(', '), cause) // deleted in between
   }
 
   return {
@@ -116,7 +116,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     readUpdate(request, existing, json, { replace = false } = {}) {
       const record = replace ? json : mergedJson(existing, json)
       const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
-      // Keys are credentials: as a secret, only an administrator changes those of another client.
+      // Keys are credentials: like secrets, only an administrator may change those of another client.
       if (hasKeys(definition) && !isClientAdministrator(request, service)) {
         throw lacksRight(request, administrators(service), service)
       }
@@ -134,6 +134,6 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   }
 }
 
-/** The refusal of an id that is taken. */
+/** The error for an id that is taken. */
 export const alreadyExists = (clientId: string, cause?: unknown): Error =>
   invalidClient(`Client already exists: ${clientId}`, 409, cause)

@@ -1,16 +1,16 @@
-// What a route answers because of its place in the table, whatever its handler does, and how answers are written down.
+// The responses that a route has because of its access rules, independent of its handler, and their OpenAPI form.
 import type { Behaviour } from '../../model/compatibility.ts'
 import { STATUS_PATH } from '../../web/rate-limit.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import type { Answer, Operation, Schema } from './description.ts'
 import { described, open, ref, text } from './description.ts'
 
-/** An answer with the name that it has among the document's responses, where it is the same for many routes. */
+/** A response, with its name in `components/responses` if routes share it. */
 export interface NamedAnswer extends Answer {
   readonly shared?: string
 }
 
-/** The answer to everything that is refused. */
+/** The body of an error. */
 export const ERROR: Schema = {
   ...open({
     error: described(text, 'An error code. Without `error_description`, it may be a sentence.'),
@@ -35,13 +35,13 @@ const DESCRIPTIONS = {
   Unavailable: 'The database is unavailable, or the server is overloaded.',
 } as const
 
-/** The statuses of every route like this one. */
+/** The shared responses that apply to the route. */
 function sharedAnswers(
   { access, method, url, zone }: RegisteredRoute,
   { isRateLimited }: { readonly isRateLimited: boolean },
 ): readonly (readonly [status: number, name: keyof typeof DESCRIPTIONS])[] {
   const isBearer = access.by === 'bearer'
-  const all: readonly (readonly [isSo: boolean, status: number, name: keyof typeof DESCRIPTIONS])[] = [
+  const all: readonly (readonly [applies: boolean, status: number, name: keyof typeof DESCRIPTIONS])[] = [
     [access.by === 'session', 302, 'NotSignedIn'],
     [true, 400, 'Malformed'],
     [isBearer, 401, 'NoToken'],
@@ -55,12 +55,12 @@ function sharedAnswers(
     [true, 500, 'Fault'],
     [true, 503, 'Unavailable'],
   ]
-  return all.flatMap(([isSo, status, name]) => (isSo ? [[status, name] as const] : []))
+  return all.flatMap(([applies, status, name]) => (applies ? [[status, name] as const] : []))
 }
 
 const ANY_REFUSAL = { 'application/json': ref('Error'), 'text/html': text }
 
-/** All answers of a route by their status: those of its description, and the usual ones. */
+/** All responses of a route by status: those of its description and the shared ones. */
 export function answersOf(
   route: RegisteredRoute,
   { answers }: Operation,
@@ -76,13 +76,13 @@ export function answersOf(
     const own = all[status]
     if (own) all[status] = both(own, DESCRIPTIONS[name], status)
     else if (status < 400) all[status] = { about: DESCRIPTIONS[name], content: {} }
-    // The rate limiter knows no route: it looks at what is asked for.
+    // The rate limiter does not know the route: it answers by the `Accept` header.
     else all[status] = { about: DESCRIPTIONS[name], shared: name, ...(name === 'TooMany' && { content: ANY_REFUSAL }) }
   }
   return all
 }
 
-/** A refusal of the handler beside a usual one: either body may come, or none. */
+/** Combines the handler's error with a shared one of the same status. */
 function both(own: Answer, usual: string, status: number): Answer {
   const about = `${own.about} Or: ${usual.charAt(0).toLowerCase()}${usual.slice(1)}`
   if (!own.content || status < 400) return { ...own, about }
@@ -90,11 +90,11 @@ function both(own: Answer, usual: string, status: number): Answer {
   return { ...own, about, content: { ...ANY_REFUSAL, ...own.content }, ...(isEmpty && { mayBeEmpty: true }) }
 }
 
-/** The name of a shared answer; pages are refused with pages. */
+/** The name of a shared response; pages answer errors with pages. */
 export const sharedName = (name: string, { audience }: RegisteredRoute): string =>
   audience === 'api' ? name : `${name}OrPage`
 
-/** The Response Object of an answer; a refusal has the body that the route's audience is refused with. */
+/** The Response Object; an error has the default error body of the route's audience. */
 export function responseObject(
   { about, content, headers, mayBeEmpty }: Answer,
   status: string,

@@ -1,4 +1,4 @@
-// The records of clients, as they are sent and as they are answered.
+// The schemas of clients in requests and responses.
 import type { Behaviour } from '../../model/compatibility.ts'
 import { GRANT_TYPES } from '../../model/grant-types.ts'
 import { clientFields, clientSecretFields } from '../../records/client.ts'
@@ -6,7 +6,7 @@ import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
 import type { Schema } from './description.ts'
 import { closed, flag, sent, text, texts, whole } from './description.ts'
 
-/** The id of a client that is made. */
+/** The id of a new client. */
 export const clientId: Schema = {
   type: 'string',
   minLength: 1,
@@ -17,7 +17,7 @@ export const clientId: Schema = {
 
 const GRANT = `(?:${GRANT_TYPES.join('|')})`
 const grantWords = `^[\\s,]*${GRANT}(?:[\\s,]+${GRANT})*[\\s,]*$`
-/** A blank text says nothing. */
+/** Blank strings are ignored. */
 const grantWordsOrNone = `${grantWords}|^[\\s,]*$`
 const GRANTS_ABOUT = `The grants it may use: ${GRANT_TYPES.join(', ')}.`
 const grants: Schema = {
@@ -54,7 +54,7 @@ const publicKeys: Schema = {
     'Public keys for `private_key_jwt`, used instead of a secret: a JWK set or a JWK, as an object or as a JSON string. Never returned.',
 }
 
-/** The members of a client as it is sent; null says nothing, and any others are kept as they are. */
+/** The members of a client in a request; null counts as absent, unknown members are stored as sent. */
 const sentClient: Readonly<Record<string, Schema>> = {
   ...sentSchemas(clientFields, { nullable: true }),
   client_id: clientId,

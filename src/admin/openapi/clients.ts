@@ -73,7 +73,7 @@ const said = json('The result.', closed({ status: { const: 'ok' }, message: text
 
 const MAX_INT32 = 2 ** 31 - 1
 
-/** Which secret or keys to change; the word is needed where nothing else is named. */
+/** Which secret or keys to change. */
 const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
 
 /** `/oauth/clients` and below, and `/clientinfo`. */

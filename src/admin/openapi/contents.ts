@@ -1,10 +1,10 @@
-// What the page for people shows of the document.
+// The content of the `/docs` page.
 import type { DocumentedArea, DocumentedOperation } from '../../pages/docs.ts'
 import { ZONE_HEADERS } from './document.ts'
 import type { DescribedArea, DescribedOperation } from './document.ts'
 import type { Fields, Schema } from './description.ts'
 
-/** The areas, with everything put into words. */
+/** The areas as text. */
 export const contentsOf = (areas: readonly DescribedArea[]): readonly DocumentedArea[] =>
   areas.map(({ name, about, operations }) => ({ name, about, operations: operations.map(shown) }))
 

@@ -1,5 +1,5 @@
-// What the route table cannot say of an endpoint: what it is for, its parameters, bodies and answers. Data, one file for
-// each area; document.ts lays it over the table. Who may call, paths and what every route of a kind answers is nowhere here.
+// Types of the descriptions of endpoints: purpose, parameters, bodies and responses. Data, one file per area;
+// document.ts merges it with the route table, which knows paths, access and shared responses.
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
@@ -12,26 +12,26 @@ export interface Field {
   readonly about: string
   readonly schema: Schema
   readonly required: boolean
-  /** Whether an empty text counts as absent in a query. */
+  /** Whether an empty string counts as absent in a query. */
   readonly mayBeEmpty?: true
 }
 
 /** Fields by name. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** What one status carries; a refusal has the content that every refusal of the route has unless it names its own. */
+/** The response of one status; an error without `content` has the route's default error body. */
 export interface Answer {
   readonly about: string
-  /** What stands in an answer, by its media type; none is an answer without a body. */
+  /** Schemas by media type; empty for a response without a body. */
   readonly content?: Readonly<Record<string, Schema>>
-  /** Whether the body may be left out: the status says everything. */
+  /** Whether the body may be absent. */
   readonly mayBeEmpty?: true
-  /** Whether it may be left out where the reference system leaves it out (row M10). */
+  /** Whether UAA sends no body (row M10). */
   readonly statusAlone?: true
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** How a client may prove who it is, besides an `Authorization: Basic` header. */
+/** Ways of client authentication besides an `Authorization: Basic` header. */
 export type Credential = 'form' | 'bearer' | 'none'
 
 /** One method of one path. */
@@ -39,19 +39,19 @@ export interface Operation {
   readonly summary: string
   readonly about?: string
   readonly path?: Fields
-  /** The name of what `*` stands for at the end of the path. */
+  /** The parameter name for `*` at the end of the path. */
   readonly wildcard?: string
   readonly query?: Fields
   readonly headers?: Fields
   readonly form?: Fields
-  /** The JSON of the body, with one that is accepted. */
+  /** The schema of the JSON body, with a valid example. */
   readonly json?: { readonly schema: Schema; readonly example: unknown }
-  /** Where a client authenticates: besides Basic. */
+  /** Accepted credentials besides Basic. */
   readonly credentials?: readonly Credential[]
   readonly answers: Readonly<Record<number, Answer | string>>
 }
 
-/** The operations of one area, by `METHOD /path` as the route table writes it, below the base path. */
+/** The operations of one area, by `METHOD /path` of the route table, below the base path. */
 export interface Area {
   readonly name: string
   readonly about: string
@@ -60,7 +60,7 @@ export interface Area {
   readonly schemas?: Readonly<Record<string, Schema>>
 }
 
-/** What descriptions depend on: the names and the mode of this server, and lists that are used where they are enforced. */
+/** What descriptions depend on: names, mode and settings of the server, and the lists that the endpoints enforce. */
 export interface Facts {
   readonly service: Service
   readonly behaviour: Behaviour
@@ -95,13 +95,13 @@ export const milliseconds: Schema = { type: 'integer', description: 'Millisecond
 /** One of the words. */
 export const oneOf = (words: readonly string[]): Schema => ({ type: 'string', enum: words })
 
-/** The same, with what it means. */
+/** The schema with a description. */
 export const described = (schema: Schema, description: string): Schema => ({ ...schema, description })
 
 /** A list. */
 export const listOf = (items: Schema): Schema => ({ type: 'array', items })
 
-/** The same, in a body; null counts as an empty one. */
+/** A list in a body; null counts as an empty one. */
 export const listOrNull = (items: Schema): Schema => ({ type: ['array', 'null'], items, maxItems: 1000 })
 
 /** A list in a body that must not be empty. */
@@ -113,7 +113,7 @@ export const oneOfOrNull = (words: readonly string[]): Schema => ({ enum: [...wo
 /** The schema of this name. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
-/** An object of exactly these members, all of them there but for the optional ones. */
+/** An object with exactly these members, required unless listed as optional. */
 export const closed = (members: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema => ({
   type: 'object',
   properties: members,
@@ -121,21 +121,21 @@ export const closed = (members: Readonly<Record<string, Schema>>, optional: read
   additionalProperties: false,
 })
 
-/** An object of these members and any others. */
+/** An object with these members and any others. */
 export const open = (members: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
   type: 'object',
   properties: members,
   ...(required.length > 0 && { required }),
 })
 
-/** A field that may be left out. */
+/** An optional field. */
 export const may = (about: string, schema: Schema = text): Field => ({ about, schema, required: false })
-/** A parameter of a query that may be left out, or empty. */
+/** A query parameter that may be absent or empty. */
 export const mayBe = (about: string, schema: Schema = text): Field => ({ ...may(about, schema), mayBeEmpty: true })
-/** A field that must be there. */
+/** A required field. */
 export const must = (about: string, schema: Schema = text): Field => ({ about, schema, required: true })
 
-/** An answer of JSON. */
+/** A JSON response. */
 export const json = (about: string, schema: Schema, more: Partial<Answer> = {}): Answer => ({
   about,
   content: { 'application/json': schema },
@@ -151,7 +151,7 @@ export const empty = (about: string): Answer => ({ about, content: {} })
 /** A status that may come without a body. */
 export const bare = (about: string): Answer => ({ about, mayBeEmpty: true })
 
-/** A refusal that the reference system answers with the status alone (row M10). */
+/** An error that UAA answers without a body (row M10). */
 export const statusAlone = (about: string): Answer => ({ about, statusAlone: true })
 
 /** A redirect. */
@@ -168,8 +168,8 @@ export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no
 export const WITHOUT_NUL = '^[^\\u0000]*$'
 
 /**
- * The schema of something that is sent, where no text may have NUL. `kept` for a record whose unknown members are refused
- * for it as well.
+ * The schema of a request body, in which no string may contain NUL. `kept`: unknown members are stored, so the rule
+ * applies to them too.
  */
 export function sent(schema: Schema, { kept = false } = {}): Schema {
   return walk(schema) as Schema // an object in, an object out
@@ -192,7 +192,7 @@ export function sent(schema: Schema, { kept = false } = {}): Schema {
   }
 }
 
-/** Any JSON without NUL in it. */
+/** Any JSON without NUL. */
 export const KEPT: Schema = {
   type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
   pattern: WITHOUT_NUL,

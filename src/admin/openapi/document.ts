@@ -1,5 +1,5 @@
-// The OpenAPI document: the route table says what there is, who may call it and what every route of a kind answers, the
-// areas say the rest. A route that only refuses is left out, and HEAD goes without saying wherever there is a GET.
+// Builds the OpenAPI document from the route table (paths, access, shared responses) and the areas (everything else).
+// Leaves out HEAD, and routes that only refuse.
 import type { Urls } from '../../model/urls.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import { takesForm } from '../../web/route.ts'
@@ -17,20 +17,20 @@ import { serverArea } from './server.ts'
 import { tokensArea } from './tokens.ts'
 import { zonesArea } from './zones.ts'
 
-/** What the document is made from. */
+/** The inputs of the document. */
 export interface DocumentDeps extends Facts {
-  /** The whole table, after everything was registered. */
+  /** The complete route table. */
   readonly routes: readonly RegisteredRoute[]
   readonly urls: Urls
   readonly version: string
-  /** Whether an operator limits requests by path and caller. */
+  /** Whether a rate limit is configured. */
   readonly isRateLimited: boolean
 }
 
-/** A made document, and where it does not agree with the table: both lists are empty when it does. */
+/** The document, and its differences from the route table, which must be empty. */
 export interface Described {
   readonly document: Schema
-  /** The same by area, for people. */
+  /** The operations by area, for the `/docs` page. */
   readonly areas: readonly DescribedArea[]
   /** `METHOD /path` of routes without a description. */
   readonly undescribed: readonly string[]
@@ -45,10 +45,10 @@ export interface DescribedArea {
   readonly operations: readonly DescribedOperation[]
 }
 
-/** An operation as the document has it. */
+/** An operation of the document. */
 export interface DescribedOperation {
   readonly method: string
-  /** As OpenAPI writes it. */
+  /** With OpenAPI path templates. */
   readonly path: string
   readonly route: RegisteredRoute
   readonly operation: Operation
@@ -67,7 +67,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   serverArea(facts),
 ]
 
-/** Lays the descriptions over the table. A route without one is in the document too, with what the table says of it. */
+/** Merges descriptions and route table. A route without a description is included with what the table knows. */
 export function describeRoutes(deps: DocumentDeps): Described {
   const { routes, urls } = deps
   const areas = areasOf(deps)
@@ -90,7 +90,7 @@ export function describeRoutes(deps: DocumentDeps): Described {
     operations: Object.keys(operations).flatMap(key => byKey.get(key) ?? []),
   }))
   const others = undescribed.flatMap(key => byKey.get(key) ?? [])
-  if (others.length > 0) documented.push({ name: 'Other', about: 'What nobody described.', operations: others })
+  if (others.length > 0) documented.push({ name: 'Other', about: 'Not described.', operations: others })
   return {
     document: documentObject(documented, areas, deps),
     areas: documented,
@@ -139,10 +139,10 @@ function documentObject(documented: readonly DescribedArea[], areas: readonly Ar
 
 const originOf = ({ base, basePath }: Urls): string => base.slice(0, base.length - basePath.length)
 
-/** Discovery stands before the base path too, where there is one (RFC 8414 §3.1). */
+/** With a base path, discovery also has URLs outside of it (RFC 8414 §3.1). */
 const isOutside = (url: string, { basePath }: Urls): boolean => !`${url}/`.startsWith(`${basePath}/`)
 
-/** The path without the base path, as descriptions have it. */
+/** The path without the base path. */
 const placeOf = (url: string, urls: Urls): string =>
   isOutside(url, urls) ? url.replace(urls.basePath, '') : url.slice(urls.basePath.length) || '/'
 
@@ -188,7 +188,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
   }
 }
 
-/** What leads an administrator into another zone. */
+/** The headers with which an administrator selects another zone. */
 export const ZONE_HEADERS: Fields = {
   'X-Identity-Zone-Id': may('Id of the zone to act in, for administrators of the default zone.'),
   'X-Identity-Zone-Subdomain': may('Subdomain of the zone to act in, instead of its id.'),
@@ -219,7 +219,7 @@ const operationIdOf = (method: string, path: string): string =>
     .map(word => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')
 
-/** Alternatives, of which one is enough; an empty one is for credentials in the body, or for none. */
+/** The alternatives of which one is enough; an empty one stands for credentials in the body, or none. */
 function securityOf({ access }: RegisteredRoute, { credentials = [] }: Operation): readonly Schema[] {
   switch (access.by) {
     case 'anyone':

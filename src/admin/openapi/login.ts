@@ -1,4 +1,4 @@
-// The pages of people: signing in, and what they see of their own account.
+// The pages for users: sign-in and account.
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import { may, must, oneOf, page, redirect, ref, text } from './description.ts'
 

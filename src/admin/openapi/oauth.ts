@@ -1,4 +1,4 @@
-// Getting tokens, and signing out.
+// The OAuth 2.0 and OpenID Connect endpoints.
 import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
 import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
 import {
@@ -150,7 +150,7 @@ const frame = (required: boolean): Operation => ({
 
 const ownRequest = closed({ client_id: text, redirect_uri: text, scope: texts, state: text }, ['state'])
 
-/** UAA: the request as its own object has it (A19). */
+/** UAA: the serialized authorization request (A19). */
 const requestInUaa = closed({
   clientId: text,
   scope: texts,
@@ -187,11 +187,11 @@ export function oauthArea(facts: Facts): Area {
   const entity = { entity: must('The SAML entity id of the zone.') }
   return {
     name: 'OAuth and OpenID Connect',
-    about: 'Getting tokens, and signing out.',
+    about: 'Authorization, tokens, user claims and logout.',
     operations: {
       'POST /oauth/token': tokenOperation(),
       'POST /oauth/token/alias/:entity': tokenOperation({
-        summary: 'Issue tokens, at the address for SAML assertions',
+        summary: 'Issue tokens, at the URL that SAML assertions name as audience',
         path: entity,
         answers: { ...tokenOperation().answers, 404: 'The zone has another entity id.' },
       }),

@@ -1,18 +1,18 @@
-// The description of this server's interface: OpenAPI for programs, a page for people. It is made from the route table when
-// somebody first asks for it, so that a server that nobody asks spends nothing on it, not even the memory of its source.
+// Serves the API description as an OpenAPI document and as a page. Built on the first request; until then, not even its
+// source is loaded.
 import type { FastifyInstance } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import { namesTag } from '../../web/entity-tag.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import type { DocumentDeps } from './document.ts'
 
-/** What the endpoints need; the route table may still grow until the first request. */
+/** Dependencies of `openApiEndpoints`; `routes` must be complete by the first request. */
 export interface OpenApiDeps extends DocumentDeps {
   readonly pages: PageWriter
   readonly assets: { readonly docsStylesheet: string }
 }
 
-/** The document as it is sent, and what the page shows. */
+/** The serialized document and the content of the page. */
 async function prepare(deps: DocumentDeps) {
   const { describeRoutes } = await import('./document.ts')
   const { document, areas } = describeRoutes(deps)
@@ -31,7 +31,7 @@ export function openApiEndpoints(app: FastifyInstance, deps: OpenApiDeps): void 
     '/openapi.json',
     {
       config: {
-        access: { by: 'anyone', because: 'the interface is public, and tells of no account and no setting of a zone' },
+        access: { by: 'anyone', because: 'the interface is public and contains nothing about accounts or zones' },
         audience: 'open',
         zone: false,
       },
@@ -46,12 +46,12 @@ export function openApiEndpoints(app: FastifyInstance, deps: OpenApiDeps): void 
 
   app.get(
     '/docs',
-    { config: { access: { by: 'anyone', because: 'it is /openapi.json for people' }, audience: 'page' } },
+    { config: { access: { by: 'anyone', because: 'it shows the content of /openapi.json' }, audience: 'page' } },
     async (request, reply) => {
       const { contents } = await ready()
       const { docsPage } = await import('../../pages/docs.ts')
       const chrome = await pages.chrome(request, reply)
-      reply.header('content-language', 'en') // what is explained has one language, and the frame goes with it
+      reply.header('content-language', 'en') // the descriptions are in English only
       return pages.send(
         reply,
         docsPage(chrome, {

@@ -9,7 +9,7 @@ const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
 const provider = json('The provider, without its secrets.', ref('IdentityProvider'))
 
-/** A sentence, or the record that was sent without its secrets. */
+/** An error message, or the record as sent without its secrets. */
 const refusal = (about: string): Answer => ({
   about,
   content: { 'application/json': { type: 'object' }, 'text/plain': text },
@@ -70,7 +70,7 @@ export function providersArea({ service }: Facts): Area {
     originKey: 'ldap',
     name: 'The directory',
     config: {
-      // Nobody is there: an example must not lead to somebody's directory.
+      // An address reserved for documentation (RFC 5737).
       baseUrl: 'ldaps://192.0.2.1',
       ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
       bindUserDn: 'cn=reader,dc=example,dc=org',

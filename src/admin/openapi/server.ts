@@ -1,4 +1,4 @@
-// What the server tells of itself.
+// Server information, keys and health.
 import { GRANT_TYPES } from '../../model/grant-types.ts'
 import type { Area, Facts, Operation } from './description.ts'
 import { closed, empty, json, listOf, may, open, page, redirect, ref, text, textOrNull } from './description.ts'
@@ -50,7 +50,7 @@ const info: Operation = {
   answers: { 200: json('Information about the server and the zone.', ref('ServerInfo')) },
 }
 
-/** Information, keys, health and what this document itself is served by. */
+/** Information, keys, health and this document. */
 export const serverArea = (facts: Facts): Area => ({
   name: 'Server',
   about: 'Information, keys and health.',

@@ -1,4 +1,4 @@
-// Asking what tokens say, listing them, and ending their life.
+// Introspection, listing and revocation of tokens.
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import {
   closed,

@@ -18,12 +18,12 @@ import {
   whole,
 } from './description.ts'
 
-/** What the API takes in any form, and shows as the same always. */
+/** Members whose value the API ignores. */
 const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])
-/** What cannot be null, for which the reference system fails. */
+/** Members that may not be null: UAA fails for them. */
 const NEVER_NULL = new Set(['issuer', 'corsPolicy'])
 
-/** The schema of the file as the API means it: unknown members are dropped, not refused, and null stands for the default. */
+/** Adapts the configuration file's schema to the API, which ignores unknown members and reads null as the default. */
 function lenient(schema: unknown): Schema {
   const { additionalProperties, properties, items, required = [], ...rest } = Object(schema) as Schema // of JSON
   const needed = required as readonly string[]
