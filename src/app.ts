@@ -10,6 +10,7 @@ import { openApiEndpoints } from './admin/openapi/openapi.ts'
 import { providerTestEndpoint } from './admin/providers/directory-test.ts'
 import { providerEndpoints } from './admin/providers/providers.ts'
 import { userSessionEndpoints } from './admin/users/sessions.ts'
+import { userEndpoints } from './admin/users/users.ts'
 import { zoneEndpoints } from './admin/zones/zones.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
@@ -61,6 +62,7 @@ import { createTokenIssuer } from './token/issuer.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createUsers } from './users/users.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { loadAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
@@ -247,6 +249,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
     const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })
     providerTestEndpoint(app, { ...shared, outbound, log, passwords: foreignHashes })
+    userEndpoints(app, { ...shared, users: createUsers(shared), limits })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })

@@ -1,5 +1,5 @@
-// The keys `jwt`, `authentication`, `oauth`, `login` and `zones`: settings of the whole server that the reference system has under the same
-// names.
+// The keys `jwt`, `authentication`, `oauth`, `login`, `scim` and `zones`: settings of the whole server that the reference system has
+// under the same names.
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -19,6 +19,7 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly authentication?: { readonly enableUriEncodingCompatibilityMode?: boolean }
   readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
   readonly login?: { readonly aliasEntitiesEnabled?: boolean }
+  readonly scim?: { readonly userids_enabled?: boolean }
   readonly zones?: { readonly internal?: { readonly hostnames?: readonly string[] } }
 }
 
@@ -69,6 +70,13 @@ export const settingsSchemas = {
   login: section('Sign-in.', {
     aliasEntitiesEnabled: off('Whether an identity provider may have a synchronized copy in another zone.'),
   }),
+  scim: section('Users.', {
+    userids_enabled: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether /ids/Users answers to tokens with the scope scim.userids.',
+    },
+  }),
   zones: section('Identity zones.', {
     internal: section('The default zone.', {
       hostnames: {
@@ -91,6 +99,7 @@ export function settingsOf(
   const authentication = problems.isSound('authentication') ? file.authentication : undefined
   const oauth = problems.isSound('oauth') ? file.oauth : undefined
   const login = problems.isSound('login') ? file.login : undefined
+  const scim = problems.isSound('scim') ? file.scim : undefined
   const zones = problems.isSound('zones') ? file.zones : undefined
   const hostnames = zones?.internal?.hostnames ?? DEFAULT_SETTINGS.internalHostnames
   const excludedClaims = token.claims?.exclude ?? DEFAULT_SETTINGS.excludedClaims
@@ -115,6 +124,7 @@ export function settingsOf(
     excludedClaims: [...new Set(excludedClaims)],
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? DEFAULT_SETTINGS.plainBasicCredentials,
     idTokenDisabled: oauth?.id_token?.disable ?? DEFAULT_SETTINGS.idTokenDisabled,
+    userIdsDisabled: scim?.userids_enabled === false,
     aliasEntities: login?.aliasEntitiesEnabled ?? DEFAULT_SETTINGS.aliasEntities,
     internalHostnames: hostnames.map(name => name.toLowerCase()),
   }

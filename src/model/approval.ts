@@ -9,6 +9,9 @@ export const isCurrent = (approval: Approval, now: Date): boolean => approval.ex
 /** A decision on the approval page holds for a month. */
 export const APPROVAL_SECONDS = 30 * 86_400
 
+/** A decision that an API is sent without an end holds for half an hour. */
+export const REQUESTED_APPROVAL_SECONDS = 30 * 60
+
 /** The clients that had an approval before and have none now, whatever was denied to them. */
 export function clientsWithoutApproval(before: readonly Approval[], after: readonly Approval[]): readonly string[] {
   const approved = (approvals: readonly Approval[]): ReadonlySet<string> =>

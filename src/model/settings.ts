@@ -18,6 +18,8 @@ export interface TokenSettings {
   readonly idTokenDisabled: boolean
   /** `login.aliasEntitiesEnabled`: whether an identity provider may have a copy in another zone. */
   readonly aliasEntities: boolean
+  /** `scim.userids_enabled: false`: whether /ids/Users is off. */
+  readonly userIdsDisabled: boolean
   /** `zones.internal.hostnames`: further host names of the default zone, lower case; subdomains of them are other zones. */
   readonly internalHostnames: readonly string[]
 }
@@ -32,6 +34,7 @@ export const DEFAULT_SETTINGS: TokenSettings = {
   strictRedirects: false,
   idTokenDisabled: false,
   aliasEntities: false,
+  userIdsDisabled: false,
   internalHostnames: [],
 }
 

@@ -1,10 +1,12 @@
 // Sets a new password: the only place that applies the password policy. Does not know how the person was authenticated, or
 // what happens to sessions.
+import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
+import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
 import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -81,4 +83,42 @@ export async function setNewPassword(
       passwordChangeRequired: user.passwordChangeRequired && !meetsDemand,
     },
   }
+}
+
+/** A password that somebody claims to be that of an account. */
+export interface ClaimedPassword {
+  readonly zone: Zone
+  readonly user: User
+  readonly password: string
+  /** Whether a wrong one counts as a failed sign-in, and none is right while these lock the account. */
+  readonly countsFailures: boolean
+  readonly remoteAddress?: string | undefined
+}
+
+/** Whether the password is that of the account; takes as long for an account without one. */
+export async function isOwnPassword(
+  { zone, user, password, countsFailures, remoteAddress }: ClaimedPassword,
+  { store, passwords, clock }: Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock'>,
+): Promise<boolean> {
+  const requester = { zoneId: zone.id, address: remoteAddress }
+  const hash = countsFailures && (await isLocked(zone, user, { store, clock })) ? undefined : user.passwordHash
+  const matches =
+    hash === undefined
+      ? await passwords.verifyNothing(password, requester)
+      : await passwords.verify(hash, password, requester)
+  if (!matches && countsFailures) await store.events.recordFailure(zone.id, user.id, clock.now())
+  return matches
+}
+
+async function isLocked(
+  zone: Zone,
+  user: User,
+  { store, clock }: Pick<NewPasswordDeps, 'store' | 'clock'>,
+): Promise<boolean> {
+  const provider = await store.providers.findByOrigin(zone.id, user.origin)
+  if (!provider) return false
+  const policy = lockoutPolicy(provider)
+  const now = clock.now()
+  const failures = await store.events.failures(zone.id, user.id, addSeconds(now, -policy.countFailuresWithin))
+  return lockedUntil(policy, failures, now) !== undefined
 }

@@ -4,7 +4,13 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { TokenReader } from '../token/reader.ts'
-import { bearerHeader, bearerChallenge, inRealm, insufficientScope } from './authorization-header.ts'
+import {
+  bearerChallenge,
+  bearerHeader,
+  inRealm,
+  insufficientScope,
+  withScopeChallenge,
+} from './authorization-header.ts'
 import { queryForm } from './query.ts'
 import { bodyForm } from './route.ts'
 import type { BearerDemand, Rights } from './route.ts'
@@ -23,7 +29,13 @@ const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readon
 
 /** Refusal for a token with none of the rights; lists them in `scope`. */
 export const lacksRight = ({ zone }: FastifyRequest, rights: Rights, service: Service): unknown =>
-  inRealm(insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]), service)
+  withScopeChallenge(insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]), service.oauthRealm)
+
+/** Whether the path parameter is the id of the token's user, in the zone that the user belongs to. */
+function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string): boolean {
+  if (!bearer?.user || bearer.user.zoneId !== zone.id) return false
+  return Reflect.get(Object(params), parameter) === bearer.user.id
+}
 
 /** Verifies the token on routes with bearer access. */
 export interface BearerGate {
@@ -54,7 +66,7 @@ export function createBearerGate(deps: {
   }
 
   return {
-    async check(request, { resource, acrossZones, ...rights }) {
+    async check(request, { resource, acrossZones, self, ...rights }) {
       const requestedZone = requestedZoneOf(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
@@ -71,6 +83,7 @@ export function createBearerGate(deps: {
       }
       if (requestedZone && !acrossZones) throw refuseSwitch()
       request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
+      if (self !== undefined && isSelf(request, self)) return
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
       const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }

@@ -31,6 +31,10 @@ export interface BearerDemand extends Partial<Rights> {
    * use nothing of the token but its scopes: its user and client belong to the default zone.
    */
   readonly acrossZones?: true
+  /**
+   * A path parameter: whoever's id it is needs none of the rights. Not in another zone, where the token's user is nobody.
+   */
+  readonly self?: string
 }
 
 /** Scopes or authorities; any one of them is sufficient. */

@@ -27,6 +27,7 @@ jwt:
 authentication: { enableUriEncodingCompatibilityMode: true }
 oauth: { id_token: { disable: true } }
 login: { aliasEntitiesEnabled: true }
+scim: { userids_enabled: false }
 zones: { internal: { hostnames: [Login.example] } }
 uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     assert.deepEqual(settings, {
@@ -38,6 +39,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
       strictRedirects: true,
       idTokenDisabled: true,
       aliasEntities: true,
+      userIdsDisabled: true,
       internalHostnames: ['login.example'],
     })
   })

@@ -34,7 +34,7 @@ const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH']
 const notAllowed: Refusal = {
   want: '403 insufficient_scope',
   description: NOT_ALLOWED,
-  challenge: `${REALM}, error="insufficient_scope", error_description="${NOT_ALLOWED}"`,
+  challenge: `${REALM}, error="insufficient_scope", error_description="${NOT_ALLOWED}", scope="svc.admin tokens.list"`,
 }
 const denied: Refusal = {
   want: '403 access_denied',

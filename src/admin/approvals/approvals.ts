@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { REQUESTED_APPROVAL_SECONDS } from '../../model/approval.ts'
 import type { Approval } from '../../model/approval.ts'
 import type { Client } from '../../model/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
@@ -24,7 +25,6 @@ const BODY_LIMIT = 1024 * 1024
 const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
 const MAX_SHOWN = 255
-const DEFAULT_SECONDS = 30 * 60
 
 /** UAA: says this of everything that it cannot read. */
 const UNREADABLE = "Error accessing user's approvals"
@@ -115,7 +115,7 @@ export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): voi
     if (scope.length > MAX_SCOPE_LENGTH) throw refuse(`scope must have at most ${MAX_SCOPE_LENGTH} characters`)
     if (status === undefined) throw refuse('status is missing')
     const now = clock.now()
-    const { updatedAt = now, expiresAt = addSeconds(now, DEFAULT_SECONDS) } = values
+    const { updatedAt = now, expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS) } = values
     return { zoneId: zone.id, userId, clientId, scope, status, updatedAt, expiresAt }
   }
 

@@ -21,6 +21,7 @@ const RULES: ListRules = {
   defaults: { filter: 'client_id pr', sortBy: 'client_id' },
   isDescending: sortOrder => sortOrder !== 'ascending', // UAA: any other value
   lenient: { startIndex: false, count: true },
+  allowsNot: true,
   attributePaths: false,
   schemas: ['http://cloudfoundry.org/schema/scim/oauth-clients-1.0'],
   refuse: message => new OAuthError('invalid_request', message),

@@ -52,9 +52,10 @@ function callersOf(access: DescribedOperation['route']['access'], credentials: r
       return ['A client with ' + ways, ...others].join('; ')
     }
     case 'bearer': {
-      const { resource, scopes = [], ofDefaultZone = [] } = access
+      const { resource, scopes = [], ofDefaultZone = [], self } = access
       const rights = [...scopes, ...ofDefaultZone.map(scope => `${scope} of the default zone`)]
-      if (rights.length > 0) return `A bearer token with one of: ${rights.join(', ')}`
+      const user = self === undefined ? '' : '; or the user themselves'
+      if (rights.length > 0) return `A bearer token with one of: ${rights.join(', ')}${user}`
       return resource === undefined ? 'A bearer token' : `A bearer token for ${resource}`
     }
   }

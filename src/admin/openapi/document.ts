@@ -15,6 +15,7 @@ import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
 import { serverArea } from './server.ts'
 import { tokensArea } from './tokens.ts'
+import { usersArea } from './users.ts'
 import { zonesArea } from './zones.ts'
 
 /** The inputs of the document. */
@@ -61,6 +62,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   tokensArea(facts),
   loginArea(facts),
   approvalsArea(),
+  usersArea(),
   clientsArea(facts),
   zonesArea(facts),
   providersArea(facts),

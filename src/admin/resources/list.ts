@@ -2,6 +2,7 @@
 // lists differ, `ListRules` says how.
 import { html } from '../../base/html.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
+import type { Filter } from '../../model/filter.ts'
 import { InvalidFilter, MAX_FILTER_LENGTH, parseFilter } from '../../model/filter.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { ListQuery, Page } from '../../store/store.ts'
@@ -29,6 +30,8 @@ export interface ListRules {
   readonly isDescending: (sortOrder: string) => boolean
   /** Whether a start before 1 and a negative count are taken as 1 and 0 rather than refused. */
   readonly lenient: { readonly startIndex: boolean; readonly count: boolean }
+  /** Whether filters know `not (…)`, which UAA's do not. */
+  readonly allowsNot: boolean
   /** Whether a name can be a path such as `meta.created`; anything that is none is refused then. */
   readonly attributePaths: boolean
   /** Attributes whose values are not where their name says. */
@@ -88,17 +91,22 @@ function attributesIn(text: string, { attributePaths, refuse }: ListRules): read
 /** Reads the page from the store; throws what the rules say of a filter or an order that cannot be. */
 export async function findPage<T>(
   { filter, sortBy, ...page }: ListParameters,
-  { refuseFilter }: ListRules,
+  { refuseFilter, allowsNot }: ListRules,
   list: (query: ListQuery) => Promise<Page<T>>,
 ): Promise<Page<T>> {
   try {
-    return await list({ ...page, sortBy, filter: parseFilter(filter) })
+    const parsed = parseFilter(filter)
+    if (!allowsNot && hasNot(parsed)) throw new InvalidFilter('there is no operator not')
+    return await list({ ...page, sortBy, filter: parsed })
   } catch (cause) {
     if (!(cause instanceof InvalidFilter)) throw cause
     const [shownFilter, shownOrder] = [filter, sortBy].map(text => text.slice(0, MAX_FILTER_LENGTH))
     throw refuseFilter({ filter: shownFilter ?? '', sortBy: shownOrder ?? '' }, cause)
   }
 }
+
+const hasNot = (filter: Filter): boolean =>
+  filter.kind === 'not' || ((filter.kind === 'and' || filter.kind === 'or') && filter.parts.some(hasNot))
 
 /** UAA escapes what it repeats of a request in the messages of `/Users` and `/Groups`. */
 export const escapedFilter = (text: string): string => html`${text}`.toString()

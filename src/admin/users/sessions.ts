@@ -1,5 +1,5 @@
 // Where a person is signed in, and ending it: for administrators of users. UAA has nothing like it.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Audit } from '../../model/event.ts'
@@ -9,10 +9,8 @@ import type { PageSettings } from '../../model/settings.ts'
 import type { Store } from '../../store/store.ts'
 import { endAccessOfUser } from '../../users/access.ts'
 import { noSuchResource } from '../../users/refusal.ts'
-import type { Caller } from '../../users/users.ts'
 import { sendJson } from '../../web/json.ts'
-import { auditOriginOf } from '../../web/requester.ts'
-import type { Access } from '../../web/route.ts'
+import { callerOf, userAccess } from './record.ts'
 
 /** Dependencies of `userSessionEndpoints`. */
 export interface UserSessionDeps {
@@ -32,14 +30,8 @@ interface OfUser {
 export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps): void {
   const { store, clock, service, pageSettings } = deps
   const url = '/Users/:id/sessions'
-  const by = (...scopes: readonly string[]): Access => ({
-    by: 'bearer',
-    scopes: [service.scope('admin'), ...scopes],
-    ofDefaultZone: ['zones.{zone}.admin'],
-    acrossZones: true,
-  })
-  const reading = { access: by('scim.read', 'scim.write'), audience: 'api' } as const
-  const writing = { access: by('scim.write'), audience: 'api' } as const
+  const reading = { access: userAccess(service, 'scim.read', 'scim.write'), audience: 'api' } as const
+  const writing = { access: userAccess(service, 'scim.write'), audience: 'api' } as const
 
   app.get<OfUser>(url, { config: reading }, async (request, reply) => {
     const { zone, params } = request
@@ -67,9 +59,3 @@ export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps
     return reply.status(204).send()
   })
 }
-
-/** Who asks, for the audit trail. */
-const callerOf = (request: FastifyRequest): Caller => ({
-  ...auditOriginOf(request),
-  ...(request.bearer?.user && { userId: request.bearer.user.id }),
-})

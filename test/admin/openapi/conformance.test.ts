@@ -27,6 +27,10 @@ const RULES: readonly RegExp[] = [
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
   /Client not found|invalid_filter|Invalid filter expression/, // a text with a grammar of its own
   /appLaunchUrl must be a valid URL/,
+  /email must be provided|A (?:user)?name must be provided|Username must match|Invalid origin|alias|Password must/i, // of users
+  /Only schema|There is no client|An approval must have|must be a date|cannot be removed|Can not drop/,
+  /change user's origin|change origin in patch|already in use|Cannot set user account|cannot be removed via API/,
+  /Invalid attributes|Old password is incorrect|cannot be the same as the old/,
   /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
   /Error accessing user's approvals/, // the same, as UAA says it
 ]
@@ -41,7 +45,7 @@ const root = {
   client_id: 'root',
   client_secret: 'root-secret',
   authorized_grant_types: ['client_credentials'],
-  authorities: ['svc.admin'],
+  authorities: ['svc.admin', 'password.write'],
 }
 
 /** Whose user manages approvals. */
@@ -94,6 +98,12 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
     return answer
   }
   const client = { client_id: id, client_secret: 's', authorized_grant_types: ['client_credentials'] }
+  if (path.startsWith('/Users')) {
+    const user = { ...record, ...('userName' in record && { userName: id }) }
+    if (method === 'POST') return { id, path, body: user }
+    const made = await make('/Users', { userName: id, password: 'long enough', emails: [{ value: 'a@b.example' }] })
+    return { id, path: path.replace('{id}', String(made.json()['id'])), body: user }
+  }
   if (path.startsWith('/approvals')) return { id, path: path.replace('{clientId}', 'app'), body: wrap(record) }
   if (path.startsWith('/oauth/clients')) {
     const isNew = method === 'POST' && (!LIST.test(path) || path === '/oauth/clients/tx' || record['action'] === 'add')
@@ -156,7 +166,7 @@ for (const [offset, mode] of MODES.entries()) {
           bearer: path.startsWith('/approvals') ? personBearer : bearer,
           ...(body !== undefined && {
             body: typeof body === 'string' ? body : JSON.stringify(body),
-            headers: { 'content-type': 'application/json' },
+            headers: { 'content-type': 'application/json', ...(path.startsWith('/Users') && { 'if-match': '*' }) },
           }),
         })
     })
@@ -190,7 +200,7 @@ for (const [offset, mode] of MODES.entries()) {
     it('agree about parameters of the query', async () => {
       const problems: string[] = []
       const places = placesOf(api).filter(
-        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals)/.test(path),
+        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals|Users)/.test(path),
       )
       for (const { path, operation } of places.filter(place => !place.path.includes('{'))) {
         for (const parameter of parametersIn(operation, 'query')) {

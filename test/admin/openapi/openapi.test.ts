@@ -35,6 +35,7 @@ const bootstrap = {
     caller('stranger', ['jobs.run']),
     caller('z1-admin', ['zones.z1.admin']),
     caller('web', ['svc.resource']),
+    caller('finder', ['password.write', 'scim.userids']),
     {
       client_id: 'personal',
       client_secret: 'personal-secret',
@@ -46,6 +47,7 @@ const bootstrap = {
   users: [
     ...defaultBootstrap.users,
     { userName: 'owner', password: 'koala', emails: [{ value: 'owner@example.org' }], groups: ['oauth.approvals'] },
+    { userName: 'managed', password: 'koala', emails: [{ value: 'managed@example.org' }] },
   ],
   identity_providers: [
     {
@@ -82,7 +84,11 @@ const FORM: Readonly<Record<string, string>> = {
   email: 'joel@example.org',
   clientId: 'app',
   messageOrigin: 'https://app.example',
+  filter: 'userName eq "joel"',
 }
+
+/** Headers without which nothing is done. */
+const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
@@ -103,7 +109,7 @@ class World {
   /** Ids that the server gave. */
   made: Readonly<Record<string, string>> = {}
   readonly tokens: Readonly<
-    Record<'owner' | 'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>
+    Record<'owner' | 'finder' | 'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>
   >
   readonly problems: string[] = []
   readonly reached = new Set<string>()
@@ -129,6 +135,7 @@ class World {
     ).access_token
     const tokens = {
       owner,
+      finder: await own('finder'),
       root: await own('root'),
       stranger: await own('stranger'),
       'z1-admin': await own('z1-admin'),
@@ -193,7 +200,11 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
     path,
     values,
     query,
-    headers: {},
+    headers: Object.fromEntries(
+      parametersIn(operation, 'header')
+        .filter(each => each.required)
+        .map(({ name }) => [name, HEADERS[name] ?? '']),
+    ),
     ...(type?.endsWith('form-urlencoded') && { form }),
     ...(type === 'application/json' && { json: body?.example }),
   }
@@ -204,8 +215,9 @@ const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(secu
 /** Everybody who may call by what the document says, each as what is added to a request. */
 function callersOf({ operation, path }: Place, world: World): readonly TestRequest[] {
   const schemes = schemesOf(operation)
-  const { owner, root, person } = world.tokens
+  const { finder, owner, root, person } = world.tokens
   if (path.startsWith('/approvals')) return [{ bearer: owner }]
+  if (path.startsWith('/ids/') || path === '/Users/{id}/password') return [{ bearer: finder }]
   return [
     ...(schemes.has('bearer') || schemes.has('bearerOfDefaultZone') ? [{ bearer: root }, { bearer: person }] : []),
     ...(schemes.has('clientSecretBasic')
@@ -406,10 +418,12 @@ for (const { name: title, mode, config, paths } of servers) {
       world = await World.start({ mode, config })
       const { users, providers } = world.server.store
       const joel = await users.findByName('svc', 'svc', 'joel')
+      const managed = await users.findByName('svc', 'svc', 'managed')
       const internal = await providers.findByOrigin('svc', 'svc')
       known = {
         clientId: 'shop',
         userId: joel?.id ?? '',
+        managed: managed?.id ?? '',
         internal: internal?.id ?? '',
         zone: 'branch',
         origin: 'svc',
@@ -426,7 +440,7 @@ for (const { name: title, mode, config, paths } of servers) {
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
       const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
       const clientId = path.startsWith('/approvals') ? 'app' : (known['clientId'] ?? '')
-      const id = path.startsWith('/Users') ? known['userId'] : { ...known, ...world.made }[kind]
+      const id = path.startsWith('/Users') ? known['managed'] : { ...known, ...world.made }[kind]
       world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
       return place
     }

@@ -16,6 +16,7 @@ const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },
   isDescending: order => order !== 'ascending',
   lenient: { startIndex: true, count: false },
+  allowsNot: false,
   attributePaths: true,
   attributes: new Map([['given', () => 'Ada']]),
   schemas: ['urn:test'],
@@ -173,6 +174,7 @@ describe('a page', () => {
     const fail = () => Promise.reject(new InvalidFilter('no such attribute'))
     const want = { error: 'scim', message: '[a eq &quot;&lt;b&gt;&quot;] [c]' }
     await assert.rejects(findPage(parameters, RULES, fail), want)
+    await assert.rejects(findPage(read('filter=a+pr+and+not+(b+pr)'), RULES, fail), { error: 'scim' })
     await assert.rejects(findPage(read('filter=a+eq'), RULES, fail), { message: '[a eq] [created]' })
   })
   it('passes on a fault of the store', async () => {

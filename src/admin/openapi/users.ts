@@ -1,0 +1,281 @@
+// The management of users in UAA's form of SCIM 1.
+import { approvalFields } from '../../records/approval.ts'
+import { shownSchemas } from '../../records/json-schema.ts'
+import type { Area, Operation, Schema } from './description.ts'
+import {
+  closed,
+  described,
+  flag,
+  json,
+  listOf,
+  may,
+  mayBe,
+  must,
+  oneOf,
+  open,
+  ref,
+  sent,
+  text,
+  whole,
+} from './description.ts'
+
+const CORE = 'urn:scim:schemas:core:1.0'
+const MAX_INT32 = 2 ** 31 - 1
+
+const path = { id: must('Id of the user.') }
+const missing = 'User not found.'
+const INVALID = 'A member is unknown, has the wrong type, or breaks a rule.'
+const SELF = 'Users may change their own names only, and accounts of the internal provider may be kept elsewhere.'
+const KEPT_ELSEWHERE = 'Accounts of the internal provider are kept elsewhere.'
+const STALE = 'The user has another version.'
+const overload = 'Too many passwords are being hashed. Try again later.'
+
+const ifMatch = may('The version to change, with or without quotes, or `*`.')
+const version = { etag: 'The version of the user.' }
+const user = json('The user.', ref('User'), { headers: version })
+
+/** Texts that can be null, which counts as absent. */
+const some = (maxLength: number): Schema => ({ type: ['string', 'null'], maxLength })
+const someText: Schema = { type: ['string', 'null'] }
+const someFlag: Schema = { enum: [true, false, 'true', 'false', null] }
+const someList = (items: Schema): Schema => ({ type: ['array', 'null'], items, maxItems: 1000 })
+const someObject = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: ['object', 'null'], properties })
+
+/** What the server decides, and what is accepted and not kept. */
+const IGNORED = [
+  'id',
+  'zoneId',
+  'groups',
+  'passwordLastModified',
+  'lastLogonTime',
+  'previousLogonTime',
+  'nickName',
+  'profileUrl',
+  'title',
+  'userType',
+  'preferredLanguage',
+  'locale',
+  'timezone',
+]
+
+const members: Readonly<Record<string, Schema>> = {
+  userName: some(255),
+  password: described(someText, 'For new accounts of the internal provider; ignored in changes.'),
+  name: someObject({ givenName: some(255), familyName: some(255) }),
+  emails: someList(open({ value: some(255), primary: someFlag })),
+  phoneNumbers: someList(open({ value: some(255) })),
+  active: someFlag,
+  verified: someFlag,
+  origin: described(some(36), 'The key of the identity provider; cannot change.'),
+  externalId: some(255),
+  salt: described(some(36), 'Part of the signature over revocation: a new value ends all tokens.'),
+  displayName: someText,
+  aliasId: someText,
+  aliasZid: someText,
+  approvals: someList(
+    open({
+      clientId: text,
+      scope: { type: 'string', maxLength: 255 },
+      status: oneOf(['APPROVED', 'DENIED']),
+      expiresAt: { type: ['string', 'number', 'null'] },
+    }),
+  ),
+  schemas: someList({ const: CORE }),
+  meta: someObject({
+    version: { type: ['integer', 'null'], minimum: 0, maximum: MAX_INT32 - 1 },
+    attributes: described(someList(text), 'What a PATCH clears, such as `phoneNumbers` or `name.givenName`.'),
+  }),
+  ...Object.fromEntries(IGNORED.map(name => [name, described({}, 'Ignored.')])),
+}
+
+const sentUser: Schema = { type: 'object', properties: members, additionalProperties: false }
+
+const example = {
+  userName: 'nadia',
+  password: 'a long password',
+  name: { givenName: 'Nadia', familyName: 'Okafor' },
+  emails: [{ value: 'nadia@shop.example' }],
+}
+
+const change: Pick<Operation, 'path' | 'headers' | 'answers'> = {
+  path,
+  headers: { 'If-Match': { ...ifMatch, required: true } },
+  answers: { 200: user, 400: INVALID, 403: SELF, 404: missing, 409: STALE },
+}
+
+const page = closed({
+  resources: listOf({ type: 'object' }),
+  startIndex: whole,
+  itemsPerPage: whole,
+  totalResults: whole,
+  schemas: listOf(text),
+})
+
+const index = mayBe('Index of the first result, from 1.', { type: 'integer', minimum: -MAX_INT32, maximum: MAX_INT32 })
+const count = mayBe('Results per page, at most 500.', { type: 'integer', minimum: 0, maximum: MAX_INT32 })
+
+const lookup: Pick<Operation, 'summary' | 'about' | 'answers'> = {
+  summary: 'Look up ids of users',
+  about:
+    'The filter compares `id`, `userName` and `origin` by `eq` only, and names each user by id or name. Users of inactive providers are left out unless asked for.',
+  answers: {
+    200: json('One page of `id`, `userName` and `origin`.', page),
+    400: 'The filter is missing or invalid, or the endpoint is off.',
+  },
+}
+
+/** `/Users` and below, and `/ids/Users`. */
+export function usersArea(): Area {
+  return {
+    name: 'Users',
+    about: 'The users of a zone. Administrators of the default zone select another zone by a header.',
+    operations: {
+      'GET /Users': {
+        summary: 'List users',
+        query: {
+          filter: mayBe('A filter, such as `userName eq "nadia"` or `emails.value co "@shop"`.'),
+          sortBy: mayBe('Attribute to sort by; `created` unless given.'),
+          sortOrder: mayBe('`ascending`; any other value means descending.'),
+          startIndex: index,
+          count,
+          attributes: mayBe('Comma-separated names of the attributes to return, such as `id,userName,emails.value`.'),
+        },
+        answers: { 200: json('One page of the list.', page), 400: 'Invalid filter, order, number or attribute.' },
+      },
+      'GET /Users/:id': { summary: 'Read a user', path, answers: { 200: user, 404: missing } },
+      'POST /Users': {
+        summary: 'Create a user',
+        about: 'Accounts of the internal provider need a password; the others get none. Exactly one e-mail address.',
+        json: { schema: ref('UserToSend'), example },
+        answers: {
+          201: json('The user.', ref('User'), { headers: version }),
+          400: INVALID,
+          403: KEPT_ELSEWHERE,
+          409: 'The user name, or the external id at another provider, is taken.',
+          503: overload,
+        },
+      },
+      'PUT /Users/:id': {
+        summary: 'Replace a user',
+        about: 'What is left out has its default, except the salt, which stays.',
+        json: { schema: ref('UserToSend'), example: { ...example, userName: 'nadia.okafor', password: undefined } },
+        ...change,
+      },
+      'PATCH /Users/:id': {
+        summary: 'Change a user',
+        about:
+          'Changes what is named and clears what `meta.attributes` names. Another e-mail address needs `primary: true`.',
+        json: { schema: ref('UserToSend'), example: { name: { givenName: 'Nadia' } } },
+        ...change,
+      },
+      'DELETE /Users/:id': {
+        summary: 'Delete a user with everything of theirs',
+        path,
+        headers: { 'If-Match': ifMatch },
+        answers: {
+          200: user,
+          400: 'Invalid version.',
+          403: KEPT_ELSEWHERE,
+          404: missing,
+          409: 'Others change the user at the same time.',
+          422: STALE,
+        },
+      },
+      'PATCH /Users/:id/status': {
+        summary: 'Unlock a user, or demand a new password',
+        about: 'Accounts of the internal provider only.',
+        path,
+        json: {
+          schema: open({ locked: someFlag, passwordChangeRequired: someFlag }),
+          example: { locked: false, passwordChangeRequired: true },
+        },
+        answers: {
+          200: json(
+            'What was done.',
+            closed({ locked: flag, passwordChangeRequired: flag }, ['locked', 'passwordChangeRequired']),
+          ),
+          400: 'Only `locked: false` and `passwordChangeRequired: true` are possible, and for internal accounts.',
+          404: missing,
+        },
+      },
+      'GET /Users/:id/verify': {
+        summary: 'Verify the e-mail address of a user without a mail',
+        path,
+        headers: { 'If-Match': ifMatch },
+        answers: {
+          200: json('The user, without groups and approvals.', ref('User'), { headers: version }),
+          400: 'Invalid version.',
+          403: KEPT_ELSEWHERE,
+          404: missing,
+          422: STALE,
+        },
+      },
+      'PUT /Users/:id/password': {
+        summary: 'Change the password of a user',
+        about:
+          'Users must send their old password, clients and administrators for other users need not. Ends all tokens and sessions.',
+        path,
+        json: {
+          schema: sent(open({ password: someText, oldPassword: someText })),
+          example: { password: 'another long password', oldPassword: null },
+        },
+        answers: {
+          200: json('Changed.', closed({ status: { const: 'ok' }, message: text })),
+          400: 'The password violates the policy, the old one is missing, or it is the password of somebody else.',
+          401: 'The old password is wrong, or there is no such user.',
+          403: KEPT_ELSEWHERE,
+          409: 'The password was changed at the same time.',
+          422: 'The password is the same as before.',
+          429: 'Too many wrong old passwords.',
+          503: overload,
+        },
+      },
+      'GET /ids/Users': {
+        ...lookup,
+        query: {
+          filter: must('Such as `userName eq "nadia"`.'),
+          sortOrder: mayBe('`ascending` in any case; any other value means descending. By user name.'),
+          startIndex: index,
+          count,
+          includeInactive: mayBe('`true` includes users of inactive providers.'),
+        },
+      },
+      'POST /ids/Users': {
+        ...lookup,
+        form: {
+          filter: must('Such as `userName eq "nadia"`.'),
+          sortOrder: may('`ascending` in any case; any other value means descending.'),
+          startIndex: may('Index of the first result.'),
+          count: may('Results per page, at most 500.'),
+          includeInactive: may('`true` includes users of inactive providers.'),
+        },
+      },
+    },
+    schemas: {
+      UserToSend: sent(sentUser),
+      User: closed(
+        {
+          id: text,
+          externalId: text,
+          meta: closed({ version: whole, created: text, lastModified: text }),
+          userName: text,
+          name: closed({ familyName: text, givenName: text }, ['familyName', 'givenName']),
+          emails: listOf(closed({ value: text, primary: flag })),
+          groups: listOf(closed({ value: text, display: text, type: oneOf(['DIRECT', 'INDIRECT']) })),
+          approvals: listOf(closed(shownSchemas(approvalFields).properties)),
+          phoneNumbers: listOf(closed({ value: text })),
+          active: flag,
+          verified: flag,
+          origin: text,
+          zoneId: text,
+          salt: text,
+          passwordLastModified: text,
+          previousLogonTime: described(whole, 'Milliseconds since 1970.'),
+          lastLogonTime: described(whole, 'Milliseconds since 1970.'),
+          schemas: listOf({ const: CORE }),
+        },
+        ['externalId', 'groups', 'approvals', 'phoneNumbers', 'salt', 'previousLogonTime', 'lastLogonTime'],
+      ),
+    },
+  }
+}

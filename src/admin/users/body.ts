@@ -1,0 +1,233 @@
+// The user in the body of a request, in UAA's form of SCIM 1: names without case, unknown members refused, and what is not
+// kept accepted. Reads and checks types; which user comes of it is decided beside it.
+import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Approval } from '../../model/approval.ts'
+import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import { refuseResource } from '../resources/refusal.ts'
+
+/** A user as a request tells it; what it does not name, or names as null, is absent. */
+export interface UserBody {
+  readonly userName?: string
+  readonly password?: string
+  readonly name?: { readonly givenName?: string; readonly familyName?: string }
+  readonly emails: readonly EmailInBody[]
+  /** Without blank ones. */
+  readonly phoneNumbers: readonly string[]
+  readonly active?: boolean
+  readonly verified?: boolean
+  readonly origin?: string
+  readonly externalId?: string
+  readonly salt?: string
+  readonly displayName?: string
+  readonly aliasId?: string
+  readonly aliasZid?: string
+  readonly approvals: readonly ApprovalInBody[]
+  readonly version?: number
+  /** `meta.attributes`: what a PATCH clears. */
+  readonly cleared: readonly string[]
+}
+
+/** An e-mail address; UAA keeps no type. */
+export interface EmailInBody {
+  readonly value: string
+  readonly primary?: boolean
+}
+
+/** A decision that is made for a new user. */
+export type ApprovalInBody = Pick<Approval, 'clientId' | 'scope' | 'status'> & { readonly expiresAt?: Date }
+
+/** The only schema of these APIs. */
+export const SCHEMA = 'urn:scim:schemas:core:1.0'
+const MAX_ENTRIES = 1000
+const MAX_SCOPE_LENGTH = 255
+
+const refuse = (message: string): Error => refuseResource('scim', message)
+
+/** Accepted and not kept: the server's own members, and what UAA has no column for. */
+const IGNORED = [
+  'id',
+  'zoneId',
+  'groups',
+  'passwordLastModified',
+  'lastLogonTime',
+  'previousLogonTime',
+  'nickName',
+  'profileUrl',
+  'title',
+  'userType',
+  'preferredLanguage',
+  'locale',
+  'timezone',
+] as const
+const READ = [
+  'schemas',
+  'meta',
+  'userName',
+  'password',
+  'name',
+  'emails',
+  'phoneNumbers',
+  'active',
+  'verified',
+  'origin',
+  'externalId',
+  'salt',
+  'displayName',
+  'aliasId',
+  'aliasZid',
+  'approvals',
+] as const
+const NAMES: ReadonlyMap<string, string> = new Map([...IGNORED, ...READ].map(name => [name.toLowerCase(), name]))
+
+/** Reads the body; throws `scim` for a member that is unknown or of another type. */
+export function readUserBody(json: JsonRecord): UserBody {
+  const body = new Members(json, '')
+  body.refuseUnknown(NAMES)
+  const schemas = body.list('schemas')
+  if (schemas.some(schema => schema !== SCHEMA)) throw refuse(`Only schema '${SCHEMA}' is currently supported`)
+  const name = body.members('name')
+  const meta = body.members('meta')
+  const [displayName, givenName, familyName] = [
+    body.text('displayName'),
+    name?.text('givenName'),
+    name?.text('familyName'),
+  ]
+  const version = meta?.version()
+  return {
+    ...body.texts('userName', 'password', 'origin', 'externalId', 'salt', 'aliasId', 'aliasZid'),
+    ...(displayName !== undefined && { displayName }),
+    ...(name && {
+      name: { ...(givenName !== undefined && { givenName }), ...(familyName !== undefined && { familyName }) },
+    }),
+    emails: body.objects('emails').map(emailOf),
+    phoneNumbers: body
+      .objects('phoneNumbers')
+      .map(phone => phone.text('value') ?? '')
+      .filter(value => value.trim() !== ''),
+    ...body.flags('active', 'verified'),
+    approvals: body.objects('approvals').map(approvalOf),
+    ...(version !== undefined && { version }),
+    cleared: (meta?.list('attributes') ?? []).map(attribute => {
+      if (typeof attribute !== 'string' || !isKeepable(attribute))
+        throw refuse('The value of meta.attributes must be a list of strings')
+      return attribute
+    }),
+  }
+}
+
+function emailOf(email: Members): EmailInBody {
+  const { primary } = email.flags('primary')
+  return { value: email.text('value') ?? '', ...(primary !== undefined && { primary }) }
+}
+
+function approvalOf(approval: Members): ApprovalInBody {
+  const [clientId, scope, status] = [approval.text('clientId'), approval.text('scope'), approval.text('status')]
+  if (!clientId || !scope || (status !== 'APPROVED' && status !== 'DENIED')) {
+    throw refuse('An approval must have clientId, scope and a status of APPROVED or DENIED')
+  }
+  if (scope.length > MAX_SCOPE_LENGTH) throw refuse(`A scope must have at most ${MAX_SCOPE_LENGTH} characters`)
+  const expiresAt = approval.moment('expiresAt')
+  return { clientId, scope, status, ...(expiresAt && { expiresAt }) }
+}
+
+/** The members of an object by their names without case; null counts as absent. */
+class Members {
+  readonly #values = new Map<string, unknown>()
+  readonly #path: string
+
+  constructor(json: JsonRecord, path: string) {
+    this.#path = path
+    for (const [name, value] of Object.entries(json)) {
+      const key = name.toLowerCase()
+      if (this.#values.has(key)) throw refuse(`The member ${path}${shown(name)} is there twice`)
+      this.#values.set(key, value ?? undefined)
+    }
+  }
+
+  refuseUnknown(known: ReadonlyMap<string, string>): void {
+    for (const name of this.#values.keys()) {
+      if (!known.has(name)) throw refuse(`Unrecognized field "${shown(name)}"`)
+    }
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values.get(name.toLowerCase())
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') throw this.#wrong(name, 'a string')
+    if (!isKeepable(value)) throw refuse(`The value of ${this.#path}${name} ${UNKEEPABLE}`)
+    return value
+  }
+
+  texts<const N extends string>(...names: readonly N[]): { readonly [K in N]?: string } {
+    return Object.fromEntries(
+      names.flatMap(name => {
+        const value = this.text(name)
+        return value === undefined ? [] : [[name, value]]
+      }),
+    ) as { readonly [K in N]?: string } // the names that are there
+  }
+
+  flags<const N extends string>(...names: readonly N[]): { readonly [K in N]?: boolean } {
+    return Object.fromEntries(
+      names.flatMap(name => {
+        const value = this.#values.get(name.toLowerCase())
+        if (value === undefined) return []
+        // UAA takes the words, too.
+        if (value !== true && value !== false && value !== 'true' && value !== 'false') {
+          throw this.#wrong(name, 'a boolean')
+        }
+        return [[name, value === true || value === 'true']]
+      }),
+    ) as { readonly [K in N]?: boolean } // the names that are there
+  }
+
+  list(name: string): readonly unknown[] {
+    const value = this.#values.get(name.toLowerCase()) ?? []
+    if (!Array.isArray(value)) throw this.#wrong(name, 'a list')
+    if (value.length > MAX_ENTRIES) throw refuse(`The value of ${this.#path}${name} has too many entries`)
+    return value
+  }
+
+  objects(name: string): readonly Members[] {
+    return this.list(name).map(entry => {
+      if (!isJsonRecord(entry)) throw this.#wrong(name, 'a list of objects')
+      return new Members(entry, `${this.#path}${name}.`)
+    })
+  }
+
+  members(name: string): Members | undefined {
+    const value = this.#values.get(name.toLowerCase())
+    if (value === undefined) return undefined
+    if (!isJsonRecord(value)) throw this.#wrong(name, 'an object')
+    return new Members(value, `${this.#path}${name}.`)
+  }
+
+  /** A whole number that a version can begin with. */
+  version(): number | undefined {
+    const value = this.#values.get('version')
+    if (value === undefined) return undefined
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 31 - 1) return value
+    throw this.#wrong('version', 'a version number')
+  }
+
+  /** A moment in ISO 8601, or in milliseconds since 1970. */
+  moment(name: string): Date | undefined {
+    const value = this.#values.get(name.toLowerCase())
+    if (value === undefined) return undefined
+    if (typeof value === 'number' || typeof value === 'string') {
+      const time = typeof value === 'number' ? value : Date.parse(value)
+      if (Math.abs(time) <= MAX_TIME) return new Date(time)
+    }
+    throw this.#wrong(name, 'a date')
+  }
+
+  #wrong(name: string, what: string): Error {
+    return refuse(`The value of ${this.#path}${name} must be ${what}`)
+  }
+}
+
+/** The end of the year 9999. */
+const MAX_TIME = Date.UTC(9999, 11, 31)
+
+const shown = (name: string): string => name.slice(0, 100)

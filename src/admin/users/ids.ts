@@ -1,0 +1,117 @@
+// Ids of users for their names and the other way round, for programs that may know no more of people.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Filter } from '../../model/filter.ts'
+import { InvalidFilter, MAX_FILTER_LENGTH } from '../../model/filter.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { Store } from '../../store/store.ts'
+import { EMPTY_FORM, joinForms } from '../../web/form.ts'
+import type { Form } from '../../web/form.ts'
+import { sendJson } from '../../web/json.ts'
+import { queryForm } from '../../web/query.ts'
+import { bodyForm } from '../../web/route.ts'
+import { escapedFilter, findPage, listOf, readListParameters } from '../resources/list.ts'
+import type { ListRules } from '../resources/list.ts'
+import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { SCHEMA } from './body.ts'
+
+const refuse = (message: string): Error => refuseResource('scim', message)
+
+const RULES: ListRules = {
+  defaults: { filter: '', sortBy: 'userName' },
+  isDescending: sortOrder => sortOrder.toLowerCase() !== 'ascending',
+  lenient: { startIndex: true, count: false },
+  allowsNot: false,
+  attributePaths: true,
+  schemas: [SCHEMA],
+  refuse: message => refuseResource('scim', message),
+  refuseFilter: ({ filter }, cause) =>
+    refuseResource('scim', `Invalid filter '${escapedFilter(filter)}'`, { detail: cause.message, cause }),
+}
+
+/** `GET /ids/Users`, and `POST` with a form. */
+export function userIdsEndpoint(
+  app: FastifyInstance,
+  {
+    store,
+    behaviour,
+    settings,
+  }: {
+    readonly store: Store
+    readonly behaviour: Behaviour
+    readonly settings: Pick<TokenSettings, 'userIdsDisabled'>
+  },
+): void {
+  const config = { access: { by: 'bearer', scopes: ['scim.userids'] }, audience: 'api' } as const
+
+  async function list(request: FastifyRequest, form: Form) {
+    const { sortBy: _, attributes: _attributes, ...parameters } = readListParameters(form, RULES, behaviour)
+    if (parameters.filter.trim() === '') throw refuse("a 'filter' parameter is required")
+    // UAA: these quotes are for lists only.
+    const isQuotedOtherwise = parameters.filter.replace(/"(?:[^"\\]|\\.)*"/g, '').includes("'")
+    const page = { ...parameters, sortBy: 'userName', attributes: [] }
+    const text = parameters.filter.slice(0, MAX_FILTER_LENGTH)
+    if (isQuotedOtherwise) throw refuse(`Invalid filter '${escapedFilter(text)}'`)
+    const includesInactive = form.get('includeInactive')?.toLowerCase() === 'true'
+    const { records, totalResults } = await findPage(page, RULES, async query => {
+      if (!namesUsers(query.filter)) throw refuse('Invalid filter attribute.')
+      const filter = includesInactive ? query.filter : await ofActiveProviders(request.zone.id, query.filter)
+      if (!filter) return { records: [], totalResults: 0 }
+      return store.users.list(request.zone.id, { ...query, filter })
+    })
+    const resources = records.map(({ id, userName, origin }) => ({ id, userName, origin }))
+    return listOf(resources, page, { rules: RULES, totalResults })
+  }
+
+  /** The filter, and that the user's provider is active; undefined where no provider is. */
+  async function ofActiveProviders(zoneId: string, filter: Filter): Promise<Filter | undefined> {
+    const origins = (await store.providers.listActive(zoneId)).map(
+      ({ originKey: value }): Filter => ({ kind: 'compare', attribute: 'origin', comparison: 'eq', value }),
+    )
+    const [first, second] = origins
+    if (!first) return undefined
+    return { kind: 'and', parts: [filter, second ? { kind: 'or', parts: origins } : first] }
+  }
+
+  for (const method of ['GET', 'POST'] as const) {
+    app.route({
+      method,
+      url: '/ids/Users',
+      config,
+      errorHandler: refuseMalformed,
+      async handler(request, reply) {
+        if (settings.userIdsDisabled) {
+          return reply.status(400).type('text/plain; charset=utf-8').send('Illegal Operation: Endpoint not enabled.')
+        }
+        const form = joinForms(bodyForm(request) ?? EMPTY_FORM, queryForm(request))
+        return sendJson(reply, await list(request, form))
+      },
+    })
+  }
+}
+
+/**
+ * Whether each alternative of the filter names a user by id or name, so that nobody lists all of an origin. Throws for
+ * anything but equality, and for other attributes.
+ */
+function namesUsers(filter: Filter): boolean {
+  switch (filter.kind) {
+    case 'and':
+      return filter.parts.map(namesUsers).includes(true)
+    case 'or':
+      return !filter.parts.map(namesUsers).includes(false)
+    case 'present':
+      throw refuse('Wildcards are not allowed in filter.')
+    case 'not':
+    case 'values':
+      throw new InvalidFilter('it has more than comparisons')
+    case 'compare': {
+      if (filter.comparison === 'co' || filter.comparison === 'sw') throw refuse('Wildcards are not allowed in filter.')
+      if (filter.comparison !== 'eq') throw refuse('Invalid operator.')
+      const attribute = filter.attribute.toLowerCase()
+      if (attribute === 'origin') return false
+      if (attribute !== 'id' && attribute !== 'username') throw refuse('Invalid filter attribute.')
+      return true
+    }
+  }
+}

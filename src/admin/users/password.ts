@@ -1,0 +1,85 @@
+// Changes of a password by its owner, who must know the old one, and by administrators and clients, who need not.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import { isOwnPassword, setNewPassword } from '../../users/password.ts'
+import type { UserDeps, Users } from '../../users/users.ts'
+import { bearerChallenge } from '../../web/authorization-header.ts'
+import { hasRight } from '../../web/bearer.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
+import type { Limits } from '../../web/limits.ts'
+import { overtaken, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+
+const refuse = (message: string, status = 400): Error => refuseResource('invalid_password', message, { status })
+
+/** `PUT /Users/{id}/password`. */
+export function passwordEndpoint(
+  app: FastifyInstance,
+  deps: UserDeps & { readonly users: Users; readonly limits: Limits },
+): void {
+  const { store, service, users, limits } = deps
+  const access = { by: 'bearer', scopes: ['password.write'], resource: 'password' } as const
+
+  /** Whether the caller must know the old password; throws where the caller may not change this one at all. */
+  function needsOldPassword(request: FastifyRequest, id: string, isGiven: boolean): boolean {
+    const caller = request.bearer?.user
+    if (!caller) return false
+    const administrators = { scopes: [service.scope('admin')], ofDefaultZone: ['zones.{zone}.admin'] }
+    const isAdministrator = hasRight(request, administrators, service)
+    if (caller.id !== id && !isAdministrator) throw refuse("Not permitted to change another user's password")
+    if (caller.id !== id) return false
+    if (isGiven) return true
+    throw refuse(isAdministrator ? 'Previous password is required even for admin' : 'Previous password is required')
+  }
+
+  app.put<{ Params: { id: string } }>(
+    '/Users/:id/password',
+    { config: { access, audience: 'api', body: 'json' }, errorHandler: refuseMalformed },
+    async (request, reply) => {
+      const { zone, params, ip: remoteAddress } = request
+      await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
+      const body = jsonBody(request)
+      const password = textIn(body, 'password')
+      const oldPassword = textIn(body, 'oldPassword')
+      const isOwn = needsOldPassword(request, params.id, oldPassword !== '')
+      const user = await store.users.find(zone.id, params.id)
+      if (!user) throw refuseResource('bad_credentials', 'Invalid password change request')
+      if (user.origin !== service.name) {
+        throw refuseResource('scim', 'Can only manage users from the internal user store.')
+      }
+      if (oldPassword !== '') {
+        const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
+        const matches = await limits.wrongPasswords.attempt(
+          JSON.stringify(['own', zone.id, user.id]),
+          () => isOwnPassword(attempt, deps),
+          isRight => !isRight,
+        )
+        if (!matches) throw wrongPassword()
+      }
+      const result = await setNewPassword({ zone, user, password, meetsDemand: false, remoteAddress }, deps)
+      switch (result.outcome) {
+        case 'refused':
+          throw refuse(result.message, result.reason === 'same' ? 422 : 400)
+        case 'overtaken':
+          throw overtaken('user', user.id)
+        case 'changed':
+          return sendJson(reply, { status: 'ok', message: 'password updated' })
+      }
+    },
+  )
+
+  function wrongPassword(): OAuthError {
+    const description = 'Old password is incorrect'
+    const challenge = bearerChallenge(service.oauthRealm, { error: 'unauthorized', description })
+    return new OAuthError('unauthorized', description, { challenge })
+  }
+}
+
+/** Empty where there is none. */
+function textIn(body: JsonRecord, name: string): string {
+  const value = memberOf(body, name) ?? ''
+  if (typeof value === 'string' && isKeepable(value)) return value
+  throw refuseResource('scim', `The value of ${name} must be a string`)
+}

@@ -1,0 +1,120 @@
+// Users as UAA's API shows them, with their groups and decisions, and who may call its endpoints.
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Service } from '../../model/service.ts'
+import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import { approvalToJson } from '../../users/approvals.ts'
+import { createGroupsShown } from '../../users/default-groups.ts'
+import type { ShownGroup } from '../../users/default-groups.ts'
+import type { Caller } from '../../users/users.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import type { Access } from '../../web/route.ts'
+import type { Resource } from '../resources/list.ts'
+import { SCHEMA } from './body.ts'
+import { isPrimary } from './wanted.ts'
+
+const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
+
+/** Who may call an endpoint of users: those with a scope, and administrators, also of another zone. */
+export const userAccess = (service: Service, ...scopes: readonly string[]): Access & { readonly by: 'bearer' } => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), ...scopes],
+  ofDefaultZone: OF_DEFAULT_ZONE,
+  acrossZones: true,
+})
+
+/** Who asks, for the audit trail. */
+export const callerOf = (request: FastifyRequest): Caller => ({
+  ...auditOriginOf(request),
+  ...(request.bearer?.user && { userId: request.bearer.user.id }),
+})
+
+/** What an answer shows of users beside their records. */
+export interface Shown {
+  readonly groups: boolean
+  readonly approvals: boolean
+}
+
+const EVERYTHING: Shown = { groups: true, approvals: true }
+
+/** Users in the form of answers. */
+export interface UserViews {
+  /** In the order given; one read for all groups and one for all decisions. */
+  ofMany(zone: Zone, users: readonly User[], shown?: Shown): Promise<readonly Resource[]>
+  /** With groups and decisions. */
+  of(zone: Zone, user: User): Promise<Resource>
+}
+
+/** One instance serves every zone. */
+export function createUserViews(deps: {
+  store: Store
+  clock: Clock
+  random: Random
+  service: Service
+  behaviour: Behaviour
+}): UserViews {
+  const { store, clock } = deps
+  const groupsShown = createGroupsShown(deps)
+
+  async function ofMany(zone: Zone, users: readonly User[], shown = EVERYTHING): Promise<readonly Resource[]> {
+    if (users.length === 0) return []
+    const ids = users.map(({ id }) => id)
+    const groups = shown.groups ? await groupsShown(zone, ids) : undefined
+    const approvals = shown.approvals ? await store.users.listApprovals(zone.id, ids, clock.now()) : undefined
+    return users.map(user =>
+      userToJson(user, {
+        ...(groups && { groups: groups.get(user.id) ?? [] }),
+        ...(approvals && { approvals: (approvals.get(user.id) ?? []).map(approvalToJson) }),
+      }),
+    )
+  }
+
+  return {
+    ofMany,
+    async of(zone, user) {
+      const [view = {}] = await ofMany(zone, [user])
+      return view
+    },
+  }
+}
+
+/** The user without or with groups and decisions; members without a value are left out. */
+export function userToJson(
+  user: User,
+  { groups, approvals }: { readonly groups?: readonly ShownGroup[]; readonly approvals?: readonly Resource[] } = {},
+): Resource {
+  const { givenName, familyName, phoneNumber, lastLogonAt, previousLogonAt } = user
+  const changedAt = new Date(Math.floor(user.passwordChangedAt.getTime() / 1000) * 1000)
+  const members = {
+    id: user.id,
+    externalId: user.externalId,
+    meta: {
+      version: user.version,
+      created: user.createdAt.toISOString(),
+      lastModified: user.updatedAt.toISOString(),
+    },
+    userName: user.userName,
+    name: withoutUndefined({ familyName, givenName }),
+    emails: [{ value: user.email, primary: isPrimary(user) }],
+    groups,
+    approvals,
+    phoneNumbers: phoneNumber === undefined ? undefined : [{ value: phoneNumber }],
+    active: user.active,
+    verified: user.verified,
+    origin: user.origin,
+    zoneId: user.zoneId,
+    salt: user.salt,
+    passwordLastModified: changedAt.toISOString(),
+    previousLogonTime: previousLogonAt?.getTime(),
+    lastLogonTime: lastLogonAt?.getTime(),
+    schemas: [SCHEMA],
+  }
+  return withoutUndefined(members)
+}
+
+const withoutUndefined = (members: Resource): Resource =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))

@@ -1,0 +1,260 @@
+// UAA's `/Users`: lists, and one user at a time.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
+import { memberOf } from '../../base/json.ts'
+import { REQUESTED_APPROVAL_SECONDS } from '../../model/approval.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { User } from '../../model/user.ts'
+import { AlreadyExists } from '../../store/store.ts'
+import type { UserDeps, Users } from '../../users/users.ts'
+import { hasRight } from '../../web/bearer.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
+import type { Limits } from '../../web/limits.ts'
+import { queryForm } from '../../web/query.ts'
+import { escapedFilter, findPage, listOf, readListParameters, wants } from '../resources/list.ts'
+import type { ListRules, Resource } from '../resources/list.ts'
+import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { expectedVersion, requiredVersion, sendVersioned } from '../resources/versions.ts'
+import type { ExpectedVersion } from '../resources/versions.ts'
+import { readUserBody, SCHEMA } from './body.ts'
+import type { UserBody } from './body.ts'
+import { denyOthers } from './denied.ts'
+import { userIdsEndpoint } from './ids.ts'
+import { passwordEndpoint } from './password.ts'
+import { callerOf, createUserViews, userAccess, userToJson } from './record.ts'
+import type { UserViews } from './record.ts'
+import { statusEndpoint } from './status.ts'
+import { differsInNamesOnly, draftOf, originIn, patched, replaced } from './wanted.ts'
+
+/** Dependencies of the endpoints. */
+export interface UserEndpointDeps extends UserDeps {
+  readonly users: Users
+  readonly limits: Limits
+  readonly settings: Pick<TokenSettings, 'userIdsDisabled'>
+}
+
+interface OfUser {
+  readonly Params: { readonly id: string }
+}
+
+/** `/Users` with everything below it, and `/ids/Users`. */
+export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps): void {
+  const views = createUserViews(deps)
+  listEndpoint(app, deps, views)
+  writingEndpoints(app, deps, views)
+  verifyEndpoint(app, deps)
+  statusEndpoint(app, deps)
+  passwordEndpoint(app, deps)
+  userIdsEndpoint(app, deps)
+  denyOthers(app)
+}
+
+const valuesIn = (entries: unknown): unknown =>
+  Array.isArray(entries) ? entries.map(entry => memberOf(entry, 'value')) : null
+
+/** UAA: short names for the parts of a name, and lists for the values of addresses. */
+const MAPPED: ListRules['attributes'] = new Map<string, (resource: Resource) => unknown>([
+  ['givenName', ({ name }) => memberOf(name, 'givenName')],
+  ['familyName', ({ name }) => memberOf(name, 'familyName')],
+  ['name.givenName', () => null],
+  ['name.familyName', () => null],
+  ['emails.value', ({ emails }) => valuesIn(emails)],
+  ['phoneNumbers.value', ({ phoneNumbers }) => valuesIn(phoneNumbers)],
+])
+
+const RULES: ListRules = {
+  defaults: { filter: 'id pr', sortBy: 'created' },
+  isDescending: sortOrder => sortOrder !== 'ascending', // UAA: whatever else it says
+  lenient: { startIndex: true, count: false },
+  allowsNot: false,
+  attributePaths: true,
+  attributes: MAPPED,
+  schemas: [SCHEMA],
+  refuse: message => refuseResource('scim', message),
+  refuseFilter: ({ filter, sortBy }, cause) =>
+    refuseResource('scim', `Invalid filter expression: [${escapedFilter(filter)}] [${escapedFilter(sortBy)}]`, {
+      detail: cause.message,
+      cause,
+    }),
+}
+
+function listEndpoint(app: FastifyInstance, { store, service, behaviour }: UserEndpointDeps, views: UserViews): void {
+  const config = { access: userAccess(service, 'scim.read'), audience: 'api' } as const
+  app.get('/Users', { config, errorHandler: refuseMalformed }, async (request, reply) => {
+    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const { records, totalResults } = await findPage(parameters, RULES, query =>
+      store.users.list(request.zone.id, query),
+    )
+    const shown = { groups: wants(parameters, 'groups'), approvals: wants(parameters, 'approvals') }
+    const resources = await views.ofMany(request.zone, records, shown)
+    return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults }))
+  })
+}
+
+const INVALID_SELF_EDIT =
+  'Users are only allowed to edit their own User settings when internal user storage is enabled, and in that case they may only edit the givenName and familyName.'
+
+const invalidSelfEdit = (): OAuthError => new OAuthError('invalid_self_edit', INVALID_SELF_EDIT)
+
+/** Undefined for any version, as the store wants it. */
+const versionOf = (expected: ExpectedVersion | undefined): number | undefined =>
+  expected === 'any' ? undefined : expected
+
+function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: UserViews): void {
+  const { store, clock, service, users } = deps
+  const internalOrigin = service.name
+  const route = <C extends object>(config: C) =>
+    ({ config: { audience: 'api', ...config }, errorHandler: refuseMalformed }) as const
+  const ofUser = { ...userAccess(service, 'scim.write'), self: 'id' } as const
+
+  /** People without a right to write users may change the names of their own account, if it is an internal one. */
+  function isSelfEdit(request: FastifyRequest, id: string): boolean {
+    const rights = { scopes: [service.scope('admin'), 'scim.write'] }
+    return request.bearer?.user?.id === id && !hasRight(request, rights, service)
+  }
+
+  const refuseAliases = ({ aliasId = '', aliasZid = '' }: UserBody, message: string): void => {
+    if (aliasId !== '' || aliasZid !== '') throw refuseResource('scim', message)
+  }
+
+  async function decisionsOf({ approvals }: UserBody, zoneId: string) {
+    const now = clock.now()
+    for (const { clientId } of approvals) {
+      if (await store.clients.find(zoneId, clientId)) continue
+      throw refuseResource('scim', `There is no client with the id ${clientId}`)
+    }
+    return approvals.map(({ expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS), ...approval }) => ({
+      ...approval,
+      expiresAt,
+      updatedAt: now,
+    }))
+  }
+
+  app.post(
+    '/Users',
+    route({ access: userAccess(service, 'scim.write', 'scim.create'), body: 'json' }),
+    async (request, reply) => {
+      const body = readUserBody(jsonBody(request))
+      await users.checkManageable(request.zone, originIn(body, internalOrigin))
+      const draft = draftOf(body, internalOrigin)
+      refuseAliases(body, 'Alias ID and/or alias ZID are invalid.')
+      const approvals = await decisionsOf(body, request.zone.id)
+      const user = await users.create(request.zone, {
+        draft,
+        password: body.password,
+        approvals,
+        by: callerOf(request),
+      })
+      return sendVersioned(reply, await views.of(request.zone, user), user.version, 201)
+    },
+  )
+
+  app.get<OfUser>(
+    '/Users/:id',
+    route({ access: { ...userAccess(service, 'scim.read'), self: 'id' } }),
+    async (request, reply) => {
+      const user = await store.users.find(request.zone.id, request.params.id)
+      if (!user) throw noSuchResource('User', request.params.id)
+      return sendVersioned(reply, await views.of(request.zone, user), user.version)
+    },
+  )
+
+  /** Makes the change that the body means; `compute` is run on the stored user. */
+  async function update(
+    request: FastifyRequest<OfUser>,
+    reply: FastifyReply,
+    { body, compute }: { readonly body: UserBody; readonly compute: (user: User) => User },
+  ): Promise<FastifyReply> {
+    const { zone, params } = request
+    const isSelf = isSelfEdit(request, params.id)
+    const change = isSelf ? (user: User): User => namesOnly(user, body, compute) : compute
+    if (isSelf) {
+      const stored = await store.users.find(zone.id, params.id)
+      if (stored?.origin !== internalOrigin) throw invalidSelfEdit()
+      change(stored)
+    }
+    const expected = versionOf(requiredVersion(request))
+    const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
+    const user = await users
+      .change(
+        zone,
+        params.id,
+        stored => {
+          refuseAliases(body, message)
+          return change(stored)
+        },
+        { expected, by: callerOf(request) },
+      )
+      .catch((cause: unknown) => {
+        if (!(cause instanceof AlreadyExists)) throw cause
+        throw refuseResource('scim', 'The user name or the external id is already in use', { cause })
+      })
+    return sendVersioned(reply, await views.of(zone, user), user.version)
+  }
+
+  app.put<OfUser>('/Users/:id', route({ access: ofUser, body: 'json' }), async (request, reply) => {
+    const body = readUserBody(jsonBody(request))
+    const origin = originIn(body, internalOrigin)
+    await users.checkManageable(request.zone, origin)
+    return update(request, reply, {
+      body,
+      compute: user => {
+        if (origin === user.origin) return replaced(user, body)
+        throw refuseResource('invalid_scim_resource', "Cannot change user's origin in update operation.")
+      },
+    })
+  })
+
+  app.patch<OfUser>('/Users/:id', route({ access: ofUser, body: 'json' }), async (request, reply) => {
+    const body = readUserBody(jsonBody(request))
+    return update(request, reply, { body, compute: user => patched(user, body) })
+  })
+
+  app.delete<OfUser>('/Users/:id', route({ access: userAccess(service, 'scim.write') }), async (request, reply) => {
+    const { zone, params } = request
+    const expected = versionOf(expectedVersion(request))
+    const before = await store.users.find(zone.id, params.id)
+    if (!before) throw noSuchResource('User', params.id)
+    const view = await views.of(zone, before)
+    const user = await users
+      .delete(zone, params.id, { expected, by: callerOf(request) })
+      .catch((error: unknown) => Promise.reject(staleAs422(error)))
+    return sendVersioned(reply, { ...view, ...withoutDetails(user) }, user.version)
+  })
+}
+
+/** The user as deleted, which may be newer than what was read with the groups. */
+const withoutDetails = (user: User): object => userToJson(user)
+
+/** The user that the change gives, if only the names are others; throws `invalid_self_edit` otherwise. */
+function namesOnly(user: User, body: UserBody, compute: (user: User) => User): User {
+  if (body.displayName !== undefined) throw invalidSelfEdit()
+  let after: User
+  try {
+    after = compute(user)
+  } catch (error) {
+    throw error instanceof OAuthError ? invalidSelfEdit() : error
+  }
+  if (!differsInNamesOnly(user, after)) throw invalidSelfEdit()
+  return after
+}
+
+/** UAA: a stale version is a conflict for changes, and 422 for a deletion and a verification. */
+function staleAs422(error: unknown): unknown {
+  if (!(error instanceof OAuthError) || error.error !== 'scim_resource_conflict') return error
+  return refuseResource('scim', error.message, { status: 422, cause: error })
+}
+
+function verifyEndpoint(app: FastifyInstance, { service, users }: UserEndpointDeps): void {
+  const config = { access: userAccess(service, 'scim.write', 'scim.create'), audience: 'api' } as const
+  app.get<OfUser>('/Users/:id/verify', { config, errorHandler: refuseMalformed }, async (request, reply) => {
+    const { zone, params } = request
+    await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
+    const expected = versionOf(expectedVersion(request))
+    const user = await users
+      .verify(zone, params.id, { expected, by: callerOf(request) })
+      .catch((error: unknown) => Promise.reject(staleAs422(error)))
+    return sendVersioned(reply, userToJson(user), user.version)
+  })
+}

@@ -1,0 +1,623 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../../support/oauth.ts'
+import { IN_Z1, assertRefused, newUserBody, startUserServer, statusesOf } from '../../support/users.ts'
+import type { UserAnswer, UserApi, UserRequest } from '../../support/users.ts'
+
+const SELF_EDIT =
+  'Users are only allowed to edit their own User settings when internal user storage is enabled, and in that case they may only edit the givenName and familyName.'
+const DISABLED = 'Internal User Creation is currently disabled. External User Store is in use.'
+const ANY = { headers: { 'if-match': '*' } }
+
+/** The body of a PUT that changes nothing but what is given. */
+const bodyOf = (
+  { userName, name, emails, phoneNumbers, externalId, active, verified }: UserAnswer,
+  more: object = {},
+) => ({
+  userName,
+  name,
+  emails,
+  phoneNumbers,
+  externalId,
+  active,
+  verified,
+  ...more,
+})
+
+for (const mode of MODES) {
+  describe(`one user (${mode})`, () => {
+    let api: UserApi
+    let count = 0
+    const fresh = (more: object = {}): Promise<UserAnswer> => api.create(`user${(count += 1)}`, more)
+    const change = async (method: string, user: UserAnswer, body: unknown, request: UserRequest = ANY) =>
+      api.send(method, `/Users/${user.id}`, body, request)
+    const changed = async (method: string, user: UserAnswer, body: unknown, request?: UserRequest) => {
+      const answer = await change(method, user, body, request)
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<UserAnswer & Record<string, unknown>>()
+    }
+    before(async () => {
+      api = await startUserServer(mode)
+    })
+    after(async () => {
+      assert.deepEqual(api.server.faults, [])
+      await api.stop()
+    })
+
+    describe('GET /Users/{id}', () => {
+      it('answers the user with an ETag, with groups in which they are through others', async () => {
+        const user = await fresh()
+        const { groups } = api.server.store
+        const now = api.server.clock.now()
+        for (const displayName of ['acme', 'acme.dev']) {
+          const times = { version: 0, createdAt: now, updatedAt: now }
+          await groups.insert('svc', {
+            zoneId: 'svc',
+            id: `${user.id}-${displayName}`,
+            displayName: `${user.id}.${displayName}`,
+            ...times,
+          })
+        }
+        const member = { origin: 'svc', groupId: `${user.id}-acme.dev` }
+        await groups.addMember('svc', { ...member, memberId: user.id, memberType: 'USER' })
+        await groups.addMember('svc', {
+          ...member,
+          groupId: `${user.id}-acme`,
+          memberId: `${user.id}-acme.dev`,
+          memberType: 'GROUP',
+        })
+        const answer = await api.send('GET', `/Users/${user.id}`, undefined, { by: 'reader' })
+        assert.equal(answer.headers['etag'], '"0"')
+        const found = answer.json<UserAnswer & Record<string, unknown>>()
+        const own = found.groups?.filter(({ display }) => display.startsWith(user.id))
+        assert.deepEqual(own?.map(({ display, type }) => `${display.slice(user.id.length)} ${type}`).toSorted(), [
+          '.acme INDIRECT',
+          '.acme.dev DIRECT',
+        ])
+      })
+
+      it('tells the last sign-in, and the one before', async () => {
+        const user = await fresh()
+        assert.equal(user.lastLogonTime, undefined)
+        await api.tokenOfUser(user.userName)
+        const first = api.server.clock.now().getTime()
+        assert.deepEqual(
+          [(await api.read(user.id)).lastLogonTime, (await api.read(user.id)).previousLogonTime],
+          [first, undefined],
+        )
+        api.server.clock.advance(60)
+        await api.tokenOfUser(user.userName)
+        const { lastLogonTime, previousLogonTime } = await api.read(user.id)
+        assert.deepEqual([lastLogonTime, previousLogonTime], [first + 60_000, first])
+      })
+
+      it('refuses an id that nobody has here', async () => {
+        const there = await api.create('elsewhere', {}, IN_Z1)
+        for (const id of ['no-such-id', 'a%00b', '%27', there.id]) {
+          const answer = await api.send('GET', `/Users/${id}`)
+          assertRefused(answer, {
+            status: 404,
+            error: 'scim_resource_not_found',
+            message: `User ${decodeURIComponent(id)} does not exist`,
+          })
+        }
+        assert.equal((await api.send('GET', `/Users/${there.id}`, undefined, IN_Z1)).status, 200)
+      })
+
+      it('ignores conditions', async () => {
+        const { id } = await fresh()
+        const answer = await api.send('GET', `/Users/${id}`, undefined, {
+          headers: { 'if-none-match': '"0"', 'if-match': '"9"' },
+        })
+        assert.equal(answer.status, 200)
+      })
+    })
+
+    describe('PUT /Users/{id}', () => {
+      it('replaces the user and counts the version', async () => {
+        const user = await fresh({ externalId: 'x', phoneNumbers: [{ value: '1' }], verified: false })
+        api.server.clock.advance(5)
+        const answer = await change(
+          'PUT',
+          user,
+          { ...newUserBody('ignored'), userName: `${user.userName}-new`, name: { givenName: 'New' } },
+          { headers: { 'if-match': '0' } },
+        )
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(answer.headers['etag'], '"1"')
+        const after = answer.json<UserAnswer & Record<string, unknown>>()
+        const { externalId: _, phoneNumbers: _phones, ...rest } = user
+        assert.deepEqual(after, {
+          ...rest,
+          meta: { ...user.meta, version: 1, lastModified: api.server.clock.now().toISOString() },
+          userName: `${user.userName}-new`,
+          name: { givenName: 'New' },
+          emails: [{ value: 'ignored@test.org', primary: false }],
+          verified: true,
+        })
+        assert.deepEqual(await api.read(user.id), after)
+      })
+
+      it('ignores a password, groups, approvals, the zone and a version in the body', async () => {
+        const user = await fresh()
+        await changed(
+          'PUT',
+          user,
+          bodyOf(user, {
+            password: 'another-password',
+            groups: [{ display: 'svc.admin' }],
+            approvals: [],
+            zoneId: 'z1',
+            id: 'x',
+            meta: { version: 9, created: '2020-01-01T00:00:00.000Z' },
+          }),
+        )
+        await api.tokenOfUser(user.userName)
+        assert.equal((await api.read(user.id)).meta.version, 1)
+      })
+
+      it('takes a version in quotes, and any with a star', async () => {
+        const user = await fresh()
+        await changed('PUT', user, bodyOf(user), { headers: { 'if-match': '"0"' } })
+        assert.equal((await changed('PUT', user, bodyOf(user))).meta.version, 2)
+      })
+
+      it('keeps whether the address is the primary one, until it is told otherwise or changes', async () => {
+        const user = await fresh({ emails: [{ value: 'p@test.org', primary: true }] })
+        const after = async (email: object) => (await changed('PUT', user, bodyOf(user, { emails: [email] }))).emails
+        assert.deepEqual(await after({ value: 'p@test.org' }), [{ value: 'p@test.org', primary: true }])
+        assert.deepEqual(await after({ value: 'p@test.org', primary: false }), [
+          { value: 'p@test.org', primary: false },
+        ])
+        assert.deepEqual(await after({ value: 'q@test.org', primary: true }), [{ value: 'q@test.org', primary: true }])
+        assert.deepEqual(await after({ value: 'r@test.org' }), [{ value: 'r@test.org', primary: false }])
+      })
+
+      it('keeps a salt that the body leaves out, so that what was revoked stays so', async () => {
+        const user = await fresh()
+        const token = await api.tokenOfUser(user.userName)
+        await api.server.store.users.setSalt('svc', user.id, 'revoked')
+        assert.equal((await changed('PUT', user, bodyOf(user))).salt, 'revoked')
+        assert.equal((await api.send('GET', `/Users/${user.id}`, undefined, { bearer: token })).status, 401)
+        assert.equal((await changed('PUT', user, bodyOf(user, { salt: 'other' }))).salt, 'other')
+      })
+
+      for (const [member, more] of [
+        ['userName', { userName: 'renamed' }],
+        ['email', { emails: [{ value: 'moved@test.org' }] }],
+        ['salt', { salt: 'salted' }],
+      ] as const) {
+        it(`ends tokens with another ${member}, and not with another name`, async () => {
+          const user = await fresh()
+          const bearer = await api.tokenOfUser(user.userName)
+          const asUser = () => api.send('GET', `/Users/${user.id}`, undefined, { bearer })
+          await changed('PUT', user, bodyOf(user, { name: { givenName: 'Other' } }))
+          assert.equal((await asUser()).status, 200)
+          await changed('PUT', user, bodyOf(user, more))
+          assert.equal((await asUser()).status, 401)
+        })
+      }
+
+      it('ends sessions and tokens of whoever becomes inactive, also when they are active again', async () => {
+        const user = await fresh()
+        const bearer = await api.tokenOfUser(user.userName)
+        const browser = api.server.browser()
+        await browser.signIn(user.userName, 'pw-1-long-enough')
+        assert.equal((await browser.send('/profile')).status, 200)
+        assert.equal((await changed('PUT', user, bodyOf(user, { active: false }))).active, false)
+        const form = { grant_type: 'password', username: user.userName, password: 'pw-1-long-enough' }
+        assert.ok((await api.server.token(form, { basic: ['portal', 'portal-secret'] })).status >= 400)
+        for (const active of [false, true]) {
+          await changed('PUT', user, bodyOf(user, { active }))
+          assert.equal((await api.send('GET', `/Users/${user.id}`, undefined, { bearer })).status, 401)
+          assert.equal((await browser.send('/profile')).status, 302)
+        }
+        await api.tokenOfUser(user.userName)
+      })
+
+      const versions = [
+        { name: 'no If-Match', header: undefined, message: 'Missing If-Match for PUT' },
+        ...['W/"2"', 'abc', '-1', '1.0', '99999999999'].map(header => ({
+          name: `If-Match: ${header}`,
+          header,
+          message: `Invalid version match header (should be a version number): ${header}`,
+        })),
+      ]
+      for (const { name, header, message } of versions) {
+        it(`refuses ${name}, as PATCH does`, async () => {
+          const user = await fresh()
+          const request = header === undefined ? {} : { headers: { 'if-match': header } }
+          for (const [method, body] of [
+            ['PUT', bodyOf(user)],
+            ['PATCH', {}],
+          ] as const) {
+            assertRefused(await change(method, user, body, request), { status: 400, error: 'scim', message })
+          }
+          assert.equal((await api.read(user.id)).meta.version, 0)
+        })
+      }
+
+      it('refuses a stale version, and lets one of two changes at once win', async () => {
+        const user = await fresh()
+        const with0 = { headers: { 'if-match': '0' } }
+        const answers = await Promise.all(
+          ['a', 'b', 'c'].map(givenName => change('PUT', user, bodyOf(user, { name: { givenName } }), with0)),
+        )
+        assert.deepEqual(statusesOf(answers), [200, 409, 409])
+        assertRefused(await change('PUT', user, bodyOf(user), with0), {
+          status: 409,
+          error: 'scim_resource_conflict',
+          message: `Attempt to update a user (${user.id}) with wrong version: expected=1 but found=0`,
+        })
+      })
+
+      it('makes all changes of any version that come at once', async () => {
+        const user = await fresh()
+        const answers = await Promise.all(
+          ['a', 'b', 'c'].map(givenName => change('PATCH', user, { name: { givenName } })),
+        )
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [200, 200, 200],
+        )
+        assert.equal((await api.read(user.id)).meta.version, 3)
+      })
+
+      it('refuses a name that is taken, at the same origin only', async () => {
+        const [user, other] = [await fresh(), await fresh()]
+        const body = bodyOf(user, { userName: other.userName.toUpperCase() })
+        const message = 'The user name or the external id is already in use'
+        assertRefused(await change('PUT', user, body), { status: 400, error: 'scim', message })
+        assert.deepEqual(await api.read(user.id), user)
+      })
+
+      const refusals = [
+        { name: 'no name', more: { name: undefined }, message: 'A name must be provided.' },
+        { name: 'no userName', more: { userName: undefined }, message: 'A username must be provided.' },
+        { name: 'no e-mail', more: { emails: [] }, message: 'Exactly one email must be provided.' },
+        {
+          name: 'a bad userName',
+          more: { userName: 'u<1>' },
+          message: String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`,
+        },
+        {
+          name: 'another origin',
+          more: { origin: 'ldap2' },
+          message: "Cannot change user's origin in update operation.",
+        },
+      ]
+      for (const { name, more, message } of refusals) {
+        it(`refuses ${name}`, async () => {
+          const user = await fresh()
+          assertRefused(await change('PUT', user, bodyOf(user, more)), {
+            status: 400,
+            error: 'invalid_scim_resource',
+            message,
+          })
+          assert.deepEqual(await api.read(user.id), user)
+        })
+      }
+
+      it('refuses an alias, an unknown member, and an id that nobody has', async () => {
+        const user = await fresh()
+        const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
+        for (const alias of [{ aliasId: 'x' }, { aliasZid: 'z1' }]) {
+          assertRefused(await change('PUT', user, bodyOf(user, alias)), { status: 400, error: 'scim', message })
+          assertRefused(await change('PATCH', user, alias), { status: 400, error: 'scim', message })
+        }
+        assertRefused(await change('PUT', user, bodyOf(user, { foo: 1 })), {
+          status: 400,
+          error: 'scim',
+          message: 'Unrecognized field "foo"',
+        })
+        for (const header of ['*', '0']) {
+          const answer = await api.send('PUT', '/Users/no-such-id', newUserBody('u1z'), {
+            headers: { 'if-match': header },
+          })
+          assertRefused(answer, {
+            status: 404,
+            error: 'scim_resource_not_found',
+            message: 'User no-such-id does not exist',
+          })
+        }
+      })
+
+      it('tells the audit trail who changed whom', async () => {
+        const user = await fresh()
+        const bearer = await api.tokenOfUser(user.userName)
+        await changed('PUT', user, bodyOf(user, { name: { givenName: 'Me' } }), { ...ANY, bearer })
+        const event = api.server.events.findLast(({ type }) => type === 'UserModifiedEvent')
+        assert.equal(event?.clientId, 'portal')
+        assert.equal(
+          event.data,
+          JSON.stringify([`user_id=${user.id}`, `username=${user.userName}`, `caller=${user.id}`]),
+        )
+      })
+    })
+
+    describe('PATCH /Users/{id}', () => {
+      const cases = [
+        {
+          name: 'a part of the name',
+          sent: { name: { givenName: 'P' } },
+          want: { name: { givenName: 'P', familyName: 'B' } },
+        },
+        { name: 'nothing', sent: {}, want: {} },
+        { name: 'active', sent: { active: true }, want: { active: true } },
+        { name: 'verified', sent: { verified: true }, want: { verified: true } },
+        { name: 'the userName', sent: { userName: 'patched' }, want: { userName: 'patched' } },
+        {
+          name: 'a primary address',
+          sent: { emails: [{ value: 'n@test.org', primary: true }] },
+          want: { emails: [{ value: 'n@test.org', primary: true }] },
+        },
+        { name: 'no address that is not primary', sent: { emails: [{ value: 'n@test.org' }] }, want: {} },
+        {
+          name: 'an address in the place of one that is cleared',
+          sent: { emails: [{ value: 'n@test.org' }], meta: { attributes: ['emails'] } },
+          want: { emails: [{ value: 'n@test.org', primary: false }] },
+        },
+        {
+          name: 'the first telephone number',
+          sent: { phoneNumbers: [{ value: '7' }, { value: '8' }] },
+          want: { phoneNumbers: [{ value: '7' }] },
+        },
+        {
+          name: 'no telephone number',
+          sent: { meta: { attributes: ['PhoneNumbers', 'title'] } },
+          want: { phoneNumbers: undefined },
+        },
+        {
+          name: 'no given name',
+          sent: { meta: { attributes: ['name.givenName'] } },
+          want: { name: { familyName: 'B' } },
+        },
+        { name: 'no name', sent: { meta: { attributes: ['name'] } }, want: { name: {} } },
+        {
+          name: 'another name',
+          sent: { name: { givenName: 'X' }, meta: { attributes: ['NAME'] } },
+          want: { name: { givenName: 'X' } },
+        },
+        {
+          name: 'a userName that is cleared and sent',
+          sent: { userName: 'patched2', meta: { attributes: ['userName'] } },
+          want: { userName: 'patched2' },
+        },
+        {
+          name: 'nothing that is not merged',
+          sent: { externalId: 'e', salt: 's', password: 'another-password', groups: [], origin: 'svc' },
+          want: {},
+        },
+      ]
+      for (const { name, sent, want } of cases) {
+        it(`changes ${name}`, async () => {
+          const user = await fresh({
+            active: false,
+            verified: false,
+            externalId: `${name}-id`,
+            phoneNumbers: [{ value: '1' }],
+          })
+          const after = await changed('PATCH', user, sent)
+          const expected = {
+            ...user,
+            ...want,
+            meta: { ...user.meta, version: 1, lastModified: after.meta.lastModified },
+          }
+          for (const member of [
+            'active',
+            'verified',
+            'externalId',
+            'salt',
+            'userName',
+            'name',
+            'emails',
+            'phoneNumbers',
+          ] as const) {
+            assert.deepEqual(after[member], expected[member], member)
+          }
+        })
+      }
+
+      const refusals = [
+        {
+          name: 'clearing what cannot be',
+          sent: { meta: { attributes: ['externalId'] } },
+          message: 'Attribute externalId cannot be removed using "Meta.attributes"',
+        },
+        {
+          name: 'clearing what is unknown',
+          sent: { meta: { attributes: ['__proto__'] } },
+          message: 'Attribute __proto__ cannot be removed using "Meta.attributes"',
+        },
+        {
+          name: 'clearing the userName',
+          sent: { meta: { attributes: ['userName'] } },
+          message: 'Can not drop username, field is required.',
+        },
+        {
+          name: 'clearing the address',
+          sent: { meta: { attributes: ['emails'] } },
+          message: 'Exactly one email must be provided.',
+        },
+        { name: 'another origin', sent: { origin: 'ldap' }, message: 'Cannot change origin in patch of user.' },
+        { name: 'an empty userName', sent: { userName: '' }, message: 'A username must be provided.' },
+      ]
+      for (const { name, sent, message } of refusals) {
+        it(`refuses ${name}`, async () => {
+          const user = await fresh()
+          assertRefused(await change('PATCH', user, sent), { status: 400, error: 'invalid_scim_resource', message })
+          assert.deepEqual(await api.read(user.id), user)
+        })
+      }
+
+      it('refuses the operations of SCIM 2.0, unknown members, a stale version and an unknown id', async () => {
+        const user = await fresh()
+        const operations = {
+          schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+          Operations: [{ op: 'replace', path: 'active', value: false }],
+        }
+        const scim = (message: string) => ({ status: 400, error: 'scim', message })
+        assertRefused(await change('PATCH', user, operations), scim('Unrecognized field "operations"'))
+        assertRefused(
+          await change('PATCH', user, { schemas: operations.schemas }),
+          scim("Only schema 'urn:scim:schemas:core:1.0' is currently supported"),
+        )
+        assertRefused(await change('PATCH', user, { foo: 1 }), scim('Unrecognized field "foo"'))
+        assertRefused(
+          await change('PATCH', user, { meta: { attributes: [1] } }),
+          scim('The value of meta.attributes must be a list of strings'),
+        )
+        assertRefused(await change('PATCH', user, {}, { headers: { 'if-match': '4' } }), {
+          status: 409,
+          error: 'scim_resource_conflict',
+          message: `Attempt to update a user (${user.id}) with wrong version: expected=0 but found=4`,
+        })
+        const unknown = await api.send('PATCH', '/Users/no-such-id', {}, { headers: { 'if-match': '0' } })
+        assertRefused(unknown, {
+          status: 404,
+          error: 'scim_resource_not_found',
+          message: 'User no-such-id does not exist',
+        })
+      })
+    })
+
+    describe('a person', () => {
+      it('reads themselves, and changes their names', async () => {
+        const user = await fresh({ externalId: 'me', phoneNumbers: [{ value: '1' }] })
+        const bearer = await api.tokenOfUser(user.userName)
+        const asUser = { ...ANY, bearer }
+        assert.equal((await api.read(user.id, { bearer })).userName, user.userName)
+        assert.deepEqual((await changed('PUT', user, bodyOf(user, { name: { givenName: 'Me' } }), asUser)).name, {
+          givenName: 'Me',
+        })
+        assert.deepEqual((await changed('PATCH', user, { name: { familyName: 'Self' } }, asUser)).name, {
+          givenName: 'Me',
+          familyName: 'Self',
+        })
+      })
+
+      const others = [
+        { name: 'the e-mail address', more: { emails: [{ value: 'other@test.org' }] } },
+        { name: 'the userName', more: { userName: 'somebody' } },
+        { name: 'active', more: { active: false } },
+        { name: 'verified', more: { verified: false } },
+        { name: 'the salt', more: { salt: 'x' } },
+        { name: 'the externalId', more: { externalId: 'other' } },
+        { name: 'the telephone number', more: { phoneNumbers: [{ value: '2' }] } },
+        { name: 'the displayName', more: { displayName: 'x' } },
+        { name: 'no e-mail address', more: { emails: [] } },
+      ]
+      for (const { name, more } of others) {
+        it(`does not change ${name}`, async () => {
+          const user = await fresh({ externalId: `${name}-self`, phoneNumbers: [{ value: '1' }] })
+          const bearer = await api.tokenOfUser(user.userName)
+          const before = await api.read(user.id)
+          for (const request of [{ bearer }, { ...ANY, bearer }]) {
+            const answer = await change('PUT', user, bodyOf(user, more), request)
+            assert.equal(answer.status, 403)
+            assert.deepEqual(answer.json(), { error: 'invalid_self_edit', error_description: SELF_EDIT })
+          }
+          assert.deepEqual(await api.read(user.id), before)
+        })
+      }
+
+      it('does not reach others, nor delete or verify themselves', async () => {
+        const [user, other] = [await fresh(), await fresh()]
+        const bearer = await api.tokenOfUser(user.userName)
+        for (const [method, path, body] of [
+          ['GET', other.id, undefined],
+          ['PUT', other.id, bodyOf(other)],
+          ['PATCH', other.id, {}],
+          ['GET', 'no-such-id', undefined],
+          ['DELETE', user.id, undefined],
+          ['PATCH', `${user.id}/status`, { locked: false }],
+          ['GET', `${user.id}/verify`, undefined],
+        ] as const) {
+          const answer = await api.send(method, `/Users/${path}`, body, { ...ANY, bearer })
+          assert.equal(
+            `${answer.status} ${String(answer.json()['error'])}`,
+            '403 insufficient_scope',
+            `${method} ${path}`,
+          )
+        }
+        assert.equal((await api.send('GET', `/Users/${user.id}`, undefined, { bearer, ...IN_Z1 })).status, 403)
+      })
+    })
+
+    describe('DELETE /Users/{id}', () => {
+      it('deletes the user with everything of theirs, and answers the last state', async () => {
+        const user = await fresh({ approvals: [{ clientId: 'app', scope: 'openid', status: 'APPROVED' }] })
+        const bearer = await api.tokenOfUser(user.userName)
+        const before = await api.read(user.id)
+        const answer = await api.send('DELETE', `/Users/${user.id}`)
+        assert.deepEqual([answer.status, answer.headers['etag']], [200, '"0"'])
+        assert.deepEqual(answer.json(), before)
+        assertRefused(await api.send('DELETE', `/Users/${user.id}`), {
+          status: 404,
+          error: 'scim_resource_not_found',
+          message: `User ${user.id} does not exist`,
+        })
+        const gone = await api.send('GET', '/userinfo', undefined, { bearer })
+        assert.equal(gone.json()['error_description'], `Token bears a non-existent user ID: ${user.id}`)
+        assert.equal((await api.server.store.approvals.listOfUser('svc', user.id, api.server.clock.now())).length, 0)
+        assert.ok(api.server.events.some(({ type, principal }) => type === 'UserDeletedEvent' && principal === user.id))
+      })
+
+      it('keeps the version that is expected', async () => {
+        const user = await fresh()
+        assertRefused(await api.send('DELETE', `/Users/${user.id}`, undefined, { headers: { 'if-match': '99' } }), {
+          status: 422,
+          error: 'scim',
+          message: `Attempt to update a user (${user.id}) with wrong version: expected=0 but found=99`,
+        })
+        assertRefused(await api.send('DELETE', `/Users/${user.id}`, undefined, { headers: { 'if-match': 'abc' } }), {
+          status: 400,
+          error: 'scim',
+          message: 'Invalid version match header (should be a version number): abc',
+        })
+        assert.equal(
+          (await api.send('DELETE', `/Users/${user.id}`, undefined, { headers: { 'if-match': '"0"' } })).status,
+          200,
+        )
+      })
+
+      it('does not reach another zone', async () => {
+        const there = await api.create('there', {}, IN_Z1)
+        assert.equal((await api.send('DELETE', `/Users/${there.id}`)).status, 404)
+        assert.equal((await api.send('DELETE', `/Users/${there.id}`, undefined, IN_Z1)).status, 200)
+      })
+    })
+
+    describe('where internal users are kept elsewhere', () => {
+      before(async () => {
+        const { providers } = api.server.store
+        const internal = await providers.findByOrigin('z2', 'svc')
+        assert.ok(internal)
+        await api.create('kept', {}, { headers: { 'x-identity-zone-id': 'z2' } })
+        const config = { ...internal.config, disableInternalUserManagement: true }
+        await providers.update('z2', { ...internal, config })
+        await providers.insert('z2', { ...internal, id: 'corp', originKey: 'corp', type: 'oidc1.0', config: {} })
+      })
+
+      it('they are read and not changed, and those of other origins are changed', async () => {
+        const headers = { 'x-identity-zone-id': 'z2', 'if-match': '*' }
+        const kept = await api.server.store.users.findByName('z2', 'svc', 'kept')
+        assert.ok(kept)
+        const path = `/Users/${kept.id}`
+        assert.equal((await api.send('GET', path, undefined, { headers })).status, 200)
+        for (const [method, place, body] of [
+          ['PUT', path, newUserBody('kept')],
+          ['PATCH', path, {}],
+          ['DELETE', path, undefined],
+          ['GET', `${path}/verify`, undefined],
+        ] as const) {
+          const want = { status: 403, error: 'internal_user_management_disabled', message: DISABLED }
+          assertRefused(await api.send(method, place, body, { headers }), want)
+        }
+        const other = await api.create('other', { origin: 'corp' }, { headers })
+        assert.equal((await api.send('PATCH', `/Users/${other.id}`, {}, { headers })).status, 200)
+        assert.equal((await api.send('DELETE', `/Users/${other.id}`, undefined, { headers })).status, 200)
+      })
+    })
+  })
+}

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../../support/oauth.ts'
+import { IN_Z1, assertRefused, startUserServer } from '../../support/users.ts'
+import type { UserAnswer, UserApi, UserRequest } from '../../support/users.ts'
+
+interface List {
+  readonly resources: readonly (UserAnswer & Readonly<Record<string, unknown>>)[]
+  readonly startIndex: number
+  readonly itemsPerPage: number
+  readonly totalResults: number
+  readonly schemas: readonly string[]
+}
+
+for (const mode of MODES) {
+  describe(`GET /Users (${mode})`, () => {
+    let api: UserApi
+    const get = (query: Readonly<Record<string, string>> = {}, request: UserRequest = {}) =>
+      api.send('GET', '/Users', undefined, { by: 'reader', query, ...request })
+    const list = async (query?: Readonly<Record<string, string>>, request?: UserRequest): Promise<List> => {
+      const answer = await get(query, request)
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<List & Record<string, unknown>>()
+    }
+    const names = ({ resources }: List) => resources.map(({ userName }) => userName)
+
+    before(async () => {
+      api = await startUserServer(mode)
+      api.server.clock.advance(1)
+      for (let place = 1; place <= 4; place += 1) {
+        await api.create(`list${place}`, {
+          emails: [{ value: `l${place}@list.example` }],
+          name: { givenName: 'L', familyName: `F${5 - place}` },
+          verified: place > 2,
+          active: place < 4,
+          ...(place === 1 && { externalId: 'x1' }),
+        })
+        api.server.clock.advance(1)
+      }
+    })
+    after(async () => {
+      assert.deepEqual(api.server.faults, [])
+      await api.stop()
+    })
+
+    it('answers whole users with groups and approvals, oldest first', async () => {
+      const { resources, ...envelope } = await list()
+      assert.deepEqual(envelope, {
+        startIndex: 1,
+        itemsPerPage: 100,
+        totalResults: 6,
+        schemas: ['urn:scim:schemas:core:1.0'],
+      })
+      assert.deepEqual(
+        resources.slice(2).map(({ userName }) => userName),
+        ['list1', 'list2', 'list3', 'list4'],
+      )
+      for (const resource of resources) assert.deepEqual(resource, await api.read(resource.id))
+    })
+
+    const pages = [
+      { query: { startIndex: '3', count: '2' }, names: ['list1', 'list2'], startIndex: 3, itemsPerPage: 2 },
+      { query: { startIndex: '0', count: '1', sortBy: 'userName' }, names: ['joel'], startIndex: 1, itemsPerPage: 1 },
+      { query: { startIndex: '1000' }, names: [], startIndex: 1000, itemsPerPage: 100 },
+      { query: { count: '0' }, names: [], startIndex: 1, itemsPerPage: 0 },
+    ]
+    for (const { query, names: expected, ...envelope } of pages) {
+      it(`answers the page ${JSON.stringify(query)}`, async () => {
+        const page = await list(query)
+        const { startIndex, itemsPerPage, totalResults } = page
+        assert.deepEqual(names(page), expected)
+        assert.deepEqual({ startIndex, itemsPerPage, totalResults }, { ...envelope, totalResults: 6 })
+      })
+    }
+
+    it('puts at most 500 on a page', async () => {
+      assert.equal((await list({ count: '100000' })).itemsPerPage, 500)
+    })
+
+    const ofLists = 'userName sw "list"'
+    const orders = [
+      { query: { sortBy: 'familyName' }, names: ['list4', 'list3', 'list2', 'list1'] },
+      { query: { sortBy: 'userName', sortOrder: 'descending' }, names: ['list4', 'list3', 'list2', 'list1'] },
+      { query: { sortBy: 'userName', sortOrder: 'nonsense' }, names: ['list4', 'list3', 'list2', 'list1'] },
+      { query: { sortBy: 'userName', sortOrder: 'ASCENDING' }, names: ['list4', 'list3', 'list2', 'list1'] },
+      { query: { sortBy: 'email' }, names: ['list1', 'list2', 'list3', 'list4'] },
+      { query: { sortBy: 'meta.created' }, names: ['list1', 'list2', 'list3', 'list4'] },
+    ]
+    for (const { query, names: expected } of orders) {
+      it(`sorts: ${JSON.stringify(query)}`, async () => {
+        assert.deepEqual(names(await list({ filter: ofLists, ...query })), expected)
+      })
+    }
+
+    const choices = [
+      { attributes: 'userName,zoneId', want: { userName: 'list1', zoneId: 'svc' } },
+      {
+        attributes: 'emails.value,name.familyName,groups.display,familyName,givenName',
+        want: {
+          'emails.value': ['l1@list.example'],
+          'name.familyName': null,
+          'groups.display': null,
+          familyName: 'F4',
+          givenName: 'L',
+        },
+      },
+      {
+        attributes: 'active,phoneNumbers,externalId,phoneNumbers.value',
+        want: { active: true, phoneNumbers: null, externalId: 'x1', 'phoneNumbers.value': null },
+      },
+      { attributes: 'nonsense', want: { nonsense: null } },
+      { attributes: 'approvals', want: { approvals: [] } },
+      {
+        attributes: 'meta.version,password,passwordHash',
+        want: { 'meta.version': 0, password: null, passwordHash: null },
+      },
+    ]
+    for (const { attributes, want } of choices) {
+      it(`reduces users to ${attributes}`, async () => {
+        assert.deepEqual((await list({ filter: 'userName eq "list1"', attributes })).resources, [want])
+      })
+    }
+
+    const filters = [
+      { filter: 'userName eq "LIST1"', names: ['list1'] },
+      { filter: 'USERNAME EQ "list1"', names: ['list1'] },
+      { filter: "userName Eq 'list1'", names: ['list1'] },
+      { filter: 'userName co "ist"', names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: 'userName pr and userName sw "LIST"', names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: 'email eq "l1@list.example"', names: ['list1'] },
+      { filter: 'emails.value co "@list"', names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: 'phoneNumber eq "1"', names: [] },
+      { filter: 'phoneNumbers.value pr', names: [] },
+      { filter: 'familyName eq "F1"', names: ['list4'] },
+      { filter: 'givenName eq "L" and active eq true', names: ['list1', 'list2', 'list3'] },
+      { filter: 'active eq false', names: ['list4'] },
+      { filter: `verified eq true and ${ofLists}`, names: ['list3', 'list4'] },
+      { filter: 'origin eq "ldap"', names: [] },
+      { filter: 'external_id eq "x1"', names: ['list1'] },
+      {
+        filter: `meta.created gt "2020-01-01T00:00:00.000Z" and ${ofLists}`,
+        names: ['list1', 'list2', 'list3', 'list4'],
+      },
+      { filter: 'created ge "2099-01-01T00:00:00.000Z"', names: [] },
+      { filter: 'meta.lastModified lt "2099-01-01T00:00:00.000Z" and userName sw "list1"', names: ['list1'] },
+      { filter: 'lastModified le "2020-01-01T00:00:00.000Z"', names: [] },
+      { filter: `meta.version eq 0 and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: 'userName eq "list1" or userName eq "list2"', names: ['list1', 'list2'] },
+      { filter: '(userName eq "list1" or userName eq "list2") and verified eq false', names: ['list1', 'list2'] },
+      { filter: `${ofLists} and (active eq true and (verified eq true))`, names: ['list3'] },
+      { filter: `userName gt "list3" and ${ofLists}`, names: ['list4'] },
+      { filter: 'userName eq "a\\"b"', names: [] },
+      { filter: 'userName co "%"', names: [] },
+      { filter: 'userName sw "_"', names: [] },
+      { filter: `userName co "'"`, names: [] },
+      { filter: `identity_zone_id eq "svc" and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
+    ]
+    for (const { filter, names: expected } of filters) {
+      it(`finds by ${filter}`, async () => {
+        const { resources, totalResults } = await list({ filter, attributes: 'userName' })
+        assert.deepEqual(
+          resources.map(({ userName }) => userName),
+          expected,
+        )
+        assert.equal(totalResults, expected.length)
+      })
+    }
+
+    const escape = (text: string) =>
+      text.replace(/[&<>"']/g, each => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' }[each] ?? ''};`)
+    const unfit = [
+      'userName eq list1',
+      'externalId pr',
+      'externalid eq "x1"',
+      'emails eq "l1@list.example"',
+      'emails[value co "@list"]',
+      'name.familyName eq "F1"',
+      'active eq "false"',
+      'zoneid eq "uaa" and userName eq "list1"',
+      'lastLogonTime gt 0',
+      'lastlogonsuccesstime pr',
+      'previousLogonTime pr',
+      'not (userName sw "u") and userName sw "list1"',
+      'userName eq "list1" and not userName eq "x"',
+      'userName ne "list1"',
+      'userName ew "1"',
+      'groups eq "x"',
+      'passwordLastModified pr',
+      'salt pr',
+      'alias_id pr',
+      'aliasId eq null',
+      'externalId eq null',
+      'nonsense eq "x"',
+      'userName eq',
+      'userName',
+      'eq "x"',
+      'userName eq "x',
+      'userName eq "x"; drop table users',
+      'displayName pr',
+      'name.givenName eq "L"',
+      'phoneNumbers eq "1"',
+      'legacy_verification_behavior eq true',
+      'created eq "yesterday"',
+      'password_hash pr',
+      'userName eq "<script>"b',
+    ]
+    for (const filter of unfit) {
+      it(`refuses the filter ${filter}`, async () => {
+        const message = `Invalid filter expression: [${escape(filter)}] [created]`
+        assertRefused(await get({ filter }), { status: 400, error: 'scim', message })
+      })
+    }
+
+    const refusals = [
+      { query: { sortBy: 'nonsense' }, message: 'Invalid filter expression: [id pr] [nonsense]' },
+      { query: { sortBy: 'userName;--' }, message: 'Invalid filter expression: [id pr] [userName;--]' },
+      { query: { sortBy: 'salt' }, message: 'Invalid filter expression: [id pr] [salt]' },
+      { query: { count: '-1' }, message: 'The parameter count must not be negative' },
+      { query: { count: 'abc' }, message: 'The parameter count must be a whole number' },
+      { query: { startIndex: '1e3' }, message: 'The parameter startIndex must be a whole number' },
+      { query: { attributes: 'a b[,c' }, message: 'Invalid attributes: [a b[,c]' },
+    ]
+    for (const { query, message } of refusals) {
+      it(`refuses ${JSON.stringify(query)}`, async () => {
+        assertRefused(await get(query), { status: 400, error: 'scim', message })
+      })
+    }
+
+    it('refuses a query that is not properly encoded, and a filter that is too long or too deep', async () => {
+      const scim = (message: string | RegExp) => ({ status: 400, error: 'scim', message })
+      for (const query of ['filter=%ff', 'filter=%zz', 'filter=a%00']) {
+        assertRefused(await api.send('GET', `/Users?${query}`, undefined, { by: 'reader' }), scim(/parameter/))
+      }
+      assertRefused(await get({ filter: `userName eq "${'x'.repeat(5000)}"` }), scim(/^Invalid filter expression: /))
+      assertRefused(
+        await get({ filter: `${'('.repeat(500)}id pr${')'.repeat(500)}` }),
+        scim(/^Invalid filter expression: /),
+      )
+    })
+
+    it('keeps zones apart', async () => {
+      await api.create('zu', {}, IN_Z1)
+      assert.deepEqual(names(await list({}, { by: 'admin', ...IN_Z1 })), ['zu'])
+      const bySubdomain = { headers: { 'x-identity-zone-subdomain': 'one' } }
+      assert.deepEqual(names(await list({}, { by: 'reader-of-z1', ...bySubdomain })), ['zu'])
+      const elsewhere = { filter: 'identity_zone_id eq "z1" or userName eq "zu"' }
+      assert.deepEqual(names(await list(elsewhere)), [])
+    })
+  })
+}
