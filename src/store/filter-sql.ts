@@ -29,8 +29,8 @@ export interface Attribute {
 
 /** The rows of another table that have an attribute's values. */
 export interface ValueRows {
-  /** What stands behind `from`, with a condition; may use `:zone_id`. */
-  readonly from: string
+  /** What stands behind `from`, with a condition; may use `:zone_id`. Several where each has an index of its own. */
+  readonly from: string | readonly string[]
   /** Its column with the key of the filtered row. */
   readonly owner: string
   /** Attributes of a value, for filters in brackets, by lower-case name. */
@@ -60,7 +60,10 @@ export function compileFilter(filter: Filter, attributes: Attributes, key = 'id'
   }
 
   const among = ({ from, owner }: ValueRows, condition: string): string =>
-    `(${key} in (select ${owner} from ${from} and ${condition}))`
+    `(${[from]
+      .flat()
+      .map(rows => `${key} in (select ${owner} from ${rows} and ${condition})`)
+      .join(' or ')})`
 
   function compile(part: Filter, known: Attributes): string {
     switch (part.kind) {

@@ -39,9 +39,15 @@ const MEMBERS = new Map([
   ['primary', PRIMARY],
 ])
 
+/** The groups that a user is in, directly and through others. */
 const GROUPS: ValueRows = {
-  from: `group_members join groups on groups.zone_id = group_members.zone_id and groups.id = group_members.group_id
-    where group_members.zone_id = :zone_id and member_type = 'USER'`,
+  from: [
+    `group_members join groups on groups.zone_id = group_members.zone_id and groups.id = group_id
+     where group_members.zone_id = :zone_id and member_type = 'USER'`,
+    `group_members join group_nesting on group_nesting.zone_id = group_members.zone_id and inner_id = group_id
+     join groups on groups.zone_id = group_members.zone_id and groups.id = outer_id
+     where group_members.zone_id = :zone_id and member_type = 'USER'`,
+  ],
   owner: 'member_id',
 }
 const GROUP_NAME: Attribute = {
@@ -147,8 +153,8 @@ function scimAttributes({ jsonText }: Pick<Database, 'jsonText'>): ListedAttribu
     ...single,
     ...manyValued('emails'),
     ...manyValued('phoneNumbers'),
-    ['groups', { column: 'group_id', type: 'exact', rows: GROUPS }],
-    ['groups.value', { column: 'group_id', type: 'exact', rows: GROUPS }],
+    ['groups', { column: 'groups.id', type: 'exact', rows: GROUPS }],
+    ['groups.value', { column: 'groups.id', type: 'exact', rows: GROUPS }],
     ['groups.display', GROUP_NAME],
   ] as const satisfies readonly (readonly [string, Attribute])[]
   const sorted = [...single, ...enterprise, ...own].map(([name, attribute]) => [name, sortedBy(attribute)] as const)

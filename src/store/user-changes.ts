@@ -2,6 +2,7 @@
 // changes one is refused and none is lost.
 import { userNameKey } from '../model/user.ts'
 import type { User } from '../model/user.ts'
+import { isKeepable } from '../records/kinds.ts'
 import { saveApprovals } from './approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
@@ -155,11 +156,12 @@ export async function endAccess(within: Transaction, zoneId: string, userId: str
   for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
 }
 
-/** The row of a user with its derived columns. */
-export const toRow = (zoneId: string, user: User): UserRow => ({
-  ...toUserRow({ ...user, zoneId }),
-  user_name_lower: userNameKey(user.userName),
-})
+/** The row of a user with its derived columns. Throws a `TypeError` for a profile with characters that no filter can read. */
+export function toRow(zoneId: string, user: User): UserRow {
+  // As JSON they could be stored, and PostgreSQL would refuse each query that extracts them.
+  if (!isKeepable(user.profile)) throw new TypeError('the profile holds text that cannot be kept')
+  return { ...toUserRow({ ...user, zoneId }), user_name_lower: userNameKey(user.userName) }
+}
 
 /** Counts alone: of the users that are created at once, the lock lets one count at a time. */
 async function isFull(within: Transaction, zoneId: string, maxUsers: number): Promise<boolean> {

@@ -11,7 +11,7 @@ import { COUNT_USERS } from './user-values.ts'
 
 /** `list`, `page` and `count` of the users. */
 export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 'count'> {
-  const attributes = userAttributes(db)
+  const attributes = lazily(() => userAttributes(db))
   const outline = createOutlines(db)
   const listing: Omit<Listing, 'attributes' | 'orders'> = {
     table: 'users',
@@ -23,7 +23,7 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
     nulls: 'last', // RFC 7644 §3.4.2.3
     outline,
   }
-  const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({ ...listing, ...attributes[dialect] })
+  const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({ ...listing, ...attributes()[dialect] })
   return {
     async list(zoneId, query) {
       const { rows, totalResults } = await readPage<UserRow>(db, of(query), { ...query, zoneId })
@@ -35,6 +35,11 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
     },
     count: async zoneId => (await outline(zoneId)).total,
   }
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 const MAX_ZONES = 100

@@ -38,6 +38,7 @@ const TEXTS = [
   'x y',
 ]
 const TYPES = ['work', 'Work', 'home']
+/** Whoever is in `g1` is in `outer` too. */
 const GROUPS = ['g1', 'g2'] as const
 
 const people = (zoneId: string): readonly User[] =>
@@ -149,8 +150,8 @@ const filters = ((): fc.Arbitrary<Filter> => {
     compare(departments, SCIM_COMPARISONS, texts),
     compare(['emails', 'emails.value', 'phoneNumbers'], SCIM_COMPARISONS, texts),
     compare(['emails.type'], SCIM_COMPARISONS, fc.constantFrom('WORK', 'h')),
-    compare(['groups', 'groups.value'], bothWays, fc.constantFrom(...GROUPS, 'g3')),
-    compare(['groups.display'], SCIM_COMPARISONS, fc.constantFrom('group G1', 'Group', '2')),
+    compare(['groups', 'groups.value'], bothWays, fc.constantFrom(...GROUPS, 'outer', 'g3')),
+    compare(['groups.display'], SCIM_COMPARISONS, fc.constantFrom('group G1', 'Group', '2', 'OUTER')),
     compare(['active', `${OWN}:verified`, 'emails.primary'], bothWays, fc.boolean()),
     compare(
       ['meta.created', 'meta.lastModified', `${OWN}:lastLogonTime`],
@@ -208,6 +209,8 @@ export function userPageCases({ store, newZone }: Lent): void {
       const theirs = newZone()
       everyone = people(mine)
       for (const id of GROUPS) await store().groups.insert(mine, group({ id, displayName: `Group ${id}` }))
+      await store().groups.insert(mine, group({ id: 'outer', displayName: 'Group outer' }))
+      await store().groups.insertMember(mine, { groupId: 'outer', memberId: 'g1', memberType: 'GROUP', origin: 'svc' })
       for (const [index, each] of everyone.entries()) {
         const groups = GROUPS.filter((_, place) => (index + place) % 3 === 0)
         await store().users.insert(mine, each)
@@ -215,7 +218,8 @@ export function userPageCases({ store, newZone }: Lent): void {
         for (const groupId of groups) {
           await store().groups.addMember(mine, { groupId, memberId: each.id, memberType: 'USER', origin: 'svc' })
         }
-        resources.set(each.id, resourceOf(each, groups))
+        const reached = groups.some(id => id === 'g1') ? [...groups, 'outer'] : groups
+        resources.set(each.id, resourceOf(each, reached))
       }
     })
 

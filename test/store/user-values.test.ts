@@ -74,11 +74,10 @@ for (const kind of DATABASE_KINDS) {
         const before = await valuesIn(tables)
         await assert.rejects(store.users.insert('z1', user({ id: 'u3', email: 'c@x' })))
         await assert.rejects(store.users.update('z1', user({ id: 'u2', email: 'd@x' })))
-        const unstorable = [{ value: 'nul\0' }]
-        await assert.rejects(
-          store.users.insert('z1', user({ id: 'u4', userName: 'x', profile: { emails: unstorable } })),
-          TypeError,
-        )
+        for (const profile of [{ emails: [{ value: 'nul\0' }] }, { nickName: 'nul\0' }, { custom: { '\ud800': [] } }]) {
+          const unstorable = user({ id: 'u4', userName: 'x', profile })
+          await assert.rejects(store.users.insert('z1', unstorable), TypeError)
+        }
         assert.deepEqual(await valuesIn(tables), before)
         assert.equal(await isCounted(store, tables, 'z1'), 2)
       })
