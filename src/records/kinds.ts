@@ -2,6 +2,7 @@
 // with the name of the field: "scope must be a list of strings".
 import * as v from 'valibot'
 import type { JsonRecord } from '../base/json.ts'
+import { isStorable } from '../base/storable-text.ts'
 
 /** A kind of value: accepts what a request may send, and gives what is kept. */
 export type Kind = v.GenericSchema<unknown, unknown>
@@ -15,9 +16,9 @@ export const MAX_SECONDS = 2 ** 31 - 1
 /** The predicate for a value that `isKeepable` is false for. */
 export const UNKEEPABLE = 'holds characters that cannot be kept'
 
-/** Whether a database keeps every string in the value as it is: none has NUL or half a surrogate pair. */
+/** Whether a database keeps every string in the value as it is. */
 export function isKeepable(value: unknown): boolean {
-  if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed()
+  if (typeof value === 'string') return isStorable(value)
   if (typeof value !== 'object' || value === null) return true
   return Object.entries(value).every(([key, item]) => isKeepable(key) && isKeepable(item))
 }

@@ -2,7 +2,10 @@
 // table. Both databases run the same SQL; their differences are in sqlite.ts and postgres.ts, behind `Database`.
 // Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'
+import { isStorable } from '../base/storable-text.ts'
 import type { Change, ChangeListener } from './changes.ts'
+
+export { isStorable } from '../base/storable-text.ts'
 
 /** A column value: flags are 0 or 1, times are milliseconds since 1970, structures are JSON. */
 export type Value = string | number | null
@@ -99,9 +102,6 @@ export interface ColumnTypes {
   /** Text after the closing parenthesis of a table. */
   readonly tableEnd: string
 }
-
-/** Whether both databases can store the string: PostgreSQL refuses NUL, and lone surrogates are not valid UTF-8. */
-export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 /**
  * The statement's values in order. Undefined when a `select` or `delete` has a string that no row can hold: it matches

@@ -1,5 +1,6 @@
 // Maps a provider's claims to a user, with its attribute mappings.
 import { memberOf } from '../../base/json.ts'
+import { isStorable } from '../../base/storable-text.ts'
 import type { ExternalPerson } from '../source.ts'
 
 /** The claims of a verified token. */
@@ -22,10 +23,10 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
     return typeof mapped === 'string' && mapped !== '' ? mapped : fallback
   }
   const userName = memberOf(claims, claimFor('user_name', 'sub'))
-  if (!isStorable(userName)) throw new UnmappableClaims('Unable to map claim to a username')
+  if (!isShortString(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleString(claims, name, claimFor(name))
   const sub = claims['sub']
-  if (!isStorable(sub)) throw new UnmappableClaims('The token does not say whom it speaks of (sub)')
+  if (!isShortString(sub)) throw new UnmappableClaims('The token does not say whom it speaks of (sub)')
   const email = attribute('email')
   const givenName = attribute('given_name')
   const familyName = attribute('family_name')
@@ -57,20 +58,17 @@ function singleString(claims: ForeignClaims, attribute: string, claim: string): 
   if (values.size > 1) throw new UnmappableClaims(`Claim mapping for ${attribute} attribute is ambiguous`)
   const [single] = values
   if (single === undefined || single === null || single === '') return undefined
-  if (isStorable(single)) return single
+  if (isShortString(single)) return single
   throw new UnmappableClaims(`External token attribute ${claim} cannot be mapped to user attribute ${attribute}`)
 }
 
-/** Whether databases store the value unchanged: a short, well-formed string without NUL. */
-const isStorable = (value: unknown): value is string =>
-  typeof value === 'string' &&
-  value !== '' &&
-  value.length <= MAX_STRING_LENGTH &&
-  value.isWellFormed() &&
-  !value.includes('\0')
+/** Whether the value is a short string that is not empty and that databases store unchanged. */
+const isShortString = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_STRING_LENGTH && isStorable(value)
 
 /** The provider's authentication methods, at most 20; anything but short strings is ignored. */
-const amrOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter(isStorable).slice(0, 20) : [])
+const amrOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(isShortString).slice(0, 20) : []
 
 /** Reads a NumericDate. One in the future becomes now, so that no sign-in appears fresher than it is. */
 function pastDate(value: unknown, now: Date): Date | undefined {
