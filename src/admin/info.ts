@@ -7,7 +7,8 @@ import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { PageSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Prompt, Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
+import type { Prompt } from '../model/zone.ts'
 import { promptsOf, samlEntityIdOf } from '../model/zone.ts'
 import type { BuildFacts } from '../ops/build.ts'
 import type { Store } from '../store/store.ts'
@@ -36,7 +37,7 @@ export interface ServerInfo {
 }
 
 /** Makes the answer of `/info`, and of a program's `/login`, to a query. */
-export type DescribeServer = (zone: Zone, query: Form) => Promise<ServerInfo>
+export type DescribeServer = (zone: AddressedZone, query: Form) => Promise<ServerInfo>
 
 /** Server information of a zone. */
 export function createServerInfo(deps: {
@@ -48,7 +49,7 @@ export function createServerInfo(deps: {
   samlEntityId: string
   pageSettings: PageSettings
   /** The active providers that sign people in on a page. */
-  loginProviders: (zone: Zone) => Promise<readonly LoginProvider[]>
+  loginProviders: (zone: AddressedZone) => Promise<readonly LoginProvider[]>
 }): DescribeServer {
   const { store, urls, behaviour, build, serviceName, samlEntityId } = deps
   const { version, name, description } = build
@@ -61,7 +62,7 @@ export function createServerInfo(deps: {
     ...(behaviour.knownBuildFacts && description !== undefined && { description }),
   }
 
-  async function linksOf(zone: Zone): Promise<Readonly<Record<string, string>>> {
+  async function linksOf(zone: AddressedZone): Promise<Readonly<Record<string, string>>> {
     const base = urls.ofZone(zone)
     const shared = behaviour.configuredLinksOnly ? {} : { signup: '/create_account', passwd: '/forgot_password' }
     const pageSettings = { links: { ...shared, ...deps.pageSettings.links } }
@@ -70,7 +71,7 @@ export function createServerInfo(deps: {
   }
 
   /** Every field, before those that nobody could use are left out. */
-  async function allPrompts(zone: Zone, origin: string | undefined): Promise<readonly Prompt[]> {
+  async function allPrompts(zone: AddressedZone, origin: string | undefined): Promise<readonly Prompt[]> {
     const own = await promptsOfOrigin(store, zone, origin)
     if (own) return own
     const prompts = promptsOf(zone)
@@ -78,10 +79,10 @@ export function createServerInfo(deps: {
   }
 
   /** The address in the text is that of the zone. */
-  const inZone = (text: string, zone: Zone): string =>
+  const inZone = (text: string, zone: AddressedZone): string =>
     zone.subdomain === '' ? text : text.replace(/https?:\/\/[^\s()]+/, url => addressIn(zone, url, urls))
 
-  function discoveryUrl(zone: Zone, origin: string): string {
+  function discoveryUrl(zone: AddressedZone, origin: string): string {
     const query = new URLSearchParams({
       returnIDParam: 'idp',
       entityID: samlEntityIdOf(zone, samlEntityId),
@@ -148,7 +149,7 @@ const passcodePrompt = (base: string): Prompt => ({
   text: `Temporary Authentication Code ( Get one at ${base}/passcode )`,
 })
 
-function addressIn(zone: Zone, url: string, urls: Urls): string {
+function addressIn(zone: AddressedZone, url: string, urls: Urls): string {
   if (urls.addressesOf(zone).some(address => url.startsWith(address))) return url
   if (url.startsWith(urls.base)) return urls.ofZone(zone) + url.slice(urls.base.length)
   return url.replace('://', `://${zone.subdomain}.`)

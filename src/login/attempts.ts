@@ -8,7 +8,7 @@ import { digest } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from '../web/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
@@ -63,19 +63,19 @@ export function createAttempts(deps: {
   urls: Urls
 }): Attempts {
   const { store, sessions, vault, clock, random, service, urls } = deps
-  const attributesIn = (zone: Zone) =>
+  const attributesIn = (zone: AddressedZone) =>
     ({
       path: `${urls.pathOf(zone)}/login/callback`,
       httpOnly: true,
       sameSite: 'lax', // the provider's answer is a navigation from another site
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
-  const nameFor = (zone: Zone, state: string): string =>
+  const nameFor = (zone: AddressedZone, state: string): string =>
     cookieNameIn(
       zone,
       `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`,
     )
-  const contextOf = ({ id }: Zone, { origin, state }: AttemptKey): string =>
+  const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
     JSON.stringify(['sign-in attempt', id, origin, state])
 
   function open(request: FastifyRequest, key: AttemptKey): Sealed | undefined {

@@ -7,7 +7,7 @@ import { allowsProvider } from '../model/client.ts'
 import { linkTextOf } from '../model/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Store } from '../store/store.ts'
 import { EMPTY_FORM } from '../web/form.ts'
@@ -45,7 +45,7 @@ export interface ExternalSignIn {
 /** Path of the sign-in page's link to a provider, below the zone's base URL. */
 export const externalPath = (origin: string): string => `/login/external/${encodeURIComponent(origin)}`
 
-const callbackUrl = (urls: Urls, zone: Zone, origin: string): string =>
+const callbackUrl = (urls: Urls, zone: AddressedZone, origin: string): string =>
   `${urls.ofZone(zone)}/login/callback/${encodeURIComponent(origin)}`
 
 /** See `ExternalSignIn`. */

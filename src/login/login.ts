@@ -15,7 +15,7 @@ import type { Service } from '../model/service.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import { promptsOf } from '../model/zone.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
@@ -59,7 +59,7 @@ export interface LoginDeps {
   readonly passwordDemand: PasswordDemand
   readonly pageSettings: PageSettings
   /** The JSON answer of `/login`, the same as `/info`. */
-  readonly serverInfo: (zone: Zone, query: Form) => Promise<object>
+  readonly serverInfo: (zone: AddressedZone, query: Form) => Promise<object>
 }
 
 /** `GET /login` and `POST /login.do`. */
@@ -237,7 +237,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 
   /** Sign-up links exist for internal accounts only. */
   async function linksOf(
-    zone: Zone,
+    zone: AddressedZone,
     client: Journey['client'],
   ): Promise<{ signup: string | undefined; passwd: string | undefined }> {
     const { signup, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName: deps.service.name })
@@ -248,7 +248,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 
   /** Omits providers whose endpoints are not known yet; does not wait for discovery. */
   async function linksTo(
-    zone: Zone,
+    zone: AddressedZone,
     origins: readonly string[],
     { path, userName }: { path: string | undefined; userName: string | undefined },
   ): Promise<readonly { name: string; url: string }[]> {

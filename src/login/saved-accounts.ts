@@ -6,7 +6,7 @@ import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import { accountChooserPage } from '../pages/account-chooser.ts'
 import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
 import { wayLink } from '../pages/layout.ts'
@@ -38,7 +38,7 @@ export interface SavedAccounts {
 }
 
 /** Prefix of the cookie's name, before the user id; without a dot, so that no zone's prefix starts another's. */
-const prefixIn = (zone: Zone): string =>
+const prefixIn = (zone: AddressedZone): string =>
   zone.address === 'path' ? `${cookieNameIn(zone, 'Saved-Account')}.` : 'Saved-Account-'
 const YEAR_SECONDS = 31_536_000
 /** More do not fit on a page, and a browser that sent many would send a head that is too long. */
@@ -49,11 +49,11 @@ const MAX_NAME_LENGTH = 255
 const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Whether the zone lets browsers remember accounts. */
-const isWanted = (zone: Zone): boolean => zone.config.accountChooserEnabled === true
+const isWanted = (zone: AddressedZone): boolean => zone.config.accountChooserEnabled === true
 
 /** One instance serves every zone; the cookies belong to the zone's host, or to its path there. */
 export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
-  const attributesIn = (zone: Zone) =>
+  const attributesIn = (zone: AddressedZone) =>
     ({
       path: `${urls.pathOf(zone)}/login`,
       httpOnly: true,

@@ -2,7 +2,7 @@ import type { Client } from './client.ts'
 import type { GrantedScopes } from './scopes.ts'
 import type { TokenFormat } from './token.ts'
 import type { User } from './user.ts'
-import type { Zone } from './zone.ts'
+import type { AddressedZone } from './request.ts'
 
 /** Whom the tokens speak for. */
 export type Subject =
@@ -23,7 +23,7 @@ export type TokenKind = 'access_token' | 'refresh_token' | 'id_token'
 
 /** What a grant concludes: everything the issuer needs, and nothing it could decide differently. */
 export interface Authorization {
-  readonly zone: Zone
+  readonly zone: AddressedZone
   readonly client: Client
   /** The original grant, kept through every refresh. */
   readonly grantType: string

@@ -1,11 +1,11 @@
 import type { Behaviour } from './compatibility.ts'
-import type { Zone } from './zone.ts'
+import type { AddressedZone } from './request.ts'
 
 /** What names the default zone in a path. A zone with this subdomain has its host alone. */
 const DEFAULT_ZONE = 'default'
 
 /** What of a zone decides about its addresses. */
-export type AddressedZone = Pick<Zone, 'subdomain' | 'address'>
+export type ZoneAddress = Pick<AddressedZone, 'subdomain' | 'address'>
 
 /** The addresses of the server as each zone's clients see them: from the configuration, never from a Host header. */
 export interface Urls {
@@ -20,19 +20,20 @@ export interface Urls {
    * The base URL of the zone as the request addressed it: with the subdomain in front of the host, or with `/z/` and the
    * subdomain behind the base path.
    */
-  ofZone(zone: AddressedZone): string
+  ofZone(zone: ZoneAddress): string
   /** The path of `ofZone`, shaped like `basePath`: what links, forms and cookies of the zone begin with. */
-  pathOf(zone: AddressedZone): string
+  pathOf(zone: ZoneAddress): string
   /** All base URLs of the zone, that of the request first: for comparing what comes back from outside, never for producing. */
-  addressesOf(zone: AddressedZone): readonly string[]
+  addressesOf(zone: ZoneAddress): readonly string[]
   /** The zone's issuer identifier as the request addressed it (OpenID Connect Discovery §3, row M1). */
-  issuer(zone: Zone): string
+  issuer(zone: AddressedZone): string
   /** All issuer identifiers of the zone, that of the request first: its keys and users are the same at each address. */
-  issuersOf(zone: Zone): readonly string[]
+  issuersOf(zone: AddressedZone): readonly string[]
 }
 
 /** The name of the zone in a path: its subdomain, or `default`. */
-export const pathNameOf = ({ subdomain }: AddressedZone): string => (subdomain === '' ? DEFAULT_ZONE : subdomain)
+export const pathNameOf = ({ subdomain }: Pick<ZoneAddress, 'subdomain'>): string =>
+  subdomain === '' ? DEFAULT_ZONE : subdomain
 
 /** The subdomain that a name in a path stands for; the default zone's is empty. */
 export const subdomainForPathName = (name: string): string => (name === DEFAULT_ZONE ? '' : name)
@@ -43,12 +44,12 @@ export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
   const basePath = url.pathname.replace(/\/+$/, '')
   const base = `${url.protocol}//${url.host}${basePath}`
 
-  const byHost = ({ subdomain }: AddressedZone): string =>
+  const byHost = ({ subdomain }: ZoneAddress): string =>
     subdomain === '' ? base : `${url.protocol}//${subdomain}.${url.host}${basePath}`
-  const byPath = (zone: AddressedZone): string => `${base}/z/${pathNameOf(zone)}`
+  const byPath = (zone: ZoneAddress): string => `${base}/z/${pathNameOf(zone)}`
 
-  const ofZone = (zone: AddressedZone): string => (zone.address === 'path' ? byPath(zone) : byHost(zone))
-  function addressesOf(zone: AddressedZone): readonly string[] {
+  const ofZone = (zone: ZoneAddress): string => (zone.address === 'path' ? byPath(zone) : byHost(zone))
+  function addressesOf(zone: ZoneAddress): readonly string[] {
     if (zone.subdomain === DEFAULT_ZONE) return [byHost(zone)]
     return zone.address === 'path' ? [byPath(zone), byHost(zone)] : [byHost(zone), byPath(zone)]
   }

@@ -27,8 +27,6 @@ export interface Zone {
   readonly id: string
   /** Lower case; empty for the default zone. */
   readonly subdomain: string
-  /** Set by a request that found the zone by its path, and never stored: its URLs are to stay there. */
-  readonly address?: 'path'
   readonly name: string
   readonly description?: string
   readonly active: boolean

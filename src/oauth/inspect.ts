@@ -7,7 +7,7 @@ import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import { customAttributes, nonEmpty, personClaims } from '../token/person-claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
@@ -146,7 +146,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   }
 
   /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
-  async function readQuietly(zone: Zone, token: string): Promise<VerifiedToken | undefined> {
+  async function readQuietly(zone: AddressedZone, token: string): Promise<VerifiedToken | undefined> {
     try {
       const found = await reader.read(zone, token)
       return (await approvalProblem(zone, found, found.scopes, deps)) === undefined ? found : undefined
@@ -156,7 +156,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     }
   }
 
-  async function readForCheck(zone: Zone, token: string): Promise<VerifiedToken> {
+  async function readForCheck(zone: AddressedZone, token: string): Promise<VerifiedToken> {
     const refuse = (description: string): OAuthError =>
       new OAuthError({ error: 'invalid_token', status: 400 }, description)
     try {

@@ -4,7 +4,7 @@ import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import { logoutConfirmationPage } from '../pages/logout-confirmation.ts'
 import { signedOutPage } from '../pages/signed-out.ts'
@@ -116,7 +116,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   }
 
   /** An invalid hint shows an error page and does not end the session (row L3). */
-  async function verifyHint(zone: Zone, text: string, params: Params): Promise<Hint> {
+  async function verifyHint(zone: AddressedZone, text: string, params: Params): Promise<Hint> {
     const claims = await deps.reader.readHint(zone, text).catch((cause: unknown) => {
       if (cause instanceof OAuthError) {
         throw new PageError(400, 'The id_token_hint was not issued by this server.', { code: 'invalid_request', cause })
@@ -156,19 +156,19 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return reply.redirect(target, 302)
   }
 
-  function defaultTarget(zone: Zone): string {
+  function defaultTarget(zone: AddressedZone): string {
     const target = zone.config.links?.logout?.redirectUrl ?? '/login'
     return target.startsWith('/') ? urls.ofZone(zone) + target : target
   }
 
-  const isOwn = (zone: Zone, target: string): boolean =>
+  const isOwn = (zone: AddressedZone, target: string): boolean =>
     isSafeUri(target) && isOwnUrl(urls.addressesOf(zone), new URL(target))
 
   /**
    * UAA's `redirect`: one of our own URLs, an entry of the zone's list, or a URI that the client registered, which
    * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4).
    */
-  async function targetOf(zone: Zone, params: Params): Promise<string> {
+  async function targetOf(zone: AddressedZone, params: Params): Promise<string> {
     const fallback = defaultTarget(zone)
     const named = behaviour.rpInitiatedLogout ? undefined : params.get('post_logout_redirect_uri')
     const target = named ?? params.get(parameterName(zone))
@@ -186,7 +186,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return fits ? target : fallback
   }
 
-  async function clientOfLogout(zone: Zone, params: Params): Promise<Client | undefined> {
+  async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
     const hint = params.get('id_token_hint')
     if (hint !== undefined) {
       const claims = await deps.reader.readHint(zone, hint).catch(() => undefined) // UAA: ignores an invalid hint
@@ -199,7 +199,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
 }
 
 /** The name of UAA's redirect parameter, which a zone may change. */
-const parameterName = (zone: Zone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
+const parameterName = (zone: AddressedZone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
 
 /** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
 const isRegistered = (client: Client, target: string): boolean =>

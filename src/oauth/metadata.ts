@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { AUTHORIZE_GRANT_TYPES, isDiscoverable } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import type { KeyRing } from '../token/keys.ts'
 import { isPublic } from '../token/keys.ts'
@@ -112,7 +112,7 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
 
 /** The document of a zone, in the order of the specification. */
 export function metadata(
-  zone: Zone,
+  zone: AddressedZone,
   algorithms: readonly string[],
   { urls, behaviour }: Pick<MetadataDeps, 'urls' | 'behaviour'>,
 ): Readonly<Record<string, unknown>> {

@@ -9,7 +9,7 @@ import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { StoredToken } from '../model/token.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import { clientIdOf } from '../token/claims.ts'
@@ -66,7 +66,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   })
 
   /** The client's token; undefined for an invalid one, which is not an error (RFC 7009 §2.2). */
-  async function findIssued(zone: Zone, client: Client, value: string): Promise<IssuedToken | undefined> {
+  async function findIssued(zone: AddressedZone, client: Client, value: string): Promise<IssuedToken | undefined> {
     const token = await reader.readIssued(zone, value).catch((error: unknown) => {
       if (error instanceof OAuthError) return undefined
       throw error
@@ -79,7 +79,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   }
 
   /** Returns false if the token was revoked before. */
-  async function revoke(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
+  async function revoke(zone: AddressedZone, client: Client, token: IssuedToken): Promise<boolean> {
     switch (token.kind) {
       case 'access_token':
         return revokeOne(zone, token)
@@ -91,7 +91,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     }
   }
 
-  async function revokeOne(zone: Zone, { claims, stored, expiresAt }: IssuedToken): Promise<boolean> {
+  async function revokeOne(zone: AddressedZone, { claims, stored, expiresAt }: IssuedToken): Promise<boolean> {
     if (stored) return store.tokens.delete(zone.id, stored.idDigest)
     if (claims['revocable'] === true) return false // its row is already deleted
     await store.tokens.revokeUnstored(zone.id, String(claims['jti']), expiresAt)
@@ -99,7 +99,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   }
 
   /** RFC 7009 §2.1: revoking a refresh token revokes all tokens of the same grant. */
-  async function revokeGrantOf(zone: Zone, client: Client, token: IssuedToken): Promise<boolean> {
+  async function revokeGrantOf(zone: AddressedZone, client: Client, token: IssuedToken): Promise<boolean> {
     const grantId = stringOf(token.claims['grant_id'])
     if (grantId === undefined) return revokeOne(zone, token)
     const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
@@ -210,7 +210,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
   const unknown = (request: FastifyRequest): unknown => (mayRevokeAll(request) ? notFound() : notAllowed())
 
   /** Finds by value, `jti` or the id of the list. Ignores used refresh tokens, kept to detect their reuse. */
-  async function findStored(zone: Zone, tokenId: string): Promise<StoredToken | undefined> {
+  async function findStored(zone: AddressedZone, tokenId: string): Promise<StoredToken | undefined> {
     const token = (await store.tokens.find(zone.id, digest(tokenId))) ?? (await store.tokens.find(zone.id, tokenId))
     return token && token.usedAt === undefined && token.expiresAt > clock.now() ? token : undefined
   }

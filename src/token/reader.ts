@@ -12,7 +12,7 @@ import type { UserGroups } from '../model/scopes.ts'
 import type { StoredToken } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
@@ -46,11 +46,11 @@ export type Expected = 'access_token' | 'refresh_token'
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
   /** Checks signature or row, issuer, expiry, revocation, and that client, user and scopes are still valid. */
-  read(zone: Zone, token: string, expected?: Expected): Promise<VerifiedToken>
+  read(zone: AddressedZone, token: string, expected?: Expected): Promise<VerifiedToken>
   /** Checks only signature or row, and issuer, for revocation (RFC 7009 §2.1): an unusable token may become usable again. */
-  readIssued(zone: Zone, token: string): Promise<IssuedToken>
+  readIssued(zone: AddressedZone, token: string): Promise<IssuedToken>
   /** Checks only signature and issuer of an ID token: a logout hint may be expired (RP-Initiated Logout §4). */
-  readHint(zone: Zone, idToken: string): Promise<Claims>
+  readHint(zone: AddressedZone, idToken: string): Promise<Claims>
 }
 
 /** A JWT longer than this is refused before it is parsed. */
@@ -70,11 +70,11 @@ export function createTokenReader(deps: {
   keys: KeyRing
   clock: Clock
   urls: Urls
-  groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }): TokenReader {
   const { store, keys, clock, urls } = deps
 
-  async function verifySignature(zone: Zone, token: string): Promise<{ claims: Claims; type: unknown }> {
+  async function verifySignature(zone: AddressedZone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
     if (typeof header.kid !== 'string') throw refuse('kid claim not found in JWT token header')
     const key = await keys.find(zone.id, header.kid)
@@ -89,7 +89,7 @@ export function createTokenReader(deps: {
     }
   }
 
-  function checkIssuer(zone: Zone, claims: Claims): void {
+  function checkIssuer(zone: AddressedZone, claims: Claims): void {
     const issuers = urls.issuersOf(zone)
     const [expected] = issuers
     if (!issuers.some(issuer => issuer === claims['iss'])) {
@@ -97,7 +97,11 @@ export function createTokenReader(deps: {
     }
   }
 
-  async function readJwt(zone: Zone, token: string, expected: Expected): Promise<[Claims, StoredToken | undefined]> {
+  async function readJwt(
+    zone: AddressedZone,
+    token: string,
+    expected: Expected,
+  ): Promise<[Claims, StoredToken | undefined]> {
     const { claims, type } = await verifySignature(zone, token)
     checkIssuer(zone, claims)
     if (expected === 'access_token' && kindOf(claims, type) === 'id_token') {
@@ -109,21 +113,21 @@ export function createTokenReader(deps: {
     return [claims, stored]
   }
 
-  async function readOpaque(zone: Zone, token: string): Promise<[Claims, StoredToken]> {
+  async function readOpaque(zone: AddressedZone, token: string): Promise<[Claims, StoredToken]> {
     const stored = await store.tokens.find(zone.id, digest(token))
     if (!stored || stored.format !== 'opaque') throw refuse(GONE)
     return [{ ...stored.claims, jti: token }, stored]
   }
 
   /** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */
-  async function isRevoked(zone: Zone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
+  async function isRevoked(zone: AddressedZone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
     // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
     const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
     if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
     return store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
   }
 
-  async function checkSubject(zone: Zone, claims: Claims, client: Client): Promise<User | undefined> {
+  async function checkSubject(zone: AddressedZone, claims: Claims, client: Client): Promise<User | undefined> {
     const userId = claims['user_id']
     if (userId === undefined) {
       if (!isCurrentSignature(String(claims['rev_sig']), client, undefined))
@@ -138,7 +142,7 @@ export function createTokenReader(deps: {
   }
 
   async function checkScopes(
-    zone: Zone,
+    zone: AddressedZone,
     client: Client,
     user: User | undefined,
     scopes: readonly string[],

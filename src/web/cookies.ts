@@ -2,7 +2,7 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { SetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AddressedZone } from '../model/urls.ts'
+import type { ZoneAddress } from '../model/urls.ts'
 import { pathNameOf } from '../model/urls.ts'
 
 /** The attributes of a cookie (RFC 6265bis §4.1.2). */
@@ -13,7 +13,7 @@ export type CookieAttributes = Omit<SetCookie, 'name' | 'value'>
  * too, and servers must not rely on the order of cookies with the same name (RFC 6265 §4.2.2). Subdomains contain only
  * characters that are valid in cookie names, and no other cookie name of ours contains a dot.
  */
-export const cookieNameIn = (zone: AddressedZone, name: string): string =>
+export const cookieNameIn = (zone: ZoneAddress, name: string): string =>
   zone.address === 'path' ? `${name}.${pathNameOf(zone)}` : name
 
 /** The decoded value of a cookie; undefined if the browser sent none. */

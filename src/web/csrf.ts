@@ -8,7 +8,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { Session } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import { bodyForm } from './route.ts'
@@ -48,10 +48,10 @@ export function createCsrf(deps: {
   // `__Host-`: can be set by this host over https only (RFC 6265bis §4.1.3.2).
   const visitorName = `${urls.isHttps ? '__Host-' : ''}${service.name}-visitor`
   const visitorAttributes: CookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: urls.isHttps }
-  const attributesIn = (zone: Zone) =>
+  const attributesIn = (zone: AddressedZone) =>
     ({
       // Row P3: the specification says `/`; UAA the base path.
-      path: behaviour.csrfCookieAtRoot && zone.address === undefined ? '/' : `${urls.pathOf(zone)}/`,
+      path: behaviour.csrfCookieAtRoot && zone.address === 'host' ? '/' : `${urls.pathOf(zone)}/`,
       httpOnly: true,
       sameSite: 'lax',
       secure: urls.isHttps,
@@ -63,12 +63,13 @@ export function createCsrf(deps: {
   }
 
   /** The nonce, followed by its MAC for the zone and secret. */
-  function valueOf(nonce: string, secret: string, zone: Zone): string {
+  function valueOf(nonce: string, secret: string, zone: AddressedZone): string {
     const mac = keyedBy(secret, `anti-forgery ${zone.id} ${nonce}`).replace(/[-_]/g, '')
     return nonce + mac.slice(0, 22 - NONCE_LENGTH)
   }
-  const newValue = (secret: string, zone: Zone): string => valueOf(random.alphanumeric(NONCE_LENGTH), secret, zone)
-  const isMadeFor = (value: string | undefined, secret: string, zone: Zone): boolean =>
+  const newValue = (secret: string, zone: AddressedZone): string =>
+    valueOf(random.alphanumeric(NONCE_LENGTH), secret, zone)
+  const isMadeFor = (value: string | undefined, secret: string, zone: AddressedZone): boolean =>
     value !== undefined && VALUE.test(value) && sameSecret(value, valueOf(value.slice(0, NONCE_LENGTH), secret, zone))
 
   const visitorOf = (request: FastifyRequest): string | undefined => {

@@ -3,7 +3,7 @@ import { negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
 import { parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Form } from './form.ts'
 import { MalformedInput, parseForm } from './form.ts'
 import { ownPath } from './own-path.ts'
@@ -27,7 +27,7 @@ export function languageOf(request: FastifyRequest, urls: Urls): Language {
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
-  const zone = request.zone as Zone | undefined // absent for an unknown host
+  const zone = request.zone as AddressedZone | undefined // absent for an unknown host
   const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
   // Uses the session only if it was loaded already: the language is not worth a database read.
   const saved = isSignInPage(request, urls) ? parseSavedRequest(request.waiting)?.path : undefined

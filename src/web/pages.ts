@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Branding, Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Chrome } from '../pages/layout.ts'
@@ -125,8 +126,10 @@ export function createPageWriter(deps: {
     },
     async error(request, reply, { status, description, code }) {
       // An unknown host gets the default zone's layout.
-      const zone = (request.zone as Zone | undefined) ?? (await store.zones.find(defaultZoneId))
-      if (!zone) return reply.type('text/plain; charset=utf-8').send(description)
+      const addressed = request.zone as AddressedZone | undefined
+      const found = addressed ?? (await store.zones.find(defaultZoneId))
+      if (!found) return reply.type('text/plain; charset=utf-8').send(description)
+      const zone = addressed ?? { ...found, address: 'host' }
       request.zone = zone
       // Routes that may be framed and cached send pages for errors only, which must not be.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))

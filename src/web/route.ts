@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/session.ts'
 import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { Form } from './form.ts'
 
@@ -64,7 +64,7 @@ declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteConfig> {}
   interface FastifyRequest {
     /** The zone of the host name or path; set before any handler runs. */
-    zone: Zone
+    zone: AddressedZone
     /** Overrides the audience of the route for this request. */
     audience: Audience | undefined
     /** The Basic credentials form-encoded, for clients that send them unencoded; see plain-basic.ts. */

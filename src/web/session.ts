@@ -18,10 +18,10 @@ import {
 import type { SavedRequest, Session, SignIn } from '../model/session.ts'
 import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
-import type { AddressedZone, Urls } from '../model/urls.ts'
+import type { ZoneAddress, Urls } from '../model/urls.ts'
 import { keptUserAgent } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { createAnonymousSessions } from './anonymous-sessions.ts'
@@ -94,7 +94,7 @@ const MAX_SAVED_LENGTH = 4096
 
 /** The name of the zone's session cookie (row P2). */
 export function sessionCookieName(
-  zone: AddressedZone,
+  zone: ZoneAddress,
   { service, urls, behaviour }: { service: Service; urls: Urls; behaviour: Behaviour },
 ): string {
   if (!behaviour.ownSessionCookie) return cookieNameIn(zone, 'JSESSIONID')
@@ -102,14 +102,14 @@ export function sessionCookieName(
 }
 
 /** Over https, adds a prefix so that no other host can set the cookie; `__Host-` requires path `/` (RFC 6265bis §4.1.3.2). */
-function guardedName(zone: AddressedZone, plain: string, urls: Urls): string {
+function guardedName(zone: ZoneAddress, plain: string, urls: Urls): string {
   const name = cookieNameIn(zone, plain)
   if (!urls.isHttps) return name
   return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
 }
 
 /** The name of the zone's readable cookie, which its session management frames read. */
-export const currentUserCookieName = (zone: AddressedZone): string => cookieNameIn(zone, 'Current-User')
+export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn(zone, 'Current-User')
 
 /** One instance serves every zone. Rows are found by zone and id, so a cookie of another zone is not accepted. */
 export function createSessions(deps: {
@@ -133,7 +133,7 @@ export function createSessions(deps: {
   const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
   // Over http, neither Secure nor attributes that need it (RFC 6265bis §5.7): non-browser clients would lose the session.
   const sameSite = urls.isHttps ? (behaviour.ownSessionCookie ? deps.sameSite : 'none') : 'lax'
-  const attributesIn = (zone: Zone) =>
+  const attributesIn = (zone: AddressedZone) =>
     ({
       // UAA: no trailing slash.
       path: behaviour.ownSessionCookie ? `${urls.pathOf(zone)}/` : urls.pathOf(zone) || '/',
@@ -141,7 +141,7 @@ export function createSessions(deps: {
       sameSite,
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
-  const currentUserIn = (zone: Zone) =>
+  const currentUserIn = (zone: AddressedZone) =>
     ({
       path: zone.address === 'path' ? `${urls.pathOf(zone)}/` : '/',
       sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { parseJson } from '../base/json.ts'
 import { SESSION_IDLE_SECONDS, parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieOf, setCookie } from './cookies.ts'
 import { ownPath } from './own-path.ts'
@@ -27,8 +27,8 @@ export interface WaitingRequests {
 export function createWaitingRequests(deps: {
   clock: Clock
   urls: Urls
-  nameIn: (zone: Zone) => string
-  attributesIn: (zone: Zone) => CookieAttributes
+  nameIn: (zone: AddressedZone) => string
+  attributesIn: (zone: AddressedZone) => CookieAttributes
 }): WaitingRequests {
   const { clock, urls, nameIn, attributesIn } = deps
 

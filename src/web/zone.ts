@@ -5,6 +5,7 @@ import { isLoopbackHost } from '../base/loopback.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
 import { subdomainForPathName } from '../model/urls.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { PageError } from './answers.ts'
@@ -112,12 +113,12 @@ export function startOfZone(request: FastifyRequest, urls: Urls): string | undef
   return `${urls.ofZone(request.zone)}/${query === '' ? '' : `?${query}`}`
 }
 
-const marked = new WeakMap<Zone, Zone>()
+const requested = { host: new WeakMap<Zone, AddressedZone>(), path: new WeakMap<Zone, AddressedZone>() }
 
-/** The zone marked as addressed by path; one object per cached record. */
-function addressedByPath(zone: Zone): Zone {
-  const known = marked.get(zone) ?? { ...zone, address: 'path' }
-  marked.set(zone, known)
+/** The zone with how it was addressed; one object per cached record. */
+function addressedBy(address: AddressedZone['address'], zone: Zone): AddressedZone {
+  const known = requested[address].get(zone) ?? { ...zone, address }
+  requested[address].set(zone, known)
   return known
 }
 
@@ -155,12 +156,12 @@ export function createZoneResolver(deps: {
     if (answer === 'unknown') throw new PageError(404, UNKNOWN_ZONE)
     const path = byPath.get(request.raw)
     if (!path) {
-      request.zone = await find(answer.subdomain)
+      request.zone = addressedBy('host', await find(answer.subdomain))
       return
     }
     // A zone's own host serves that zone only.
     if (answer.subdomain !== '' || path.subdomain === undefined) throw new PageError(404, UNKNOWN_ZONE)
-    request.zone = addressedByPath(await find(path.subdomain))
+    request.zone = addressedBy('path', await find(path.subdomain))
   }
 }
 

@@ -5,7 +5,8 @@ import type { LoginProvider } from '../../src/identity/identity.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { DEFAULT_PAGE_SETTINGS } from '../../src/model/settings.ts'
 import { createUrls } from '../../src/model/urls.ts'
-import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
+import type { AddressedZone } from '../../src/model/request.ts'
+import type { ZoneConfig } from '../../src/model/zone.ts'
 import { EMPTY_FORM } from '../../src/web/form.ts'
 import { Z1_HOST, authorizeBootstrap } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
@@ -187,7 +188,8 @@ async function addProvider(
 describe('server information', () => {
   const behaviour = behaviourOf('standard')
   const at = new Date(0)
-  const zoneWith = (subdomain: string, config: ZoneConfig = {}): Zone => ({
+  const zoneWith = (subdomain: string, config: ZoneConfig = {}): AddressedZone => ({
+    address: 'host',
     id: subdomain || 'svc',
     subdomain,
     name: 'Zone',
@@ -214,7 +216,10 @@ describe('server information', () => {
       updatedAt: at,
     },
   })
-  const tell = (zone: Zone, { providers = [], build = {} }: { providers?: LoginProvider[]; build?: object } = {}) =>
+  const tell = (
+    zone: AddressedZone,
+    { providers = [], build = {} }: { providers?: LoginProvider[]; build?: object } = {},
+  ) =>
     createServerInfo({
       store: { providers: { findByOrigin: () => Promise.resolve(undefined) } },
       urls: createUrls('https://id.example/uaa', behaviour),

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { createUrls, pathNameOf, subdomainForPathName } from '../../src/model/urls.ts'
-import type { Zone } from '../../src/model/zone.ts'
+import type { AddressedZone } from '../../src/model/request.ts'
 import { MODES } from '../support/oauth.ts'
 
-const zone = (subdomain: string, more: Partial<Zone> = {}): Zone => ({
+const zone = (subdomain: string, more: Partial<AddressedZone> = {}): AddressedZone => ({
   id: subdomain || 'svc',
   subdomain,
   name: subdomain,
@@ -14,6 +14,7 @@ const zone = (subdomain: string, more: Partial<Zone> = {}): Zone => ({
   config: {},
   createdAt: new Date(0),
   updatedAt: new Date(0),
+  address: 'host',
   ...more,
 })
 
@@ -30,7 +31,13 @@ for (const { base, path } of BASES) {
     const root = base.replace(/\/+$/, '')
     const host = root.replace('://', '://x.')
 
-    const cases: readonly { name: string; zone: Zone; ofZone: string; pathOf: string; others: readonly string[] }[] = [
+    const cases: readonly {
+      name: string
+      zone: AddressedZone
+      ofZone: string
+      pathOf: string
+      others: readonly string[]
+    }[] = [
       {
         name: 'the default zone by host',
         zone: zone(''),
@@ -92,7 +99,7 @@ for (const mode of MODES) {
 
     it('are one and the same where the zone has set it', () => {
       const config = { issuer: 'https://issuer.example' }
-      for (const address of [{}, { address: 'path' }] as const) {
+      for (const address of [{ address: 'host' }, { address: 'path' }] as const) {
         const given = zone('x', { config, ...address })
         assert.equal(urls.issuer(given), `https://issuer.example${end}`)
         assert.deepEqual(urls.issuersOf(given), [`https://issuer.example${end}`])

@@ -341,7 +341,7 @@ describe('sessionCookieName', () => {
       const behaviour = behaviourOf(mode)
       assert.equal(
         sessionCookieName(
-          { subdomain: '' },
+          { subdomain: '', address: 'host' },
           { service: serviceNamed('svc'), urls: createUrls(base, behaviour), behaviour },
         ),
         want,

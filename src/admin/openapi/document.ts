@@ -266,7 +266,7 @@ const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => 
   session: {
     type: 'apiKey',
     in: 'cookie',
-    name: sessionCookieName({ subdomain: '' }, { urls, service, behaviour }),
+    name: sessionCookieName({ subdomain: '', address: 'host' }, { urls, service, behaviour }),
     description:
       'The session of a signed-in user. In a zone addressed by path, the cookie name ends with a dot and the subdomain.',
   },

@@ -151,7 +151,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   /** A zone speaks for itself: its issuer is no URL of this server but its own, and not that of the default zone. */
   async function refuseForeignIssuer(issuer: string, subdomain: string): Promise<void> {
-    if (urls.addressesOf({ subdomain }).includes(issuer)) return
+    if (urls.addressesOf({ subdomain, address: 'host' }).includes(issuer)) return
     const url = new URL(issuer)
     const ofDefault = (await store.zones.find(service.name))?.config.issuer
     const isTaken = ofDefault !== undefined && URL.canParse(ofDefault) && isSameIssuer(url, new URL(ofDefault))

@@ -5,7 +5,7 @@ import type { Client } from '../../model/client.ts'
 import type { Audit } from '../../model/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
@@ -29,7 +29,11 @@ export interface AuthenticatedClient {
 /** Authenticates the client of a request. */
 export interface ClientAuthenticator {
   /** Throws `invalid_client` with a Basic challenge, or `invalid_request` for two methods at once. */
-  authenticate(zone: Zone, request: ClientAuthRequest, remoteAddress: string | undefined): Promise<AuthenticatedClient>
+  authenticate(
+    zone: AddressedZone,
+    request: ClientAuthRequest,
+    remoteAddress: string | undefined,
+  ): Promise<AuthenticatedClient>
 }
 
 /** The challenge of client authentication (RFC 7617 §2); UAA adds the failure, always under the same code. */
@@ -72,7 +76,7 @@ export function createClientAuthenticator(
 
   /** The refusal without a usable credential. That a client has no secret is public: /oauth/authorize shows it too. */
   async function missingCredential(
-    { id }: Zone,
+    { id }: AddressedZone,
     { authorization, params, endpoint }: ClientAuthRequest,
   ): Promise<OAuthError> {
     const clientId = params.get('client_id')

@@ -5,7 +5,7 @@ import type { SecretMemory } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
 
@@ -49,7 +49,7 @@ export interface Attempt {
 
 /** The zone of an attempt and the address that it came from. */
 export interface AttemptOrigin {
-  readonly zone: Zone
+  readonly zone: AddressedZone
   readonly remoteAddress: string | undefined
 }
 

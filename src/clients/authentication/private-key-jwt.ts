@@ -6,7 +6,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import { allowsFormCredentials } from './client-secret.ts'
@@ -52,7 +52,7 @@ interface Assertion {
 
 interface Circumstances {
   readonly client: Client | undefined
-  readonly zone: Zone
+  readonly zone: AddressedZone
   readonly endpoint: AuthenticatingEndpoint
 }
 
@@ -124,7 +124,7 @@ function checkTimes({ expiresAt, notBefore }: Assertion, now: number, isLimited:
 
 /** Row C3. UAA: a zone's own issuer followed by the path of the token endpoint counts as the token endpoint. */
 function audiencesOf(
-  zone: Zone,
+  zone: AddressedZone,
   endpoint: AuthenticatingEndpoint,
   { urls, behaviour }: Pick<ClientAuthDeps, 'urls' | 'behaviour'>,
 ): readonly string[] {

@@ -11,7 +11,7 @@ import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
 import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { Limits } from '../../web/limits.ts'
@@ -19,7 +19,7 @@ import type { Params } from '../params.ts'
 
 /** A token request whose caller is authenticated. */
 export interface GrantRequest {
-  readonly zone: Zone
+  readonly zone: AddressedZone
   readonly client: Client
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
@@ -45,7 +45,7 @@ export interface GrantDeps {
   readonly settings: TokenSettings
   readonly audit: Audit
   readonly limits: Limits
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }
 
 /** One `grant_type` (RFC 6749 §1.3). It decides what to grant; the issuer issues the tokens. */

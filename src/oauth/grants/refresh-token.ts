@@ -6,7 +6,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import { rotatesRefreshTokens } from '../../token/issuer.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
@@ -109,7 +109,11 @@ function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: Grant
 }
 
 /** Translates the reader's errors into errors of this grant (row C11). */
-async function readRefreshToken(zone: Zone, value: string, { reader, behaviour }: GrantDeps): Promise<VerifiedToken> {
+async function readRefreshToken(
+  zone: AddressedZone,
+  value: string,
+  { reader, behaviour }: GrantDeps,
+): Promise<VerifiedToken> {
   try {
     return await reader.read(zone, value, 'refresh_token')
   } catch (cause) {
@@ -122,7 +126,7 @@ const DAY_SECONDS = 86_400
 
 /** Marks the token as used; false if another request already did. */
 async function markUsed(
-  zone: Zone,
+  zone: AddressedZone,
   { stored, client, claims, expiresAt }: VerifiedToken,
   deps: GrantDeps,
 ): Promise<boolean> {

@@ -9,7 +9,7 @@ import { serviceNamed } from '../../../src/model/service.ts'
 import { parseQuery } from '../../../src/web/query.ts'
 import { startFalseDirectory } from '../../support/false-directory.ts'
 import { MODES } from '../../support/oauth.ts'
-import type { Zone } from '../../../src/model/zone.ts'
+import type { AddressedZone } from '../../../src/model/request.ts'
 import type { Members } from '../../support/provider-api.ts'
 import { HOST_OF_Z1, oidc, providerApi, providerBootstrap, SECRET_MARK } from '../../support/provider-api.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
@@ -289,7 +289,7 @@ describe('what goes wrong on our side', () => {
   const answerOf = async (thrown: Error) => {
     const faults: unknown[] = []
     const app = fastify({ routerOptions: { querystringParser: text => parseQuery(text) as never } })
-    app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as Zone })
+    app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as AddressedZone })
     providerTestEndpoint(app, {
       service: serviceNamed('svc'),
       outbound: { connect: () => Promise.reject(thrown) },
