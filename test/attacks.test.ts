@@ -10,6 +10,7 @@ import { outboundAttacks } from './attacks/outbound.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
+import { userAttacks } from './attacks/users.ts'
 
 const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
@@ -20,6 +21,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   approvals: approvalAttacks,
   'sessions, cookies and forms': sessionAttacks,
   'tenants and administrators': tenantAttacks,
+  'users managed by API': userAttacks,
   'the machine: clocks, disks, starts': operationsAttacks,
 }
 

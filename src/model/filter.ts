@@ -45,7 +45,7 @@ export type Filter =
 
 /** The longest text of a filter. */
 export const MAX_FILTER_LENGTH = 4096
-const MAX_COMPARISONS = 50
+const MAX_COMPARISONS = 100
 const MAX_NESTING = 20
 
 /** Parses a filter; throws only `InvalidFilter`. */

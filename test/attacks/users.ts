@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { MODES } from '../support/oauth.ts'
+import { IN_Z1, newUserBody, startUserServer, statusesOf } from '../support/users.ts'
+import type { UserApi, UserCallerId } from '../support/users.ts'
+import type { Attack } from './attack.ts'
+
+const PASSWORD = 'pw-1-long-enough'
+const ANY = { headers: { 'if-match': '*' } } as const
+
+/** Makes the attempt in both modes, each against a server of its own. */
+const inBothModes = (attempt: (api: UserApi) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const api = await startUserServer(mode)
+    await attempt(api)
+    assert.deepEqual(api.server.faults, [])
+    await api.stop()
+  }
+}
+
+const grant = async (api: UserApi, username: string, password = PASSWORD): Promise<number> =>
+  (await api.server.token({ grant_type: 'password', username, password }, { basic: ['portal', 'portal-secret'] }))
+    .status
+
+/** Whoever manages users, or is one, must not get more than that. */
+export const userAttacks: readonly Attack[] = [
+  {
+    attack: 'changes more than the names of the own account with its token',
+    outcome: 'is refused, whatever member it is and however the change is sent',
+    attempt: inBothModes(async api => {
+      const { id, ...user } = await api.create('eve', { verified: true })
+      const bearer = await api.tokenOfUser('eve')
+      const before = await api.read(id)
+      for (const more of [
+        { userName: 'admin' },
+        { emails: [{ value: 'chief@shop.example', primary: true }] },
+        { active: false },
+        { verified: false },
+        { salt: 'x' },
+        { externalId: 'cn=chief' },
+        { phoneNumbers: [{ value: '1' }] },
+        { origin: 'ldap' },
+      ]) {
+        const put = { userName: user.userName, emails: user.emails, name: user.name, ...more }
+        assert.ok((await api.send('PUT', `/Users/${id}`, put, { ...ANY, bearer })).status >= 400)
+        const patch = await api.send('PATCH', `/Users/${id}`, more, { ...ANY, bearer })
+        const isIgnored = 'salt' in more || 'externalId' in more // no PATCH changes these
+        assert.equal(patch.status >= 400, !isIgnored, patch.text)
+      }
+      const { meta: _, ...after } = await api.read(id)
+      const { meta: _meta, ...expected } = before
+      assert.deepEqual(after, expected)
+    }),
+  },
+  {
+    attack: 'gives itself groups, another zone, an id or a password hash in the body of a user',
+    outcome: 'gets an account without them',
+    attempt: inBothModes(async api => {
+      const user = await api.create('eve', {
+        id: 'chosen',
+        zoneId: 'z1',
+        groups: [{ value: 'svc.admin', display: 'svc.admin', type: 'DIRECT' }],
+        password: `{bcrypt}$2a$04$${'.'.repeat(53)}`,
+      })
+      assert.notEqual(user.id, 'chosen')
+      assert.equal(user.zoneId, 'svc')
+      assert.ok(!user.groups?.some(({ display }) => display === 'svc.admin'))
+      const stored = await api.server.store.users.find('svc', user.id)
+      assert.ok(stored?.passwordHash?.startsWith('$argon2id$'))
+    }),
+  },
+  {
+    attack: 'reaches users of another zone by their ids, with the rights of one zone',
+    outcome: 'finds nobody, in the path and behind the header',
+    attempt: inBothModes(async api => {
+      const theirs = await api.create('theirs', {}, IN_Z1)
+      const mine = await api.create('mine')
+      const requests = (id: string) =>
+        [
+          ['GET', `/Users/${id}`, undefined],
+          ['PUT', `/Users/${id}`, newUserBody('taken')],
+          ['PATCH', `/Users/${id}`, { active: false }],
+          ['GET', `/Users/${id}/verify`, undefined],
+          ['PATCH', `/Users/${id}/status`, { passwordChangeRequired: true }],
+          ['DELETE', `/Users/${id}`, undefined],
+        ] as const
+      for (const [method, path, body] of requests(theirs.id)) {
+        assert.equal((await api.send(method, path, body, ANY)).status, 404, `${method} ${path}`)
+      }
+      const headers = { ...ANY.headers, 'x-identity-zone-id': 'z1' }
+      for (const [method, path, body] of requests(mine.id)) {
+        assert.equal((await api.send(method, path, body, { by: 'admin-of-z1', headers })).status, 404)
+        assert.equal((await api.send(method, path, body, { by: 'admin-of-z2', headers })).status, 403)
+        assert.equal((await api.send(method, path, body, { by: 'admin-of-z1', ...ANY })).status, 403)
+      }
+      assert.equal((await api.read(theirs.id, IN_Z1)).active, true)
+      assert.equal((await api.read(mine.id)).active, true)
+    }),
+  },
+  {
+    attack: 'creates a second account under a name that differs in case, Unicode form or width, also at once',
+    outcome: 'is refused; one of the requests wins',
+    attempt: inBothModes(async api => {
+      const names = ['Zoé', 'ZOÉ', 'ｚｏé', 'zoÉ']
+      const answers = await Promise.all(names.map(name => api.send('POST', '/Users', newUserBody(name))))
+      assert.deepEqual(statusesOf(answers), [201, 409, 409, 409])
+      const other = await api.create('other')
+      const renamed = { ...newUserBody('other'), userName: 'ＺＯÉ' }
+      assert.equal((await api.send('PUT', `/Users/${other.id}`, renamed, ANY)).status, 400)
+    }),
+  },
+  {
+    attack: 'undoes the change of somebody else with an old version',
+    outcome: 'is refused, and of changes at once exactly one happens',
+    attempt: inBothModes(async api => {
+      const { id } = await api.create('busy')
+      const with0 = { headers: { 'if-match': '"0"' } }
+      const answers = await Promise.all(
+        ['a', 'b', 'c', 'd'].map(givenName => api.send('PATCH', `/Users/${id}`, { name: { givenName } }, with0)),
+      )
+      assert.deepEqual(statusesOf(answers), [200, 409, 409, 409])
+      assert.equal((await api.send('DELETE', `/Users/${id}`, undefined, with0)).status, 422)
+    }),
+  },
+  {
+    attack: 'goes on with tokens after the account was deactivated, deleted, or given another address or password',
+    outcome: 'is refused at once, and stays so when the account is active again',
+    attempt: inBothModes(async api => {
+      const changes = [
+        (id: string) => api.send('PATCH', `/Users/${id}`, { active: false }, ANY),
+        (id: string) => api.send('PATCH', `/Users/${id}`, { emails: [{ value: 'n@x.example', primary: true }] }, ANY),
+        (id: string) => api.send('PUT', `/Users/${id}/password`, { password: 'another-password' }, { by: 'setter' }),
+        (id: string) => api.send('DELETE', `/Users/${id}`),
+      ]
+      for (const [place, change] of changes.entries()) {
+        const { id, userName } = await api.create(`leaver${place}`)
+        const bearer = await api.tokenOfUser(userName)
+        const asUser = async () => (await api.send('GET', '/userinfo', undefined, { bearer })).status
+        assert.equal(await asUser(), 200)
+        assert.equal((await change(id)).status, 200)
+        assert.equal(await asUser(), 401)
+        await api.send('PATCH', `/Users/${id}`, { active: true }, ANY)
+        assert.equal(await asUser(), 401)
+      }
+    }),
+  },
+  {
+    attack: 'brings a revocation to nothing with a PUT that has no salt',
+    outcome: 'keeps the salt, and the tokens stay revoked',
+    attempt: inBothModes(async api => {
+      const user = await api.create('revoked')
+      const bearer = await api.tokenOfUser('revoked')
+      assert.equal((await api.send('GET', `/oauth/token/revoke/user/${user.id}`)).status, 200)
+      assert.equal((await api.send('PUT', `/Users/${user.id}`, newUserBody('revoked'), ANY)).status, 200)
+      assert.equal((await api.send('GET', '/userinfo', undefined, { bearer })).status, 401)
+    }),
+  },
+  {
+    attack: 'guesses the password of an account whose token was stolen',
+    outcome: 'locks the account, as failed sign-ins do',
+    attempt: inBothModes(async api => {
+      const { id } = await api.create('victim')
+      const bearer = await api.tokenOfUser('victim')
+      const set = (oldPassword: string) =>
+        api.send('PUT', `/Users/${id}/password`, { password: 'chosen-by-the-thief', oldPassword }, { bearer })
+      for (let guess = 0; guess < 5; guess += 1) assert.equal((await set(`guess-${guess}`)).status, 401)
+      assert.equal((await set(PASSWORD)).status, 401)
+      assert.equal((await set('')).status, 400, 'the old password cannot be left out')
+      api.server.clock.advance(301)
+      assert.equal(await grant(api, 'victim'), 200)
+    }),
+  },
+  {
+    attack: 'reads passwords, hashes or revisions from answers, errors, log or audit trail',
+    outcome: 'finds none',
+    attempt: inBothModes(async api => {
+      const user = await api.create('secretive')
+      const stored = await api.server.store.users.find('svc', user.id)
+      assert.ok(stored?.passwordHash)
+      const texts = [
+        await api.send('GET', `/Users/${user.id}`),
+        await api.send('GET', '/Users', undefined, {
+          query: { attributes: 'password,passwordHash,passwordRevision,userName' },
+        }),
+        await api.send('GET', '/Users', undefined, { query: { filter: 'password co "argon2"' } }),
+        await api.send('GET', '/Users', undefined, { query: { filter: 'password_hash sw "$"' } }),
+        await api.send('GET', '/Users', undefined, { query: { sortBy: 'password_hash' } }),
+        await api.send('POST', '/Users', newUserBody('secretive')),
+        await api.send(
+          'PUT',
+          `/Users/${user.id}/password`,
+          { password: PASSWORD, oldPassword: PASSWORD },
+          { by: 'setter' },
+        ),
+        await api.send('DELETE', `/Users/${user.id}`),
+      ].map(({ text }) => text)
+      const { events, lines, refusals } = api.server
+      const told = JSON.stringify([texts, events, lines, refusals])
+      for (const secret of [PASSWORD, stored.passwordHash, stored.passwordRevision, 'argon2id$']) {
+        assert.ok(!told.includes(secret))
+      }
+      const found = await api.send('GET', '/Users', undefined, { query: { filter: 'password sw "$argon"' } })
+      assert.equal(found.json()['totalResults'], 0)
+    }),
+  },
+  {
+    attack: 'sends prototypes, wrong types, deep or huge bodies, bad encodings and hostile filters',
+    outcome: 'is told 400 or 413 in words, never 500, and nothing is made',
+    attempt: inBothModes(async api => {
+      const before = await api.server.store.users.count('svc')
+      const json = { 'content-type': 'application/json' }
+      for (const body of [
+        '{"__proto__":{"active":true},"userName":"x"}',
+        '{"constructor":{"prototype":{}}}',
+        '[]',
+        'null',
+        '"x"',
+        '{"userName":{"toString":"x"}}',
+        '{"userName":"a\\u0000b"}',
+        '{"userName":"\\ud800"}',
+        `{"userName":${'['.repeat(10_000)}`,
+        JSON.stringify(newUserBody('x', { name: { givenName: 'x'.repeat(100_000) } })),
+        Buffer.from([0x7b, 0xc3, 0x28, 0x7d]),
+      ]) {
+        const answer = await api.send('POST', '/Users', undefined, { body, headers: json })
+        assert.ok(answer.status === 400 || answer.status === 413, answer.text)
+        assert.equal(answer.json()['error'], 'scim')
+      }
+      for (const filter of [
+        `userName eq "x'; drop table users; --"`,
+        'userName eq "x" or 1 eq 1',
+        `${'('.repeat(10_000)}id pr${')'.repeat(10_000)}`,
+        `userName eq "${'x'.repeat(100_000)}"`,
+        'id pr and '.repeat(60) + 'id pr',
+        'userName eq "\\u0000"',
+      ]) {
+        const answer = await api.send('GET', '/Users', undefined, { query: { filter } })
+        assert.ok(answer.status < 500, answer.text)
+      }
+      assert.equal(await api.server.store.users.count('svc'), before)
+    }),
+  },
+  {
+    attack: 'lists the people of a zone with a scope that is for looking up ids',
+    outcome: 'must name each user, in every alternative of the filter',
+    attempt: inBothModes(async api => {
+      for (const filter of [
+        'origin eq "svc"',
+        'userName eq "x" or origin eq "svc"',
+        'userName sw ""',
+        'id pr',
+        'userName eq "x" or (origin eq "svc" and origin eq "svc")',
+      ]) {
+        const answer = await api.send('GET', '/ids/Users', undefined, { by: 'finder', query: { filter } })
+        assert.equal(answer.status, 400, filter)
+      }
+    }),
+  },
+  {
+    attack: 'calls /Users with the scope for one kind of request to make another',
+    outcome: 'is told which scopes it lacks, before anything of the body is read',
+    attempt: inBothModes(async api => {
+      const { id } = await api.create('target')
+      const cases: readonly (readonly [UserCallerId, string, string])[] = [
+        ['reader', 'POST', '/Users'],
+        ['reader', 'DELETE', `/Users/${id}`],
+        ['maker', 'PUT', `/Users/${id}`],
+        ['maker', 'GET', '/Users'],
+        ['writer', 'GET', `/Users/${id}`],
+        ['unlocker', 'PATCH', `/Users/${id}`],
+        ['setter', 'PATCH', `/Users/${id}/status`],
+        ['finder', 'GET', '/Users'],
+      ]
+      for (const [by, method, path] of cases) {
+        const answer = await api.send(method, path, method === 'GET' ? undefined : '{bad', { by, ...ANY })
+        assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope', `${by} ${method}`)
+      }
+    }),
+  },
+]
