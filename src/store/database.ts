@@ -20,6 +20,8 @@ export interface Statement<Args extends object, Row> {
   readonly verb: string
   /** Set when the SQL was made for one request: it is not kept prepared, so that callers cannot exhaust memory. */
   readonly once?: true
+  /** Set when the statement may take an hour, as a change of a large table does; others are given up after seconds. */
+  readonly patient?: true
   /** Never set; carries the types. */
   readonly shape?: (args: Args) => Row
 }
@@ -43,6 +45,13 @@ export const statementOnce = <Row>(text: string): Statement<Readonly<Record<stri
   once: true,
 })
 
+/** A statement of a migration: made for one start, and given an hour. */
+export const migrationStatement = (text: string): Statement<object, never> => ({
+  ...statement(text),
+  once: true,
+  patient: true,
+})
+
 /** The result of a statement. */
 export interface Outcome<Row> {
   /** Rows of a `select` or of `returning`. */
@@ -56,8 +65,8 @@ export interface Transaction {
   run<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
   /** Invalidates a cached record in every process once the transaction is committed. */
   announce(change: Change): Promise<void>
-  /** Takes an exclusive lock by name until the transaction ends. */
-  lock(name: string): Promise<void>
+  /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `patient`, else seconds. */
+  lock(name: string, options?: { readonly patient: true }): Promise<void>
 }
 
 /** One of the two databases. */

@@ -2,7 +2,7 @@
 // in one transaction under one lock, so that processes that start at once do not conflict.
 import type { Clock } from '../base/clock.ts'
 import { userNameKey } from '../model/user.ts'
-import { type ColumnTypes, type Database, statement, type Transaction } from './database.ts'
+import { type ColumnTypes, type Database, migrationStatement, statement, type Transaction } from './database.ts'
 import { nestingTable } from './nesting.ts'
 import { StoreUnavailable } from './store.ts'
 
@@ -296,7 +296,7 @@ const REMEMBER = statement<{ id: string; applied_at: number }>(
 export async function migrate(db: Database, clock: Clock): Promise<void> {
   const { text, integer, tableEnd } = db.columnTypes
   await db.transaction(async within => {
-    await within.lock('migrations')
+    await within.lock('migrations', { patient: true })
     await within.run(
       statement(
         `create table if not exists migrations (id ${text} primary key, applied_at ${integer} not null)${tableEnd}`,
@@ -309,7 +309,7 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
       throw new StoreUnavailable('the database was changed by a newer version of this server')
     }
     for (const migration of MIGRATIONS.filter(({ id }) => !applied.has(id))) {
-      for (const text of migration.statements(db.columnTypes)) await within.run(statement(text), {})
+      for (const text of migration.statements(db.columnTypes)) await within.run(migrationStatement(text), {})
       await migration.after?.(within)
       await within.run(REMEMBER, { id: migration.id, applied_at: clock.now().getTime() })
     }

@@ -22,6 +22,7 @@ const CHANNEL = 'latchkey_changes'
 const CONNECTIONS = 10
 const CONNECT_MILLISECONDS = 5000
 const QUERY_MILLISECONDS = 15_000
+const PATIENT_QUERY_MS = 3_600_000
 const HEARTBEAT_MILLISECONDS = 400
 const OVERDUE_MILLISECONDS = 5000
 const MAX_RETRY_MS = 5000
@@ -33,6 +34,7 @@ const MAX_PAYLOAD_BYTES = 7900
 
 const NOTIFY = statement<{ channel: string; news: string }>(`select pg_notify(:channel, :news)`)
 const LOCK = statement<{ name: string }>(`select pg_advisory_xact_lock(hashtextextended(:name, 0))`)
+const PATIENT_LOCK = { ...LOCK, patient: true } as const
 
 /** Connects to the URL; throws `StoreUnavailable` when the server does not answer. */
 export async function openPostgres(url: string, { listener, onError }: DatabaseOptions): Promise<Database> {
@@ -61,7 +63,8 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     if (values === undefined) return NOTHING
     try {
       // A statement's type parameter describes the columns that its text selects.
-      const { rows, rowCount } = await client.query<Row & object>({ ...textOf(of), values })
+      const query = { ...textOf(of), values, ...(of.patient && { query_timeout: PATIENT_QUERY_MS }) }
+      const { rows, rowCount } = await client.query<Row & object>(query)
       return { rows, changes: rowCount ?? 0 }
     } catch (error) {
       throw translate(error)
@@ -105,8 +108,8 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
           // An empty payload is unreadable and makes the receivers clear their caches.
           await run(client, NOTIFY, { channel: CHANNEL, news: Buffer.byteLength(news) > MAX_PAYLOAD_BYTES ? '' : news })
         },
-        async lock(name) {
-          await run(client, LOCK, { name: `latchkey ${name}` })
+        async lock(name, options) {
+          await run(client, options?.patient ? PATIENT_LOCK : LOCK, { name: `latchkey ${name}` })
         },
       }
       await run(client, BEGIN, {})
