@@ -32,6 +32,7 @@ import type {
 import { internalSource } from './sources/internal.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
+import type { RequestOrigin } from '../model/request.ts'
 
 /** A sign-in with a user name and password. */
 export interface PasswordSignIn extends PasswordAttempt {
@@ -52,7 +53,6 @@ export interface AssertionSignIn {
   /** The type of provider that issues this kind of assertion. */
   readonly type: string
   readonly client: Client
-  readonly remoteAddress?: string | undefined
 }
 
 /** The result of an assertion; `no-provider`: its issuer is that of none or of several providers. */
@@ -79,7 +79,6 @@ export interface RedirectReturn {
   readonly attempt: RedirectAttempt
   /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
-  readonly remoteAddress?: string | undefined
 }
 
 /** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
@@ -92,11 +91,11 @@ export type RedirectResult =
 export interface Identity {
   /** Tries the providers that take passwords, in the zone's order; `no-provider`: none was tried. */
   signInWithPassword(
-    zone: Zone,
+    from: RequestOrigin,
     signIn: PasswordSignIn,
   ): Promise<SignInResult | { outcome: 'no-provider'; reason: NoProvider }>
   /** Verifies the assertion with the one active provider of its issuer, and updates or creates the user's account. */
-  signInWithAssertion(zone: Zone, signIn: AssertionSignIn): Promise<AssertionResult>
+  signInWithAssertion(from: RequestOrigin, signIn: AssertionSignIn): Promise<AssertionResult>
   /** The active providers of the zone that sign users in on a page, whatever clients allow. */
   loginProviders(zone: Zone): Promise<readonly LoginProvider[]>
   /** Whether the provider's settings for a redirect are known; may fetch its discovery document. */
@@ -106,7 +105,7 @@ export interface Identity {
   /** The authorization URL at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
-  finishRedirect(zone: Zone, end: RedirectReturn): Promise<RedirectResult>
+  finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
 
 /** Dependencies of `createIdentity`. */
@@ -163,17 +162,22 @@ export function createIdentity(deps: IdentityDeps): Identity {
   /** The properties shared by the events of one sign-in. */
   const factsOf = (
     { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
-    { client, remoteAddress }: { readonly client?: Client | undefined; readonly remoteAddress?: string | undefined },
+    { remoteAddress }: RequestOrigin,
+    client: Client | undefined,
   ) => ({
     zoneId,
     origin,
     authenticationType,
+    remoteAddress,
     ...(client && { clientId: client.clientId }),
-    ...(remoteAddress !== undefined && { remoteAddress }),
   })
 
-  function report(provider: IdentityProvider, signIn: PasswordSignIn, result: SignInResult): void {
-    const facts = factsOf(provider, signIn)
+  function report(
+    provider: IdentityProvider,
+    { from, signIn }: { readonly from: RequestOrigin; readonly signIn: PasswordSignIn },
+    result: SignInResult,
+  ): void {
+    const facts = factsOf(provider, from, signIn.client)
     if (result.outcome === 'signed-in') {
       audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
       audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
@@ -204,12 +208,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
 
   /** Has the provider check the password, and updates or creates the account of the user it returns. */
   async function checkUpstream(
-    zone: Zone,
+    from: RequestOrigin,
     provider: IdentityProvider,
     { relay, signIn }: { relay: PasswordRelay; signIn: PasswordSignIn },
   ): Promise<SignInResult> {
-    const { userName, password, remoteAddress, field = () => undefined } = signIn
-    const checked = await relay.check({ userName, password, remoteAddress, field })
+    const { zone } = from
+    const { userName, password, field = () => undefined } = signIn
+    const checked = await relay.check(from, { userName, password, field })
     const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person) : checked
     if (result.outcome === 'signed-in') {
       await store.users.recordLogon(zone.id, result.user.id, clock.now())
@@ -271,14 +276,15 @@ export function createIdentity(deps: IdentityDeps): Identity {
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
-    async finishRedirect(zone, { origin, answer, attempt, client, remoteAddress }) {
+    async finishRedirect(from, { origin, answer, attempt, client }) {
+      const { zone } = from
       const found = await redirectOf(zone, origin)
       // Before redeeming the code: a user who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
       const ended = await redirect.finish(answer, attempt)
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person) : ended
-      const facts = factsOf(provider, { client, remoteAddress })
+      const facts = factsOf(provider, from, client)
       if (result.outcome === 'signed-in') {
         audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
         audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
@@ -288,7 +294,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
       audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
       return result
     },
-    async signInWithAssertion(zone, { assertion, type, client, remoteAddress }) {
+    async signInWithAssertion(from, { assertion, type, client }) {
+      const { zone } = from
       const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
       const opened = active.map(provider => ({ provider, source: open(zone, provider).assertion }))
       const named = await Promise.all(opened.map(async ({ source }) => (await source?.isFrom(assertion)) === true))
@@ -298,7 +305,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       // Before reading anything: a user who may not use the client must not get an account.
       if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
       const result = await enterByAssertion(zone, provider, { source, assertion })
-      const facts = factsOf(provider, { client, remoteAddress })
+      const facts = factsOf(provider, from, client)
       if (result.outcome === 'refused') {
         // Its subject is unverified or has no account; the hash shows repeated attempts with the same assertion.
         audit({ type: 'IdentityProviderAuthenticationFailure', principal: hashedName(assertion), ...facts })
@@ -308,7 +315,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
       audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
       return result
     },
-    async signInWithPassword(zone, signIn) {
+    async signInWithPassword(from, signIn) {
+      const { zone } = from
       const choice = await chooseProviders(zone, signIn)
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }
       let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // if there are no providers
@@ -316,10 +324,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
         const { password, relay } = open(zone, provider)
         // Never send control characters to another server.
         if (provider.type !== serviceName && hasControlCharacter(signIn.userName)) result = BAD_CREDENTIALS
-        else if (password) result = await password.check(signIn)
-        else if (relay) result = await checkUpstream(zone, provider, { relay, signIn })
+        else if (password) result = await password.check(from, signIn)
+        else if (relay) result = await checkUpstream(from, provider, { relay, signIn })
         else continue
-        report(provider, signIn, result)
+        report(provider, { from, signIn }, result)
         // Ask the next provider only about names that this one does not know.
         if (result.outcome === 'signed-in' || result.userId !== undefined) return withoutLockout(result)
       }

@@ -5,6 +5,7 @@ import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
+import type { RequestOrigin } from '../model/request.ts'
 
 /** Why a sign-in was refused. Messages to the user must reveal no more than this. */
 export type SignInRefusal =
@@ -36,8 +37,6 @@ export interface PasswordAttempt {
    * Without one, a user who must change the password is refused.
    */
   readonly opensSession?: boolean
-  /** For the limits per requester. */
-  readonly remoteAddress?: string | undefined
 }
 
 /** A user as described by an external provider: verified, and read with the provider's attribute mappings. */
@@ -129,12 +128,12 @@ export interface RedirectSignIn {
 export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'password'> {
   /** Reads further form fields: a provider may require more than a name and a password. */
   readonly field: (name: string) => string | undefined
-  readonly remoteAddress?: string | undefined
 }
 
 /** Sends a name and password to the provider and reads the user that it returns. */
 export interface PasswordRelay {
   check(
+    from: RequestOrigin,
     attempt: RelayedAttempt,
   ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
 }
@@ -142,7 +141,7 @@ export interface PasswordRelay {
 /** An opened provider, with the sign-in methods that its protocol and settings support. */
 export interface IdentitySource {
   /** Checks a user name and password here. */
-  readonly password?: { check(attempt: PasswordAttempt): Promise<SignInResult> }
+  readonly password?: { check(from: RequestOrigin, attempt: PasswordAttempt): Promise<SignInResult> }
   /** Sends a user name and password to the provider, if its record allows it (`passwordGrantEnabled`). */
   readonly relay?: PasswordRelay
   /** Signs in by redirect. */

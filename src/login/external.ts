@@ -18,6 +18,7 @@ import type { Sessions } from '../web/session.ts'
 import type { Attempts } from './attempts.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import type { Journey, Journeys } from './journey.ts'
+import { contextOf } from '../web/request-context.ts'
 
 /** Dependencies of sign-in at other providers. */
 export interface ExternalDeps {
@@ -128,12 +129,11 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       return fail(request, reply, LOST)
     }
     const path = attempt.path ?? (await sessions.savedRequest(request))?.path
-    const result = await identity.finishRedirect(zone, {
+    const result = await identity.finishRedirect(contextOf(request), {
       origin,
       answer: { code: query.get('code'), error: query.get('error'), issuer: query.get('iss') },
       attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
       client: await journeys.clientOf(zone, path),
-      remoteAddress: request.ip,
     })
     if (result.outcome !== 'signed-in') {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)

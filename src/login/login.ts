@@ -40,6 +40,7 @@ import { MAX_PATH_LENGTH } from './attempts.ts'
 import { externalPath } from './external.ts'
 import type { Journey, Journeys } from './journey.ts'
 import type { ChooseAccountPage } from './saved-accounts.ts'
+import { contextOf } from '../web/request-context.ts'
 
 /** Dependencies of `loginEndpoints`. */
 export interface LoginDeps {
@@ -95,11 +96,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const password = form.get('password') ?? ''
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
-    const caller = callerKey(request.ip, request.zone.id, userName.toLowerCase())
-    const signIn = { userName, password, client, origin, remoteAddress: request.ip, opensSession: true }
+    const context = contextOf(request)
+    const caller = callerKey(context, userName.toLowerCase())
+    const signIn = { userName, password, client, origin, opensSession: true }
     const result = await deps.limits.wrongPasswords.attempt(
       caller,
-      () => identity.signInWithPassword(request.zone, signIn),
+      () => identity.signInWithPassword(context, signIn),
       ({ outcome }) => outcome === 'refused',
     )
     if (result.outcome !== 'signed-in') {

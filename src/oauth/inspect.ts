@@ -20,6 +20,7 @@ import type { Params } from './params.ts'
 import { formOf, parseParams } from './params.ts'
 import { approvalProblem } from './token-approvals.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
+import { contextOf } from '../web/request-context.ts'
 
 interface InspectDeps {
   readonly store: Store
@@ -130,7 +131,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const authority = service.scope('resource')
     const bearer = basicOnly ? undefined : bearerHeader(request)
     if (bearer !== undefined) {
-      const { user, scopes } = await reader.read(request.zone, bearer).catch((error: unknown) => {
+      const { user, scopes } = await reader.read(request, bearer).catch((error: unknown) => {
         throw inRealm(error, service)
       })
       if (user || !scopes.includes(authority)) throw inRealm(insufficientScope([authority]), service)
@@ -139,7 +140,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
     const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
     const credentials = { authorization: authorizationOf(request), params, endpoint }
-    const { client } = await deps.authenticator.authenticate(request.zone, credentials, request.ip)
+    const { client } = await deps.authenticator.authenticate(contextOf(request), credentials)
     if (client.authorities.includes(authority)) return
     if (behaviour.tellInspectorScope) throw insufficientScope([authority])
     throw new OAuthError('access_denied', 'Access is denied')
@@ -148,7 +149,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
   async function readQuietly(zone: AddressedZone, token: string): Promise<VerifiedToken | undefined> {
     try {
-      const found = await reader.read(zone, token)
+      const found = await reader.read({ zone }, token)
       return (await approvalProblem(zone, found, found.scopes, deps)) === undefined ? found : undefined
     } catch (error) {
       if (error instanceof OAuthError) return undefined
@@ -160,7 +161,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const refuse = (description: string): OAuthError =>
       new OAuthError({ error: 'invalid_token', status: 400 }, description)
     try {
-      const found = await reader.read(zone, token)
+      const found = await reader.read({ zone }, token)
       const unapproved = await approvalProblem(zone, found, found.scopes, deps)
       if (unapproved === undefined) return found
       throw refuse(unapproved)

@@ -22,6 +22,7 @@ import { parseParams } from './params.ts'
 import type { RevocationFacts } from '../model/revocation-event.ts'
 import { revocationEvent } from '../model/revocation-event.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
+import { contextOf } from '../web/request-context.ts'
 
 interface RevokeDeps {
   readonly store: Store
@@ -52,7 +53,7 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     const { zone, ip: remoteAddress } = request
     const params = parseParams(bodyForm(request), behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint }
-    const { client } = await deps.authenticator.authenticate(zone, credentials, remoteAddress)
+    const { client } = await deps.authenticator.authenticate(contextOf(request), credentials)
     // `token_type_hint` is ignored, as RFC 7009 §2.1 allows: the token itself shows its type.
     const value = params.get('token')
     if (value === undefined) throw new OAuthError('invalid_request', 'The token parameter is missing')

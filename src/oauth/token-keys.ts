@@ -16,6 +16,7 @@ import { basicChallenge } from '../clients/authentication/authentication.ts'
 import { sendJson } from '../web/json.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
 import { readParams } from './params.ts'
+import { contextOf } from '../web/request-context.ts'
 
 interface TokenKeysDeps {
   readonly keys: KeyRing
@@ -55,13 +56,12 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
 
   /** Reads Basic credentials only; refuses wrong ones even if every key is public. */
   async function callerOf(request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
-    const { zone, ip } = request
     const authorization = authorizationOf(request)
     if (authorization === undefined || !/^basic /i.test(authorization)) return 'anonymous'
     reply.headers(NO_STORE) // the response is an error or may contain a secret
     const endpoint = { path: '/token_key', allowsNone: false, allowsAssertion: false }
     const credentials = { authorization, params: readParams(), endpoint }
-    const { client } = await deps.authenticator.authenticate(zone, credentials, ip)
+    const { client } = await deps.authenticator.authenticate(contextOf(request), credentials)
     return client.authorities.includes(service.scope('resource')) ? 'resource-server' : 'client'
   }
 

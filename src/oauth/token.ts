@@ -18,6 +18,7 @@ import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
 import { azAttrOf, formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
+import { contextOf } from '../web/request-context.ts'
 
 interface TokenEndpointDeps extends GrantDeps {
   readonly authenticator: ClientAuthenticator
@@ -61,18 +62,15 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     reply: FastifyReply,
     endpoint: AuthenticatingEndpoint,
   ): Promise<FastifyReply> {
-    const { zone, ip: remoteAddress } = request
+    const context = contextOf(request)
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
     const { client, claim, bearer } = await callerOf(request, { grant, params, endpoint }, deps)
     if (grant === password && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    const { method } = request
-    const { accept } = request.headers
-    const grantRequest = { zone, client, params, clientAuthMethod: claim, bearer, remoteAddress, method, accept }
-    const authorization = await grant.authorize(grantRequest, deps)
-    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), remoteAddress)
+    const authorization = await grant.authorize({ ...context, client, params, clientAuthMethod: claim, bearer }, deps)
+    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), context)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
 
@@ -150,7 +148,7 @@ const authenticate = (
   { params, endpoint }: { params: Params; endpoint: AuthenticatingEndpoint },
   { authenticator }: TokenEndpointDeps,
 ): Promise<Caller> =>
-  authenticator.authenticate(request.zone, { authorization: authorizationOf(request), params, endpoint }, request.ip)
+  authenticator.authenticate(contextOf(request), { authorization: authorizationOf(request), params, endpoint })
 
 /** Reads a user's token; refuses one without the scope `<service>.user`. */
 async function readUser(
@@ -160,7 +158,7 @@ async function readUser(
 ): Promise<VerifiedToken> {
   const scope = service.scope('user')
   try {
-    const token = await reader.read(request.zone, bearer)
+    const token = await reader.read(request, bearer)
     if (!token.user) throw withoutUser()
     if (!token.scopes.includes(scope)) throw insufficientScope([scope])
     return token

@@ -25,6 +25,7 @@ import type { KeyRing, SigningKey } from './keys.ts'
 import { NoSigningKey, hashOf } from './keys.ts'
 import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
+import type { RequestContext } from '../model/request.ts'
 
 /** The JSON response of the token endpoint (RFC 6749 §5.1). */
 export interface TokenResponse {
@@ -45,7 +46,7 @@ export interface TokenResponse {
 
 /** Issues the tokens of an authorization. */
 export interface TokenIssuer {
-  issue(authorization: Authorization, remoteAddress?: string): Promise<TokenResponse>
+  issue(authorization: Authorization, request: RequestContext): Promise<TokenResponse>
 }
 
 /** Whether each refresh rotates the refresh token: required by the zone or for public clients. */
@@ -177,7 +178,7 @@ export function createTokenIssuer(deps: {
   }
 
   return {
-    async issue(authorization, remoteAddress) {
+    async issue(authorization, { remoteAddress }) {
       const { client, zone, subject, scopes } = authorization
       const format = authorization.format ?? 'jwt'
       const seconds = accessTokenSeconds(zone, client, behaviour)
@@ -214,7 +215,7 @@ export function createTokenIssuer(deps: {
         zoneId: zone.id,
         principal: user?.id ?? client.clientId,
         clientId: client.clientId,
-        ...(remoteAddress !== undefined && { remoteAddress }),
+        remoteAddress,
         data: JSON.stringify(scopes),
       })
       return {

@@ -12,7 +12,7 @@ import type { UserGroups } from '../model/scopes.ts'
 import type { StoredToken } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
-import type { AddressedZone } from '../model/request.ts'
+import type { AddressedZone, TokenPresentation } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
@@ -46,7 +46,7 @@ export type Expected = 'access_token' | 'refresh_token'
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
   /** Checks signature or row, issuer, expiry, revocation, and that client, user and scopes are still valid. */
-  read(zone: AddressedZone, token: string, expected?: Expected): Promise<VerifiedToken>
+  read(request: TokenPresentation, token: string, expected?: Expected): Promise<VerifiedToken>
   /** Checks only signature or row, and issuer, for revocation (RFC 7009 §2.1): an unusable token may become usable again. */
   readIssued(zone: AddressedZone, token: string): Promise<IssuedToken>
   /** Checks only signature and issuer of an ID token: a logout hint may be expired (RP-Initiated Logout §4). */
@@ -160,7 +160,7 @@ export function createTokenReader(deps: {
   }
 
   return {
-    async read(zone, token, expected = 'access_token') {
+    async read({ zone }, token, expected = 'access_token') {
       if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
       const [claims, stored] = isJwt(token) ? await readJwt(zone, token, expected) : await readOpaque(zone, token)
       const isRefresh = String(claims['jti']).endsWith('-r')

@@ -7,6 +7,7 @@ import { EMPTY_FORM, joinForms } from './form.ts'
 import { queryForm, refuseRepeated } from './query.ts'
 import { bodyForm } from './route.ts'
 import { authorizationOf } from './plain-basic.ts'
+import { contextOf } from './request-context.ts'
 
 /** Dependencies of `authenticatedClient`, for endpoints outside of `/oauth`. */
 export interface AuthenticatedClientDeps {
@@ -27,14 +28,10 @@ export async function authenticatedClient(
   const body = bodyForm(request) ?? EMPTY_FORM
   const form = settings.queryString ? joinForms(queryForm(request), body) : body
   refuseRepeated(form, form.repeated, behaviour)
-  const { client } = await authenticator.authenticate(
-    request.zone,
-    {
-      authorization: authorizationOf(request),
-      params: { get: name => form.get(name) || undefined, raw: name => form.get(name) },
-      endpoint: { path, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
-    },
-    request.ip,
-  )
+  const { client } = await authenticator.authenticate(contextOf(request), {
+    authorization: authorizationOf(request),
+    params: { get: name => form.get(name) || undefined, raw: name => form.get(name) },
+    endpoint: { path, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
+  })
   return client
 }

@@ -74,7 +74,7 @@ export function createBearerGate(deps: {
         const error = deps.behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
         throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })
       }
-      const verified = await deps.reader.read(request.zone, token).catch((error: unknown) => {
+      const verified = await deps.reader.read(request, token).catch((error: unknown) => {
         throw inRealm(error, service)
       })
       if (resource !== undefined && !verified.audience.includes(resource)) {

@@ -124,6 +124,8 @@ export function createLimits(clock: Clock): Limits {
   }
 }
 
-/** A key made of the address and what was tried, hashed to a fixed length. */
-export const callerKey = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
-  digest(JSON.stringify([networkOf(remoteAddress ?? ''), ...tried]))
+/** A key made of the address, the zone and what was tried, hashed to a fixed length. */
+export const callerKey = (
+  { zone, remoteAddress }: { readonly zone: { readonly id: string }; readonly remoteAddress: string | undefined },
+  ...tried: readonly string[]
+): string => digest(JSON.stringify([networkOf(remoteAddress ?? ''), zone.id, ...tried]))

@@ -170,8 +170,8 @@ export function createVerifiedTokens(max = MAX_CALLERS): VerifiedTokens {
 /** Wraps a reader so that it records each token that it verified. */
 export const remembering = (reader: TokenReader, verified: Pick<VerifiedTokens, 'add'>): TokenReader => ({
   ...reader,
-  async read(zone, token, expected) {
-    const read = await reader.read(zone, token, expected)
+  async read(request, token, expected) {
+    const read = await reader.read(request, token, expected)
     verified.add(token)
     return read
   },

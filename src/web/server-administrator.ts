@@ -5,6 +5,7 @@ import type { Service } from '../model/service.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from './authorization-header.ts'
 import { authorizationOf } from './plain-basic.ts'
+import { contextOf } from './request-context.ts'
 
 /** Dependencies of `requireServerAdministrator`. */
 export interface ServerAdministratorDeps {
@@ -38,7 +39,7 @@ async function rightsOf(
 ): Promise<readonly string[]> {
   const bearer = bearerHeader(request)
   if (bearer !== undefined) {
-    const token = await reader.read(request.zone, bearer)
+    const token = await reader.read(request, bearer)
     return token.client.zoneId === service.name ? token.scopes : []
   }
   const credentials: ClientAuthRequest = {
@@ -46,6 +47,6 @@ async function rightsOf(
     params: { get: () => undefined, raw: () => undefined },
     endpoint: { path, allowsNone: false, allowsAssertion: false },
   }
-  const { client } = await authenticator.authenticate(request.zone, credentials, request.ip)
+  const { client } = await authenticator.authenticate(contextOf(request), credentials)
   return client.zoneId === service.name ? client.authorities : []
 }

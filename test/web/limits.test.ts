@@ -151,17 +151,19 @@ describe('the network of an address', () => {
   }
 
   it('and what is tried make keys of one length that nobody can make collide', () => {
+    const key = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
+      callerKey({ zone: { id: 'svc' }, remoteAddress }, ...tried)
     const keys = [
-      callerKey('192.0.2.7', 'a', 'b'),
-      callerKey('192.0.2.7', 'a","b'),
-      callerKey('192.0.2.7', 'ab', ''),
-      callerKey('192.0.2.8', 'a', 'b'),
-      callerKey(undefined, 'a', 'b'),
-      callerKey('192.0.2.7', 'x'.repeat(60_000)),
+      key('192.0.2.7', 'a', 'b'),
+      key('192.0.2.7', 'a","b'),
+      key('192.0.2.7', 'ab', ''),
+      key('192.0.2.8', 'a', 'b'),
+      key(undefined, 'a', 'b'),
+      key('192.0.2.7', 'x'.repeat(60_000)),
     ]
     assert.equal(new Set(keys).size, keys.length)
     assert.deepEqual(new Set(keys.map(({ length }) => length)), new Set([43]))
-    assert.equal(callerKey('2001:db8::1', 'a'), callerKey('2001:db8::2', 'a'))
+    assert.equal(key('2001:db8::1', 'a'), key('2001:db8::2', 'a'))
   })
 })
 

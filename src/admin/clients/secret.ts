@@ -56,7 +56,7 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     const refusal = invalidClient('Previous secret is required and must be valid')
     if (oldSecret === undefined) throw refusal
     // Limited per client, not per address: all holders of its tokens guess the same secret.
-    const key = callerKey(undefined, 'client secret', zone.id, client.clientId)
+    const key = callerKey({ zone, remoteAddress: undefined }, 'client secret', client.clientId)
     const isCorrect = await limits.wrongSecrets.attempt(
       key,
       () =>

@@ -5,7 +5,7 @@ import type { Client } from '../../model/client.ts'
 import type { Audit } from '../../model/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import type { AddressedZone } from '../../model/request.ts'
+import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
@@ -29,11 +29,7 @@ export interface AuthenticatedClient {
 /** Authenticates the client of a request. */
 export interface ClientAuthenticator {
   /** Throws `invalid_client` with a Basic challenge, or `invalid_request` for two methods at once. */
-  authenticate(
-    zone: AddressedZone,
-    request: ClientAuthRequest,
-    remoteAddress: string | undefined,
-  ): Promise<AuthenticatedClient>
+  authenticate(from: RequestOrigin, request: ClientAuthRequest): Promise<AuthenticatedClient>
 }
 
 /** The challenge of client authentication (RFC 7617 §2); UAA adds the failure, always under the same code. */
@@ -93,14 +89,15 @@ export function createClientAuthenticator(
   }
 
   return {
-    async authenticate(zone, request, remoteAddress) {
+    async authenticate(from, request) {
+      const { zone, remoteAddress } = from
       const attempt = choose(request)
       if (!attempt) throw await missingCredential(zone, request)
       const zoneId = zone.id
       const client = await store.clients.find(zoneId, attempt.clientId)
       let refusal: OAuthError | undefined
       try {
-        if (!(await attempt.verify(client, { zone, remoteAddress }, deps))) refusal = badClient('Bad credentials')
+        if (!(await attempt.verify(client, from, deps))) refusal = badClient('Bad credentials')
       } catch (cause) {
         refusal = challenged(cause)
       }

@@ -2,6 +2,7 @@ import type { Requester } from '../../base/fair-queue.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './method.ts'
+import { requesterOf } from '../../model/request.ts'
 
 /** A secret in the Authorization header (RFC 6749 §2.3.1, RFC 7617). */
 export const clientSecretBasic: ClientAuthMethod = {
@@ -37,8 +38,8 @@ export const allowsFormCredentials = (authorization: string | undefined): boolea
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,
-  verify: (client, { zone, remoteAddress }, deps) => {
-    const requester = { zoneId: zone.id, address: remoteAddress }
+  verify: (client, from, deps) => {
+    const requester = requesterOf(from)
     return client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester)
   },
 })

@@ -5,7 +5,7 @@ import type { SecretMemory } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { AddressedZone } from '../../model/request.ts'
+import type { RequestOrigin } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
 
@@ -44,13 +44,7 @@ export interface Attempt {
    * Whether the credential is the client's. For an unknown client, returns false after the same time. Throws
    * `invalid_client` if the method describes the failure itself.
    */
-  verify(client: Client | undefined, from: AttemptOrigin, deps: ClientAuthDeps): Promise<boolean>
-}
-
-/** The zone of an attempt and the address that it came from. */
-export interface AttemptOrigin {
-  readonly zone: AddressedZone
-  readonly remoteAddress: string | undefined
+  verify(client: Client | undefined, from: RequestOrigin, deps: ClientAuthDeps): Promise<boolean>
 }
 
 /** The dependencies of the methods. */

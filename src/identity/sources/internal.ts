@@ -4,8 +4,9 @@ import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
 import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
+import { requesterOf } from '../../model/request.ts'
+import type { RequestOrigin } from '../../model/request.ts'
 
 const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
   outcome: 'refused',
@@ -20,10 +21,10 @@ export const internalSource = (serviceName: string): IdentitySourceType => {
     type: serviceName,
     open: (zone, provider, deps) => ({
       password: {
-        async check(attempt) {
+        async check(from, attempt) {
           // One at a time per name: concurrent guesses must not be checked before earlier failures are counted.
           const key = JSON.stringify([zone.id, provider.originKey, attempt.userName.toLowerCase()])
-          return queued(key, () => check(deps, { zone, provider, attempt }))
+          return queued(key, () => check(deps, { from, provider, attempt }))
         },
       },
     }),
@@ -31,15 +32,16 @@ export const internalSource = (serviceName: string): IdentitySourceType => {
 }
 
 interface Attempt {
-  readonly zone: Zone
+  readonly from: RequestOrigin
   readonly provider: IdentityProvider
   readonly attempt: PasswordAttempt
 }
 
-async function check(deps: SourceDeps, { zone, provider, attempt }: Attempt): Promise<SignInResult> {
+async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Promise<SignInResult> {
   const { store, passwords, clock, behaviour } = deps
   const { userName } = attempt
-  const requester = { zoneId: zone.id, address: attempt.remoteAddress }
+  const { zone } = from
+  const requester = requesterOf(from)
   const policy = lockoutPolicy(provider)
   const now = clock.now()
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)

@@ -33,7 +33,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
   const { outbound, vault, check } = deps
 
   return (provider, read) => ({
-    async check(attempt) {
+    async check({ remoteAddress }, attempt) {
       // `background`: leaves the connections that are reserved for users who return from a provider.
       const share: OutboundShare = { zoneId: provider.zoneId, purpose: 'background' }
       const settings = await deps.settings.read(provider, { wanted: 'endpoints' })
@@ -57,8 +57,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
         'content-type': 'application/x-www-form-urlencoded',
         // UAA: ignores `clientAuthInBody` here.
         ...(secret !== undefined && { authorization: basic(relyingPartyId, secret) }),
-        ...(config['setForwardHeader'] === true &&
-          attempt.remoteAddress !== undefined && { 'x-forwarded-for': attempt.remoteAddress }),
+        ...(config['setForwardHeader'] === true && remoteAddress !== undefined && { 'x-forwarded-for': remoteAddress }),
       }
       try {
         const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })

@@ -16,6 +16,7 @@ import { readParams } from '../params.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal } from './redirect.ts'
+import { contextOf } from '../../web/request-context.ts'
 
 /** Whether the request says of itself that it carries credentials; looks at none. */
 export function hasCredentials(request: FastifyRequest): boolean {
@@ -55,15 +56,15 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   const { request, form, asked, program } = context
   if (program?.by !== 'password') return
   const { identity, limits, clock } = deps
-  const { zone, ip: remoteAddress } = request
+  const from = contextOf(request)
   const typed = credentialsOf(bodyForm(request) ?? EMPTY_FORM)
   if (!typed) throw unauthorized('Request does not contain credentials.')
-  const caller = callerKey(remoteAddress, zone.id, typed.userName.toLowerCase())
+  const caller = callerKey(from, typed.userName.toLowerCase())
   const { origin } = parseLoginHint(form.get('login_hint'))
   const client = found(asked.client)
   const result = await limits.wrongPasswords.attempt(
     caller,
-    () => identity.signInWithPassword(zone, { ...typed, client, origin, remoteAddress }),
+    () => identity.signInWithPassword(from, { ...typed, client, origin }),
     ({ outcome }) => outcome === 'refused',
   )
   switch (result.outcome) {

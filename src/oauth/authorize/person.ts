@@ -126,7 +126,7 @@ export async function readCaller(
   request: FastifyRequest,
   { reader, service, behaviour }: AuthorizeDeps,
 ): Promise<VerifiedToken> {
-  const token = await reader.read(request.zone, bearerHeader(request) ?? '').catch((error: unknown) => {
+  const token = await reader.read(request, bearerHeader(request) ?? '').catch((error: unknown) => {
     throw inRealm(error, service)
   })
   const scope = service.scope('user')

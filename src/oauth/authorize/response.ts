@@ -17,6 +17,7 @@ import { RedirectRefusal, bareLocation, errorMode, locationFor } from './redirec
 import type { ResponseParameters, ResponseTarget } from './redirect.ts'
 import { grantsAllowInUaa } from './response-type.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
+import { contextOf } from '../../web/request-context.ts'
 
 const CODE_LENGTH = 32
 
@@ -85,7 +86,7 @@ async function issue(
   sessionDigest: string | undefined,
   deps: AuthorizeDeps,
 ): Promise<ResponseParameters> {
-  const { zone, ip: remoteAddress } = context.request
+  const { zone } = context.request
   const { client, target, responseType, namedScopes, nonce, tokenFormat, azAttr } = checkedRequest(context)
   const scopes = found(context.granted)
   // One id for all: the second use of the code revokes what came with it as well (row T11).
@@ -107,7 +108,7 @@ async function issue(
     ...(tokenFormat && { format: tokenFormat }),
     ...(azAttr && { azAttr }),
   }
-  const issued = await deps.issuer.issue(decided, remoteAddress)
+  const issued = await deps.issuer.issue(decided, contextOf(context.request))
   const isAsAsked = namedScopes.length === scopes.length && scopes.every(scope => namedScopes.includes(scope))
   return {
     token_type: issued.token_type,

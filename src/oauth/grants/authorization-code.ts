@@ -7,7 +7,6 @@ import { isWellFormed } from '../../model/pkce.ts'
 import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
 import type { AuthorizationCode } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -22,14 +21,15 @@ import { checkProvider } from './resource-owner.ts'
 export const authorizationCode: Grant = {
   type: 'authorization_code',
   caller: 'client',
-  async authorize({ zone, client, params, clientAuthMethod, remoteAddress }, deps) {
+  async authorize(request, deps) {
+    const { zone, client, params, clientAuthMethod } = request
     const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
     // A malformed verifier reveals nothing about the code, so it does not consume the code.
     checkVerifierSyntax(params)
     // Consume the code before comparing anything, so that each code allows one attempt.
-    const { code, user } = await consume({ zone, client, value, remoteAddress }, deps)
+    const { code, user } = await consume(request, value, deps)
     if (code.clientId !== client.clientId) throw new OAuthError(behaviour.foreignCode, 'Client ID mismatch')
     if (!fitsRequest(code, client, params.get('redirect_uri'))) {
       throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
@@ -74,15 +74,9 @@ export const authorizationCode: Grant = {
   },
 }
 
-interface Presented {
-  readonly zone: Zone
-  readonly client: Client
-  readonly value: string
-  readonly remoteAddress: string | undefined
-}
-
 async function consume(
-  { zone, client, value, remoteAddress }: Presented,
+  { zone, client, remoteAddress }: GrantRequest,
+  value: string,
   deps: GrantDeps,
 ): Promise<{ readonly code: AuthorizationCode; readonly user: User | undefined }> {
   const { store, clock, behaviour, audit } = deps

@@ -11,25 +11,20 @@ import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
-import type { AddressedZone } from '../../model/request.ts'
+import type { AddressedZone, RequestContext } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
 import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { Limits } from '../../web/limits.ts'
 import type { Params } from '../params.ts'
 
 /** A token request whose caller is authenticated. */
-export interface GrantRequest {
-  readonly zone: AddressedZone
+export interface GrantRequest extends RequestContext {
   readonly client: Client
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
-  readonly remoteAddress?: string | undefined
-  /** HTTP method and `Accept` header, on which some UAA behaviour depends. */
-  readonly method?: string
-  readonly accept?: string | undefined
 }
 
 /** The services that a grant may use. */

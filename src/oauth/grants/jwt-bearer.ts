@@ -22,7 +22,7 @@ export const jwtBearer: Grant = {
   type: TYPE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params, remoteAddress } = request
+    const { zone, client, params } = request
     const { behaviour, identity, service, urls } = deps
     const assertion = params.get('assertion')
     if (assertion === undefined) {
@@ -30,7 +30,7 @@ export const jwtBearer: Grant = {
     }
     const { iss: issuer, origin } = claimsOf(assertion, deps)
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
-    const result = await identity.signInWithAssertion(zone, { assertion, type: 'oidc1.0', client, remoteAddress })
+    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client })
     const foreign = assertedPerson(result, deps)
     if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
 
@@ -117,7 +117,7 @@ async function checkNotRevoked(
   const { store } = deps
   const { claims } = token
   if (token.kind === 'access_token') {
-    await readOwn(() => deps.reader.read(zone, assertion), deps)
+    await readOwn(() => deps.reader.read({ zone }, assertion), deps)
     return
   }
   const issuedTo = await store.clients.find(zone.id, String(claims['client_id']))

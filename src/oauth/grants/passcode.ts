@@ -11,18 +11,19 @@ import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { authorizeFor, checkProvider, refusal, refused } from './resource-owner.ts'
+import type { RequestContext } from '../../model/request.ts'
 
 /** Whether the request uses a passcode. An empty `passcode` counts only if there is no `username`. */
-export function bringsPasscode({ params, accept }: GrantRequest, { behaviour }: GrantDeps): boolean {
+export function bringsPasscode({ params, headers }: GrantRequest, { behaviour }: GrantDeps): boolean {
   // UAA: a client that accepts anything, such as curl, must ask for JSON explicitly. See docs/compatibility.md, C11.
-  if (!behaviour.passcodeForAnyAccept && !acceptsTokens(accept)) return false
+  if (!behaviour.passcodeForAnyAccept && !acceptsTokens(headers['accept'])) return false
   if (params.get('passcode') !== undefined) return true
   return params.raw('passcode') !== undefined && params.get('username') === undefined
 }
 
 /** Whether the first media type of `Accept` is JSON or a form, or the header is absent. UAA: ignores later types. */
-export function acceptsTokens(accept: string | undefined): boolean {
-  if (accept === undefined || accept.trim() === '') return true
+export function acceptsTokens(accept: RequestContext['headers'][string]): boolean {
+  if (typeof accept !== 'string' || accept.trim() === '') return true
   const first = accept.split(/[,;]/, 1)[0]?.trim().toLowerCase() ?? ''
   return first === 'application/json' || first === 'application/x-www-form-urlencoded'
 }
@@ -38,7 +39,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   const value = params.get('passcode')
   if (value === undefined) throw refusal(behaviour.missingPasscode, 'Passcode information is missing.', service)
   const format = tokenFormatOf(params)
-  const caller = callerKey(remoteAddress, zone.id, client.clientId)
+  const caller = callerKey(request, client.clientId)
   const owner = await limits.wrongPasscodes.attempt(
     caller,
     () => redeem(value, request, deps),

@@ -18,7 +18,7 @@ export const password: Grant = {
 }
 
 async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Promise<Authorization> {
-  const { zone, client, params, remoteAddress } = request
+  const { client, params } = request
   const { behaviour, identity, limits, service } = deps
   const userName = params.get('username')
   const userPassword = params.get('password')
@@ -26,11 +26,11 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   if (userPassword === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
-  const caller = callerKey(remoteAddress, zone.id, userName.toLowerCase())
+  const caller = callerKey(request, userName.toLowerCase())
   const field = (name: string): string | undefined => params.get(name)
   const result = await limits.wrongPasswords.attempt(
     caller,
-    () => identity.signInWithPassword(zone, { userName, password: userPassword, client, origin, remoteAddress, field }),
+    () => identity.signInWithPassword(request, { userName, password: userPassword, client, origin, field }),
     ({ outcome }) => outcome === 'refused',
   )
   if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)

@@ -29,7 +29,7 @@ export const refreshToken: Grant = {
     const value = params.get('refresh_token')
     if (value === undefined) throw new OAuthError('invalid_request', 'refresh_token parameter not provided')
     const format = tokenFormatOf(params)
-    const token = await readRefreshToken(zone, value, deps)
+    const token = await readRefreshToken(request, value, deps)
     const { user } = token
     if (token.client.clientId !== client.clientId) {
       throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
@@ -110,12 +110,12 @@ function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: Grant
 
 /** Translates the reader's errors into errors of this grant (row C11). */
 async function readRefreshToken(
-  zone: AddressedZone,
+  request: GrantRequest,
   value: string,
   { reader, behaviour }: GrantDeps,
 ): Promise<VerifiedToken> {
   try {
-    return await reader.read(zone, value, 'refresh_token')
+    return await reader.read(request, value, 'refresh_token')
   } catch (cause) {
     if (cause instanceof OAuthError) throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause })
     throw cause

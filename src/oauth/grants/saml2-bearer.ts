@@ -8,13 +8,13 @@ export const saml2Bearer: Grant = {
   type: TYPE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params, remoteAddress } = request
+    const { client, params } = request
     const { behaviour, identity, service } = deps
     const assertion = params.get('assertion')
     if (assertion === undefined) {
       throw assertionRefusal(behaviour.missingAssertion, 'SAML Assertion is missing', { service })
     }
-    const result = await identity.signInWithAssertion(zone, { assertion, type: 'saml', client, remoteAddress })
+    const result = await identity.signInWithAssertion(request, { assertion, type: 'saml', client })
     const person = assertedPerson(result, deps)
     if (!person) {
       const description = 'No SAML identity provider found in zone for the issuer of the assertion'
