@@ -33,7 +33,7 @@ describe('a page in standard', () => {
   describe('for a browser that says which languages it reads', () => {
     const pages: readonly { name: string; path: string; request?: TestRequest; status?: number; words: string }[] = [
       { name: 'the sign-in', path: '/login', words: '<h1>Anmelden</h1>' },
-      { name: 'a failed sign-in', path: '/login?error=login_failure', words: 'Prüfen Sie Benutzername und Passwort' },
+      { name: 'a failed sign-in', path: '/login?error=login_failure', words: 'Benutzername oder Passwort ist falsch' },
       {
         name: 'an unknown address',
         path: '/nowhere',
@@ -56,7 +56,12 @@ describe('a page in standard', () => {
         words: 'Eine Anwendung mit dieser Kennung gibt es hier nicht: none',
       },
       { name: 'an error page of its own', path: '/error500', words: 'Bei uns ist etwas schiefgegangen' },
-      { name: 'a query that is none', path: '/login?%ff', status: 400, words: 'kein richtig prozentkodiertes UTF-8' },
+      {
+        name: 'a query that is none',
+        path: '/login?%ff',
+        status: 400,
+        words: 'nicht korrekt als UTF-8 prozentkodiert',
+      },
     ]
     for (const { name, path, request, status = 200, words } of pages) {
       it(`speaks German: ${name}`, async () => {
@@ -98,7 +103,7 @@ describe('a page in standard', () => {
       assert.equal(failed.location().search, '?error=login_failure')
       const again = await browser.send('/login?error=login_failure', request)
       assert.equal(languageOf(again), 'fr')
-      assert.match(again.text, /Ces informations ne correspondent pas/)
+      assert.match(again.text, /Nom d’utilisateur ou mot de passe incorrect/)
       const done = await browser.send('/login.do', { ...request, form: { ...form, password: 'koala' } })
       const approval = await browser.send(done.location().pathname + done.location().search, request)
       assert.equal(languageOf(approval), 'fr')
