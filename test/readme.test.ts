@@ -95,6 +95,15 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(answers, /"subdomain":"acme"/)
     assert.match(answers, /"access_token":"/)
   })
+
+  it('has people made, found, changed, signed out and deleted', () => {
+    const [clients = '', people = ''] = blocksOf('Administer it', 'sh')
+    const [token = ''] = clients.split('\n\n')
+    const answers = paste(`${token}\n${people}`)
+    assert.match(answers, /"resources":\[\{.*"userName":"ann"/)
+    assert.equal(answers.match(/"givenName":"Anna"/g)?.length, 2, answers)
+    assert.doesNotMatch(answers, /"error"/)
+  })
 })
 
 describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) && 'npm or curl is missing' }, () => {

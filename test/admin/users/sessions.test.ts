@@ -1,17 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { signedIn } from '../../support/authorize.ts'
-import {
-  APP,
-  MODES,
-  exchange,
-  insertCode,
-  isAlive,
-  passwordTokens,
-  refresh,
-  tokensOf,
-  userNamed,
-} from '../../support/oauth.ts'
+import { APP, MODES, exchange, isAlive, passwordTokens, refresh, tokensOf, userNamed } from '../../support/oauth.ts'
 import type { Browser, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 import { HOST_OF_Z1, caller, tokenOf } from '../../support/zones.ts'
@@ -21,6 +11,7 @@ const callers = [
   caller('writer', 'scim.write'),
   caller('reader', 'scim.read'),
   caller('creator', 'scim.create'),
+  caller('passwords', 'password.write'),
   caller('admin-here', 'zones.svc.admin'),
   caller('admin-of-z1', 'zones.z1.admin'),
   caller('writer-of-z1', 'zones.z1.scim.write'),
@@ -92,29 +83,63 @@ for (const mode of MODES) {
       assert.deepEqual((await ask('GET', 'reader')).json(), [], 'nobody is signed in any longer')
     })
 
-    it('ends sessions, codes, passcodes, refresh tokens and access tokens, JWTs too; the password stays', async () => {
-      const browser = await signedIn(server)
-      const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
-      const code = await insertCode(server)
-      const [jwt, opaque] = [await passwordTokens(server), await passwordTokens(server, { token_format: 'opaque' })]
-      const bystander = await passwordTokens(server, { username: 'joel', password: 'wombat' })
-      const other = await signedIn(server, 'joel', 'wombat')
-      const answer = await ask('DELETE', 'writer')
-      assert.deepEqual([answer.status, answer.text], [204, ''])
-      assert.equal(await isSignedIn(browser), false)
-      for (const tokens of [jwt, opaque]) {
-        assert.equal(await isAlive(server, tokens.access_token), false)
-        assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
-      }
-      assert.ok((await exchange(server, code)).status >= 400)
-      const form = { grant_type: 'password', passcode }
-      assert.ok((await server.token(form, { basic: APP })).status >= 400)
-      assert.deepEqual(await server.store.tokens.listOfUser('svc', id, server.clock.now()), [])
-      assert.equal(await isAlive(server, bystander.access_token), true)
-      assert.equal(await isSignedIn(other), true)
-      assert.equal(await isSignedIn(await signedIn(server)), true)
-      assert.equal(await isAlive(server, (await passwordTokens(server)).access_token), true)
-    })
+    const send = async (method: string, path: string, as: string, body: object): Promise<void> => {
+      const answer = await server.send(path, {
+        method,
+        bearer: await tokenOf(server, as),
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', 'if-match': '*' },
+      })
+      assert.equal(answer.status, 200, answer.text)
+    }
+    const setPassword = (password: string) => send('PUT', `/Users/${id}/password`, 'passwords', { password })
+    const ways: readonly { name: string; end: () => Promise<void>; password?: string }[] = [
+      {
+        name: 'DELETE',
+        async end() {
+          const answer = await ask('DELETE', 'writer')
+          assert.deepEqual([answer.status, answer.text], [204, ''])
+        },
+      },
+      {
+        name: 'an account that was inactive for a moment',
+        async end() {
+          await send('PATCH', `/Users/${id}`, 'writer', { active: false })
+          const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+          assert.ok((await server.token(form, { basic: APP })).status >= 400)
+          await send('PATCH', `/Users/${id}`, 'writer', { active: true })
+        },
+      },
+      { name: 'a new password from an administrator', end: () => setPassword('another-one'), password: 'another-one' },
+    ]
+    const CODE = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
+
+    for (const { name, end, password = 'koala' } of ways) {
+      it(`end with codes, passcodes, refresh and access tokens by ${name}`, async () => {
+        const browser = await signedIn(server)
+        const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
+        const code = (await browser.send('/oauth/authorize', { query: CODE })).location().searchParams.get('code')
+        const [jwt, opaque] = [await passwordTokens(server), await passwordTokens(server, { token_format: 'opaque' })]
+        const bystander = await passwordTokens(server, { username: 'joel', password: 'wombat' })
+        const other = await signedIn(server, 'joel', 'wombat')
+        const before = await userNamed(server, 'marissa')
+        await end()
+        assert.equal(await isSignedIn(browser), false)
+        for (const tokens of [jwt, opaque]) {
+          assert.equal(await isAlive(server, tokens.access_token), false)
+          assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
+        }
+        assert.ok(code)
+        assert.ok((await exchange(server, code, { redirect_uri: CODE.redirect_uri })).status >= 400)
+        assert.ok((await server.token({ grant_type: 'password', passcode }, { basic: APP })).status >= 400)
+        assert.equal(await isAlive(server, bystander.access_token), true)
+        assert.equal(await isSignedIn(other), true)
+        // Whoever knows the password signs in anew.
+        assert.equal(await isSignedIn(await signedIn(server, 'marissa', password)), true)
+        assert.equal(await isAlive(server, (await passwordTokens(server, { password })).access_token), true)
+        await server.store.users.update('svc', before)
+      })
+    }
 
     it('reports who ended them', async () => {
       const basic = ['manager', 'manager-secret'] as const
