@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { exchange, insertCode, isAlive, passwordTokens, refresh, tokensOf } from '../support/oauth.ts'
+import { decodeJwt } from 'jose'
+import { changeUser, exchange, insertCode, isAlive, passwordTokens, refresh, tokensOf } from '../support/oauth.ts'
 import type { ServerOptions, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -42,5 +43,20 @@ export const tokenAttacks: readonly Attack[] = [
       },
       { config: { zone_config: { tokenPolicy: { refreshTokenRotate: true } } } },
     ),
+  },
+  {
+    attack: 'puts a script into a profile, for a client that links to what it is told',
+    outcome: 'only addresses of the web are told',
+    attempt: against(async server => {
+      const script = 'javascript:alert(document.cookie)'
+      const profile = { profileUrl: script, website: script, photos: [{ value: 'data:text/html,<script>' }] }
+      await changeUser(server, 'marissa', { profile })
+      const tokens = await passwordTokens(server, { scope: 'openid profile' })
+      const told = (await server.send('/userinfo', { bearer: tokens.access_token })).json()
+      for (const claims of [told, decodeJwt(tokens.id_token)]) {
+        assert.equal(claims['preferred_username'] ?? claims['user_name'], 'marissa')
+        for (const name of ['profile', 'website', 'picture']) assert.equal(claims[name], undefined)
+      }
+    }),
   },
 ]

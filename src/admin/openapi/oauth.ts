@@ -4,6 +4,8 @@ import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
 import {
   bare,
   closed,
+  described,
+  flag,
   json,
   listOf,
   may,
@@ -136,6 +138,26 @@ const userinfo = (more: Partial<Operation> = {}): Operation => ({
   ...more,
 })
 
+/** OpenID Connect Core §5.1: those that are strings. */
+const TEXT_CLAIMS = [
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+  'email',
+  'phone_number',
+]
+const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country']
+
 const scopeTexts = listOf(closed({ code: text, text }))
 const choice = closed({ location: text, path: text, key: text, value: oneOf(['true', 'false']) })
 const frame = (required: boolean): Operation => ({
@@ -241,11 +263,26 @@ export function oauthArea(facts: Facts): Area {
         },
         ['id_token', 'refresh_token', 'nonce', 'az_attr'],
       ),
-      UserInfo: open({ sub: text, user_id: text, user_name: text, email: text, name: text }, [
-        'sub',
-        'user_id',
-        'user_name',
-      ]),
+      UserInfo: open(
+        {
+          sub: text,
+          user_id: text,
+          user_name: text,
+          ...Object.fromEntries(TEXT_CLAIMS.map(name => [name, text])),
+          email_verified: flag,
+          phone_number_verified: flag,
+          updated_at: whole,
+          address: described(
+            open(Object.fromEntries(ADDRESS_PARTS.map(name => [name, text]))),
+            'With scope `address`.',
+          ),
+          user_attributes: described(
+            { type: 'object', additionalProperties: texts },
+            'Custom attributes, with scope `user_attributes`.',
+          ),
+        },
+        ['sub', 'user_id', 'user_name'],
+      ),
     },
   }
 }
