@@ -25,6 +25,7 @@ export const OAUTH_ERROR_STATUS = {
   parameter_parsing_error: 400,
   client_metadata: 400,
   unknown_error: 400,
+  not_found: 404,
   zone_exists: 409,
   invalid_identity_zone: 422,
   /** Of approvals. */
@@ -48,6 +49,16 @@ export const OAUTH_ERROR_STATUS = {
 /** A code that the wire knows. */
 export type OAuthErrorCode = keyof typeof OAUTH_ERROR_STATUS
 
+/** What a refusal has as its body in the place of code and description. */
+export type RefusalBody =
+  /** The status says everything. */
+  | { readonly kind: 'none' }
+  /** The description alone. */
+  | { readonly kind: 'text' }
+  /** What was sent, without its secrets; the route knows it. */
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'json'; readonly value: unknown }
+
 /** A refusal that a client is told: code, status and a stable description; `detail` is for the log only. */
 export class OAuthError extends Error {
   readonly error: OAuthErrorCode
@@ -57,6 +68,7 @@ export class OAuthError extends Error {
   readonly extra: Readonly<Record<string, string>>
   /** The `WWW-Authenticate` header, where it is not the usual one. */
   readonly challenge: string | undefined
+  readonly body: RefusalBody | undefined
 
   constructor(
     refusal: OAuthErrorCode | { readonly error: OAuthErrorCode; readonly status: number },
@@ -64,7 +76,8 @@ export class OAuthError extends Error {
     options: {
       detail?: string | undefined
       extra?: Readonly<Record<string, string>>
-      challenge?: string
+      challenge?: string | undefined
+      body?: RefusalBody
       cause?: unknown
     } = {},
   ) {
@@ -75,5 +88,12 @@ export class OAuthError extends Error {
     this.detail = options.detail
     this.extra = options.extra ?? {}
     this.challenge = options.challenge
+    this.body = options.body
   }
+}
+
+/** The same refusal with another body. */
+export function withBody(refusal: OAuthError, body: RefusalBody): OAuthError {
+  const { error, status, message, detail, extra, challenge } = refusal
+  return new OAuthError({ error, status }, message, { detail, extra, challenge, body, cause: refusal })
 }

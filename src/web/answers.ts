@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QueueFull } from '../base/fair-queue.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge, bearerHeader } from './authorization-header.ts'
@@ -36,6 +36,8 @@ export interface Answer {
   readonly error: OAuthErrorCode | undefined
   readonly description: string
   readonly extra: Readonly<Record<string, string>>
+  /** Replaces code and description. */
+  readonly body?: RefusalBody
   /** A server fault: logged with its stack. */
   readonly fault: boolean
   /** Value of `Retry-After`. */
@@ -55,8 +57,9 @@ const FAULT: Answer = { ...answer(500, 'server_error', 'Internal Server Error'),
 /** Maps an error to its answer; anything unknown is a 500 without details. */
 export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof OAuthError) {
-    const { status, error, message, extra } = thrown
+    const { status, error, message, extra, body } = thrown
     const description = error === 'server_error' ? FAULT.description : message // the cause goes to the log only
+    if (body) return { status, error, description, extra, body, fault: false } // meant, whatever its status
     return { status, error, description, extra, fault: status >= 500 }
   }
   if (thrown instanceof PageError) {
@@ -176,6 +179,7 @@ export function createErrorHandler(deps: {
         return reply.type('text/plain; charset=utf-8').send(description)
       }
     }
+    if (answer.body) return sendBody(reply, answer.body, answer)
     // UAA: the sentence stands where other answers have a code.
     if (status === 429) return sendJson(reply, { error: description }, status)
     const body = {
@@ -184,5 +188,17 @@ export function createErrorHandler(deps: {
       ...extra,
     }
     return sendJson(reply, body, status)
+  }
+}
+
+function sendBody(reply: FastifyReply, body: RefusalBody, { status, description }: Answer): FastifyReply {
+  switch (body.kind) {
+    case 'json':
+      return sendJson(reply, body.value, status)
+    case 'text':
+      return reply.type('text/plain; charset=utf-8').send(description)
+    case 'none':
+    case 'sent':
+      return reply.send()
   }
 }

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fastify from 'fastify'
 import { TooManyHashes } from '../../src/base/passwords.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
-import { OAuthError } from '../../src/model/oauth-error.ts'
+import { OAuthError, withBody } from '../../src/model/oauth-error.ts'
+import type { RefusalBody } from '../../src/model/oauth-error.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { PageError, answerFor, plainDescription, acceptsPage, wantsJson } from '../../src/web/answers.ts'
+import {
+  PageError,
+  answerFor,
+  createErrorHandler,
+  plainDescription,
+  acceptsPage,
+  wantsJson,
+} from '../../src/web/answers.ts'
 import { MalformedInput } from '../../src/web/form.ts'
 import { TooManyRequests } from '../../src/web/limits.ts'
 
@@ -122,6 +131,37 @@ describe('answerFor', () => {
       assert.equal(answer.fault, fault)
       if (description !== undefined) assert.equal(answer.description, description)
       assert.doesNotMatch(answer.description, /secret|db\.internal/)
+    })
+  }
+})
+
+describe('a refusal with a body of its own', () => {
+  const bodies: readonly { body: RefusalBody; payload: string; type: string | undefined }[] = [
+    { body: { kind: 'none' }, payload: '', type: undefined },
+    { body: { kind: 'sent' }, payload: '', type: undefined }, // of a route that repeats nothing
+    { body: { kind: 'text' }, payload: 'No "such" thing', type: 'text/plain; charset=utf-8' },
+    { body: { kind: 'json', value: { a: 1 } }, payload: '{"a":1}', type: 'application/json; charset=utf-8' },
+  ]
+  for (const { body, payload, type } of bodies) {
+    it(`is answered with it: ${body.kind}`, async () => {
+      const app = fastify()
+      const deny = (): never => {
+        throw new Error('no page and no fault is expected')
+      }
+      app.setErrorHandler(
+        createErrorHandler({
+          pages: { chrome: deny, brandingOf: deny, texts: deny, send: deny, error: deny },
+          behaviour: behaviourOf('standard'),
+          log: { fault: deny, refusal: () => {} },
+        }),
+      )
+      app.get('/', () => {
+        throw withBody(new OAuthError({ error: 'invalid_request', status: 422 }, 'No "such" thing'), body)
+      })
+      const response = await app.inject('/')
+      assert.deepEqual([response.statusCode, response.payload], [422, payload])
+      assert.equal(response.headers['content-type']?.toString().toLowerCase(), type)
+      await app.close()
     })
   }
 })

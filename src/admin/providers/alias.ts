@@ -7,7 +7,8 @@ import { sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { Service } from '../../model/service.ts'
 import type { ServerSettings } from './changes.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
-import { ProviderRefusal, refuseRecord } from './refusal.ts'
+import { refuseRecord, refuseSilently } from './refusal.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
 
 /** Who asks for a change, as far as copies depend on it. */
 export interface AliasCaller {
@@ -42,7 +43,7 @@ export function createAliases(deps: {
   random: Random
 }): Aliases {
   const { store, service, settings, vault, random } = deps
-  const refuse = (detail: string): ProviderRefusal => refuseRecord(422, detail)
+  const refuse = (detail: string): OAuthError => refuseRecord(422, detail)
 
   const mayChangePair = ({ zoneId }: IdentityProvider, { isServerAdmin }: AliasCaller): boolean =>
     settings.aliasEntities && (zoneId === service.name || isServerAdmin)
@@ -98,7 +99,7 @@ export function createAliases(deps: {
     async forDelete(provider, caller) {
       if (provider.aliasId === undefined) return undefined
       if (!mayChangePair(provider, caller)) {
-        throw new ProviderRefusal(422, undefined, 'aliases are switched off, or not for this caller')
+        throw refuseSilently(422, 'aliases are switched off, or not for this caller')
       }
       const copy = await copyOf(provider)
       return copy && { kind: 'delete', ...copy }

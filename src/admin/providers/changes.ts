@@ -40,7 +40,7 @@ export interface Written {
   readonly copy?: ProviderChange
 }
 
-/** Changes of one zone's providers; each refusal is a `ProviderRefusal`, an `AlreadyExists` or a `ChangedMeanwhile`. */
+/** Changes of one zone's providers; each refusal is an `OAuthError`, an `AlreadyExists` or a `ChangedMeanwhile`. */
 export interface ProviderChanges {
   create(zoneId: string, json: JsonRecord, caller: AliasCaller): Promise<Written>
   replace(zoneId: string, id: string, change: { json: JsonRecord; caller: AliasCaller }): Promise<Written>
@@ -50,7 +50,7 @@ export interface ProviderChanges {
   expirePasswords(zoneId: string, id: string, body: JsonRecord): Promise<Written>
 }
 
-/** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or a `ProviderRefusal`. */
+/** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or an `OAuthError`. */
 export function readProvider(json: JsonRecord, rules: ProviderRules): ProviderDefinition {
   const { definition, problems } = providerFromJson(json, rules)
   const malformed = problems.find(({ kind }) => kind === 'malformed')

@@ -15,7 +15,7 @@ import { MalformedInput } from '../../web/form.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { requesterOf } from '../../web/requester.ts'
 import { readProvider } from './changes.ts'
-import { ProviderRefusal, refuseWith, sendRefusal } from './refusal.ts'
+import { refuseWith, repeating } from './refusal.ts'
 import { flagOf, providerRoute } from './providers.ts'
 
 /** What the endpoint needs. */
@@ -56,16 +56,13 @@ export function providerTestEndpoint(app: FastifyInstance, deps: ProviderTestDep
     }
   }
 
-  app.post('/identity-providers/test', { config }, async (request, reply) => {
-    const raw = flagOf(request, 'rawConfig')
+  const sentRecord = (request: FastifyRequest): JsonRecord =>
+    echoOf(readBody(request).provider, { raw: flagOf(request, 'rawConfig') })
+
+  app.post('/identity-providers/test', { config, errorHandler: repeating(sentRecord) }, async (request, reply) => {
+    flagOf(request, 'rawConfig') // refused before the directory is asked
     const { provider, attempt } = readBody(request)
-    try {
-      return answer(reply, await ask(provider, attempt))
-    } catch (error) {
-      if (!(error instanceof ProviderRefusal)) throw error
-      log.refusal(`POST /identity-providers/test: ${error.message}`)
-      return sendRefusal(reply, error, () => echoOf(provider, { raw }))
-    }
+    return answer(reply, await ask(provider, attempt))
   })
 
   function answer(reply: FastifyReply, result: DirectoryResult | Fault): FastifyReply {

@@ -7,7 +7,6 @@ import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
 import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
 import type { Service } from '../../model/service.ts'
-import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
@@ -17,7 +16,7 @@ import type { RouteConfig } from '../../web/route.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
-import { ProviderRefusal, refuseRecord, refuseWith, sendRefusal } from './refusal.ts'
+import { refuseWith, repeating } from './refusal.ts'
 
 /** What the endpoints need. */
 export interface ProviderDeps extends ProviderChangeDeps {
@@ -44,13 +43,18 @@ type ById = { Params: { id: string } }
 
 /** `/identity-providers` and below. */
 export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): void {
-  const { store, service, behaviour, audit, log } = deps
+  const { store, service, behaviour, audit } = deps
   const changes = createProviderChanges(deps)
   const serviceName = service.name
   const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
-  const reading = { config: route('idps.read') }
-  // Metadata is part of a record.
-  const writing = { config: route('idps.write', 'json'), bodyLimit: MAX_METADATA_BYTES }
+  const reading = { config: route('idps.read'), errorHandler: repeating() }
+  const sentRecord = (request: FastifyRequest): JsonRecord =>
+    echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
+  const writing = {
+    config: route('idps.write', 'json'),
+    bodyLimit: MAX_METADATA_BYTES, // metadata is part of a record
+    errorHandler: repeating(sentRecord),
+  }
 
   const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord => ({
     ...providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') }),
@@ -84,26 +88,15 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }
   }
 
-  /** Answers what `work` does, or why it refused; `echo` is what a refusal repeats. */
+  /** Answers what `work` does. */
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
-    { status = 200, work, echo }: { status?: number; work: () => Promise<unknown>; echo?: () => JsonRecord },
+    { status = 200, work }: { status?: number; work: () => Promise<unknown> },
   ): Promise<FastifyReply> {
-    try {
-      refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
-      return sendJson(reply, await work(), status)
-    } catch (error) {
-      const isConflict = error instanceof AlreadyExists || error instanceof ChangedMeanwhile
-      const refusal = isConflict ? refuseRecord(409, error.message) : error
-      if (!(refusal instanceof ProviderRefusal)) throw error
-      log.refusal(`${request.method} ${request.routeOptions.url ?? ''}: ${refusal.message}`)
-      return sendRefusal(reply, refusal, echo)
-    }
+    refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
+    return sendJson(reply, await work(), status)
   }
-
-  const recordEcho = (request: FastifyRequest) => (): JsonRecord =>
-    echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
 
   app.get('/identity-providers', reading, (request, reply) =>
     answer(request, reply, {
@@ -136,7 +129,6 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
   app.post('/identity-providers', writing, (request, reply) =>
     answer(request, reply, {
       status: 201,
-      echo: recordEcho(request),
       async work() {
         const show = flagOf(request, 'rawConfig')
         const written = await changes.create(request.zone.id, jsonBody(request), callerOf(request))
@@ -148,7 +140,6 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
 
   app.put<ById>('/identity-providers/:id', writing, (request, reply) =>
     answer(request, reply, {
-      echo: recordEcho(request),
       async work() {
         const raw = flagOf(request, 'rawConfig')
         const change = { json: jsonBody(request), caller: callerOf(request) }
@@ -159,7 +150,8 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }),
   )
 
-  app.delete<ById>('/identity-providers/:id', { config: route('idps.write') }, (request, reply) =>
+  const deletion = { config: route('idps.write'), errorHandler: repeating() }
+  app.delete<ById>('/identity-providers/:id', deletion, (request, reply) =>
     answer(request, reply, {
       async work() {
         const raw = flagOf(request, 'rawConfig')
@@ -177,9 +169,9 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }
     return { requirePasswordChange: value }
   }
-  app.patch<ById>('/identity-providers/:id/status', { config: route('idps.write', 'json') }, (request, reply) =>
+  const changing = { config: route('idps.write', 'json'), errorHandler: repeating(statusOf) }
+  app.patch<ById>('/identity-providers/:id/status', changing, (request, reply) =>
     answer(request, reply, {
-      echo: () => statusOf(request),
       async work() {
         const status = statusOf(request)
         const written = await changes.expirePasswords(request.zone.id, request.params.id, status)

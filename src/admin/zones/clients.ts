@@ -16,7 +16,8 @@ import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
-import { createAnswering, ZoneRefusal } from './refusal.ts'
+import { createZoneRefusals, refuseByStatus, refuseVerbatim } from './refusal.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
 
 /** What the endpoints need. */
 export interface ZoneClientDeps extends SecretDeps {
@@ -30,13 +31,12 @@ export interface ZoneClientDeps extends SecretDeps {
 /** What marks the clients that were made here. */
 const CREATED_WITH = 'zones.write'
 
-const refuse = (description: string, status = 400): ZoneRefusal =>
-  new ZoneRefusal(status, 'invalid_client', description)
+const refuse = (description: string, status = 400): OAuthError => refuseVerbatim('invalid_client', status, description)
 
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
 export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
   const { store, service, behaviour, audit } = deps
-  const answering = createAnswering(deps.behaviour)
+  const errorHandler = createZoneRefusals(behaviour)
   const config = {
     access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
     audience: 'api',
@@ -45,9 +45,9 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
 
   /** The zone of the path; only from the default zone, and only another one. */
   async function zoneOf(request: FastifyRequest, id: string): Promise<Zone> {
-    if (id === service.name || request.zone.id !== service.name) throw new ZoneRefusal(403)
+    if (id === service.name || request.zone.id !== service.name) throw refuseByStatus(403)
     const zone = (await store.zones.read(id))?.zone
-    if (!zone?.active) throw new ZoneRefusal(404)
+    if (!zone?.active) throw refuseByStatus(404)
     return zone
   }
 
@@ -88,31 +88,30 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     return { definition, secrets }
   }
 
-  app.post<{ Params: { id: string } }>('/identity-zones/:id/clients', { config }, (request, reply) =>
-    answering(reply, async () => {
+  app.post<{ Params: { id: string } }>(
+    '/identity-zones/:id/clients',
+    { config, errorHandler },
+    async (request, reply) => {
       const zone = await zoneOf(request, request.params.id)
       const { definition, secrets } = readClient(request, zone)
       const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
       const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
       await write(request, zone, creation(client), client.clientId)
       return sendJson(reply, clientToJson(client, { inList: true }), 201)
-    }),
+    },
   )
 
   app.delete<{ Params: { id: string; client_id: string } }>(
     '/identity-zones/:id/clients/:client_id',
-    { config },
-    (request, reply) =>
-      answering(reply, async () => {
-        const zone = await zoneOf(request, request.params.id)
-        const stored = await store.clients.findForChange(zone.id, request.params.client_id)
-        if (stored === undefined) throw new ZoneRefusal(404)
-        const { client } = stored
-        if (client.createdWith !== CREATED_WITH) {
-          throw refuse('client must have been createdwith scope zones.write')
-        }
-        await write(request, zone, deletion(stored), client.clientId)
-        return sendJson(reply, clientToJson(client))
-      }),
+    { config, errorHandler },
+    async (request, reply) => {
+      const zone = await zoneOf(request, request.params.id)
+      const stored = await store.clients.findForChange(zone.id, request.params.client_id)
+      if (stored === undefined) throw refuseByStatus(404)
+      const { client } = stored
+      if (client.createdWith !== CREATED_WITH) throw refuse('client must have been createdwith scope zones.write')
+      await write(request, zone, deletion(stored), client.clientId)
+      return sendJson(reply, clientToJson(client))
+    },
   )
 }

@@ -1,70 +1,61 @@
-// How the zone API refuses. Its texts are answered as they are, with line ends and quotes, which the descriptions of OAuth
-// could not carry; and some refusals are a status and nothing else (row M10).
-import type { FastifyReply } from 'fastify'
+// Refusals of the zone API. Its texts are answered as they are, with line ends and quotes, which the descriptions of OAuth
+// cannot have; and some refusals are a status and nothing else (row M10).
 import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError, withBody } from '../../model/oauth-error.ts'
+import type { OAuthErrorCode, RefusalBody } from '../../model/oauth-error.ts'
 import { InvalidZoneConfig } from '../../model/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
-import { sendJson } from '../../web/json.ts'
 
-/** A refusal with a code and a text, or with an empty body where there is no code. */
-export class ZoneRefusal extends Error {
-  readonly status: number
-  readonly code: string | undefined
-  constructor(status: number, code?: string, description = '') {
-    super(description)
-    this.name = 'ZoneRefusal'
-    this.status = status
-    this.code = code
-  }
-}
+const verbatim = (error: OAuthErrorCode, description: string): RefusalBody => ({
+  kind: 'json',
+  value: { error, error_description: description },
+})
+
+/** A refusal whose text is answered as it is. */
+export const refuseVerbatim = (error: OAuthErrorCode, status: number, description: string): OAuthError =>
+  new OAuthError({ error, status }, description, { body: verbatim(error, description) })
 
 /** A record that cannot be (§5.5). */
-export const invalidZone = (description: string): ZoneRefusal =>
-  new ZoneRefusal(422, 'invalid_identity_zone', description)
+export const invalidZone = (description: string): OAuthError =>
+  refuseVerbatim('invalid_identity_zone', 422, description)
 
 /** What the reference system fails on: a member of a wrong type. */
-export const malformed = (description: string): ZoneRefusal => new ZoneRefusal(400, 'invalid_request', description)
+export const malformed = (description: string): OAuthError => refuseVerbatim('invalid_request', 400, description)
 
-/** What is said where the status says everything already. */
-const WITHOUT_CODE: Readonly<Record<number, readonly [code: string, description: string]>> = {
+/** What is said, in `standard`, where the status says everything already. */
+const BY_STATUS = {
   400: ['invalid_request', 'The name or the subdomain is missing.'],
   403: ['access_denied', 'The caller is in another zone, or the zone is the default one.'],
   404: ['not_found', 'There is no such zone, or no such client in it.'],
   422: ['invalid_identity_zone', 'A provider of the zone has an alias in another one.'],
+} as const
+
+/** A refusal that is a status and, in `uaa`, nothing else. */
+export function refuseByStatus(status: keyof typeof BY_STATUS): OAuthError {
+  const [error, description] = BY_STATUS[status]
+  return new OAuthError({ error, status }, description, { body: { kind: 'none' } })
 }
 
-/** Runs the work and answers what it refuses; anything else is thrown on. */
-export type Answering = (reply: FastifyReply, work: () => Promise<FastifyReply>) => Promise<FastifyReply>
-
-/** Makes that for the mode. */
-export const createAnswering =
-  ({ bodyInEveryRefusal }: Behaviour): Answering =>
-  async (reply, work) => {
-    try {
-      return await work()
-    } catch (error) {
-      const refusal = refusalOf(error)
-      if (refusal === undefined) throw error
-      const { status, code, message } = refusal
-      const own = code === undefined ? undefined : ([code, message] as const)
-      const body = own ?? (bodyInEveryRefusal ? WITHOUT_CODE[status] : undefined)
-      if (body === undefined) return reply.status(status).send()
-      return sendJson(reply, { error: body[0], error_description: body[1] }, status)
-    }
+/** Makes the `errorHandler` of every route of this API, which translates what the layers below refuse. */
+export const createZoneRefusals =
+  ({ bodyInEveryRefusal }: Behaviour): ((thrown: unknown) => never) =>
+  thrown => {
+    const refusal = refusalOf(thrown)
+    if (!(refusal instanceof OAuthError) || refusal.body?.kind !== 'none' || !bodyInEveryRefusal) throw refusal
+    throw withBody(refusal, verbatim(refusal.error, refusal.message))
   }
 
-function refusalOf(error: unknown): ZoneRefusal | undefined {
-  if (error instanceof ZoneRefusal) return error
-  if (error instanceof WrongShape) return malformed(error.message)
-  if (error instanceof InvalidZoneConfig) {
-    return invalidZone(`The identity zone details are invalid. The zone configuration is invalid. ${error.message}`)
+function refusalOf(thrown: unknown): unknown {
+  if (thrown instanceof WrongShape) return malformed(thrown.message)
+  if (thrown instanceof InvalidZoneConfig) {
+    return invalidZone(`The identity zone details are invalid. The zone configuration is invalid. ${thrown.message}`)
   }
-  if (error instanceof AlreadyExists) {
-    return new ZoneRefusal(409, 'zone_exists', 'An identity zone with this id or subdomain already exists.')
+  if (thrown instanceof AlreadyExists) {
+    return refuseVerbatim('zone_exists', 409, 'An identity zone with this id or subdomain already exists.')
   }
-  if (error instanceof ChangedMeanwhile) {
-    return new ZoneRefusal(409, 'invalid_identity_zone', 'The identity zone was changed meanwhile: read it again.')
+  if (thrown instanceof ChangedMeanwhile) {
+    return refuseVerbatim('invalid_identity_zone', 409, 'The identity zone was changed meanwhile: read it again.')
   }
-  return undefined
+  return thrown
 }

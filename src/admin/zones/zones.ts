@@ -34,7 +34,7 @@ import type { ZoneClientDeps } from './clients.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
 import { listOfZones } from './list.ts'
-import { createAnswering, invalidZone, malformed, ZoneRefusal } from './refusal.ts'
+import { createZoneRefusals, invalidZone, malformed, refuseByStatus } from './refusal.ts'
 
 /** What the endpoints need. */
 export interface ZoneDeps extends ZoneClientDeps {
@@ -61,7 +61,7 @@ const BODY_LIMIT = 1024 * 1024
 /** `/identity-zones`, `/identity-zones/{id}` and the clients that are made below the latter. */
 export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
-  const answering = createAnswering(deps.behaviour)
+  const errorHandler = createZoneRefusals(deps.behaviour)
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
@@ -172,7 +172,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   }
 
   async function create(request: FastifyRequest): Promise<ZoneState> {
-    if (!isDefault(request.zone.id)) throw new ZoneRefusal(403)
+    if (!isDefault(request.zone.id)) throw refuseByStatus(403)
     const body = readZoneBody(jsonBody(request))
     refuseUnnamed(body)
     const id = body.id ?? random.uuid()
@@ -207,11 +207,11 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   }
 
   async function change(request: FastifyRequest, id: string): Promise<ZoneState> {
-    if (isDefault(id) || isOutside(request, id)) throw new ZoneRefusal(403)
+    if (isDefault(id) || isOutside(request, id)) throw refuseByStatus(403)
     const before = await store.zones.read(id)
-    if (before === undefined) throw new ZoneRefusal(404)
+    if (before === undefined) throw refuseByStatus(404)
     const body = readZoneBody(jsonBody(request))
-    if (!isNamed(body)) throw new ZoneRefusal(400)
+    if (!isNamed(body)) throw refuseByStatus(400)
     if (body.id !== undefined && body.id !== id) {
       throw invalidZone('The identity zone id from the request body does not match id in the url')
     }
@@ -238,7 +238,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     throw invalidZone('The identity zone user configuration contains not-allowed groups.')
   }
 
-  app.get('/identity-zones', { config: by(toRead) }, async (request, reply) => {
+  app.get('/identity-zones', { config: by(toRead), errorHandler }, async (request, reply) => {
     if (isDefault(request.zone.id)) {
       return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
     }
@@ -246,40 +246,37 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     return sendJson(reply, own ? [toJson(own)] : [])
   })
 
-  app.get<ZoneParams>('/identity-zones/:id', { config: by(toReadOne) }, (request, reply) =>
-    answering(reply, async () => {
-      const { id } = request.params
-      const state = isOutside(request, id) ? undefined : await store.zones.read(id)
-      if (state === undefined) throw new ZoneRefusal(404)
-      return sendJson(reply, toJson(state, !hasRight(request, toRead, service)))
-    }),
-  )
+  app.get<ZoneParams>('/identity-zones/:id', { config: by(toReadOne), errorHandler }, async (request, reply) => {
+    const { id } = request.params
+    const state = isOutside(request, id) ? undefined : await store.zones.read(id)
+    if (state === undefined) throw refuseByStatus(404)
+    return sendJson(reply, toJson(state, !hasRight(request, toRead, service)))
+  })
 
   app.post(
     '/identity-zones',
-    { config: { ...by(toMakeOrDelete), body: 'json' }, bodyLimit: BODY_LIMIT },
-    (request, reply) => answering(reply, async () => sendJson(reply, toJson(await create(request)), 201)),
+    { config: { ...by(toMakeOrDelete), body: 'json' }, bodyLimit: BODY_LIMIT, errorHandler },
+    async (request, reply) => sendJson(reply, toJson(await create(request)), 201),
   )
 
   app.put<ZoneParams>(
     '/identity-zones/:id',
-    { config: { ...by(toChange), body: 'json' }, bodyLimit: BODY_LIMIT },
-    (request, reply) => answering(reply, async () => sendJson(reply, toJson(await change(request, request.params.id)))),
+    { config: { ...by(toChange), body: 'json' }, bodyLimit: BODY_LIMIT, errorHandler },
+    async (request, reply) => sendJson(reply, toJson(await change(request, request.params.id))),
   )
 
-  app.delete<ZoneParams>('/identity-zones/:id', { config: { ...by(toMakeOrDelete), body: 'json' } }, (request, reply) =>
-    answering(reply, async () => {
-      const { id } = request.params
-      if (isDefault(id) || isOutside(request, id)) throw new ZoneRefusal(403)
-      const state = await store.zones.read(id)
-      if (state === undefined) throw new ZoneRefusal(404)
-      const outcome = await store.zones.delete(id, service.name)
-      if (outcome === 'aliased') throw new ZoneRefusal(422)
-      if (outcome === 'missing') throw new ZoneRefusal(404)
-      report(request, 'EntityDeletedEvent', state.zone)
-      return sendJson(reply, toJson(state))
-    }),
-  )
+  const deletion = { config: { ...by(toMakeOrDelete), body: 'json' }, errorHandler } as const
+  app.delete<ZoneParams>('/identity-zones/:id', deletion, async (request, reply) => {
+    const { id } = request.params
+    if (isDefault(id) || isOutside(request, id)) throw refuseByStatus(403)
+    const state = await store.zones.read(id)
+    if (state === undefined) throw refuseByStatus(404)
+    const outcome = await store.zones.delete(id, service.name)
+    if (outcome === 'aliased') throw refuseByStatus(422)
+    if (outcome === 'missing') throw refuseByStatus(404)
+    report(request, 'EntityDeletedEvent', state.zone)
+    return sendJson(reply, toJson(state))
+  })
 
   zoneClientEndpoints(app, deps)
 }
