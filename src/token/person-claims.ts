@@ -10,10 +10,10 @@ export const nonEmpty = (text: string | undefined): string | undefined => (text?
 
 /** The standard claims of OpenID Connect Core §5.1 under the scopes that `has`; what a person lacks is undefined. */
 export function personClaims(user: User, has: (scope: string) => boolean): Record<string, unknown> {
-  const phoneNumber = nonEmpty(user.phoneNumber)
+  const [email, phoneNumber] = [nonEmpty(user.email), nonEmpty(user.phoneNumber)]
   return {
     ...(has('profile') && profileClaims(user)),
-    ...(has('email') && { email: nonEmpty(user.email), email_verified: user.verified }),
+    ...(has('email') && email !== undefined ? { email, email_verified: user.verified } : undefined),
     // Nobody has verified a number yet: a verification needs a way to reach the phone.
     ...(has('phone') && phoneNumber !== undefined
       ? { phone_number: phoneNumber, phone_number_verified: false }

@@ -126,5 +126,10 @@ describe('claims about a person', () => {
     assert.deepEqual(names('address'), ['address'])
     assert.deepEqual(names('profile'), ['nickname', 'preferred_username', 'updated_at'])
     assert.deepEqual(names('openid'), [])
+    const { phoneNumber: _, ...rest } = user()
+    assert.deepEqual(
+      personClaims({ ...rest, email: ' ' }, scope => ['email', 'phone'].includes(scope)),
+      {},
+    )
   })
 })
