@@ -176,6 +176,15 @@ function requestsOf({ users: store }: Store, users: number): readonly Request[] 
       make: () => aUser(number => list(`emails.value eq "${numbered(number).email}"`)),
     },
     { name: 'one by externalId', judged: true, make: () => aUser(number => list(`externalId eq "e-${number}"`)) },
+    {
+      name: 'one by name or e-mail',
+      judged: true,
+      make: () =>
+        aUser(number => {
+          const { userName, email } = numbered(number)
+          return list(`userName eq "${userName}" or emails.value eq "${email}"`)
+        }),
+    },
     { name: 'userName sw with three letters', judged: true, make: startsWith },
     { name: 'a page by cursor, by id', judged: true, make: () => page('id', number => numbered(number).id) },
     {

@@ -1,32 +1,28 @@
 // What a filter means for the way in which its rows are found.
 import type { Filter } from '../model/filter.ts'
-import type { Attribute, Attributes } from './filter-sql.ts'
+import type { Attribute, Filterable } from './filter-sql.ts'
 
-/** The attributes of a list and the column that identifies its rows. */
-export interface Filtered {
-  readonly attributes: Attributes
-  readonly key: string
-}
+type Filtered = Omit<Filterable, 'table'>
 
 /** Whether every row of the zone matches: `key pr` is always true. */
 export const isEverything = (filter: Filter, { attributes, key }: Filtered): boolean =>
   filter.kind === 'present' && attributes.get(filter.attribute.toLowerCase())?.column === key
 
 /** Whether an index finds the rows, or those of every part of an `or` and one part of an `and`; there may be many. */
-export function isSeekable(filter: Filter, { attributes, key }: Filtered): boolean {
+export function isSeekable(filter: Filter, rows: Filtered): boolean {
   switch (filter.kind) {
     case 'and':
-      return filter.parts.some(part => isSeekable(part, { attributes, key }))
+      return filter.parts.some(part => isSeekable(part, rows))
     case 'or':
-      return filter.parts.every(part => isSeekable(part, { attributes, key }))
+      return filter.parts.every(part => isSeekable(part, rows))
     case 'values': {
-      const members = attributes.get(filter.attribute.toLowerCase())?.rows?.members
-      return members !== undefined && isSeekable(filter.filter, { attributes: members, key })
+      const members = rows.attributes.get(filter.attribute.toLowerCase())?.rows?.members
+      return members !== undefined && isSeekable(filter.filter, { key: rows.key, attributes: members })
     }
     case 'compare': {
-      const attribute = attributes.get(filter.attribute.toLowerCase())
-      if (attribute === undefined || !isIndexed(attribute, key)) return false
-      return filter.comparison === 'eq' ? filter.value !== null : filter.comparison === 'sw' && filter.value !== ''
+      const attribute = rows.attributes.get(filter.attribute.toLowerCase())
+      if (attribute === undefined || !isIndexed(attribute, rows)) return false
+      return SEEKING.has(filter.comparison) && filter.value !== null && filter.value !== ''
     }
     case 'not':
     case 'present':
@@ -34,4 +30,7 @@ export function isSeekable(filter: Filter, { attributes, key }: Filtered): boole
   }
 }
 
-const isIndexed = ({ indexed, column }: Attribute, key: string): boolean => indexed === true || column === key
+const SEEKING: ReadonlySet<string> = new Set(['eq', 'sw', 'gt', 'ge', 'lt', 'le'])
+
+const isIndexed = ({ indexed, column }: Attribute, { key, indexed: columns }: Filtered): boolean =>
+  indexed === true || column === key || columns?.has(column) === true

@@ -6,6 +6,7 @@ import type { Comparison, Filter, FilterValue } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Value } from './database.ts'
 import { isStorable } from './database.ts'
+import { isSeekable } from './filter-plan.ts'
 
 /**
  * How a column is compared: `text` ignores case, `exact` does not, dates take `"2030-01-01T00:00:00.000Z"` or
@@ -40,16 +41,25 @@ export interface ValueRows {
 /** By lower-case name: attribute names are case-insensitive. */
 export type Attributes = ReadonlyMap<string, Attribute>
 
+/** The rows that a filter is about. */
+export interface Filterable {
+  readonly table: string
+  readonly attributes: Attributes
+  /** The column that identifies a row in its zone. */
+  readonly key: string
+  /** Columns that are never null and indexed between the zone and the key; the key itself need not be named. */
+  readonly indexed?: ReadonlySet<string>
+}
+
 /** A `where` condition with its parameters. */
 export interface Condition {
   readonly text: string
   readonly args: Readonly<Record<string, Value>>
 }
 
-/**
- * Compiles a filter of the rows with this key; throws `InvalidFilter` for an unknown attribute or a value of the wrong type.
- */
-export function compileFilter(filter: Filter, attributes: Attributes, key = 'id'): Condition {
+/** Compiles a filter of a table's rows; throws `InvalidFilter` for an unknown attribute or a value of the wrong type. */
+export function compileFilter(filter: Filter, rows: Filterable): Condition {
+  const { table, key, attributes } = rows
   const args: Record<string, Value> = {}
   let count = 0
   const bind = (value: Value): string => {
@@ -59,17 +69,18 @@ export function compileFilter(filter: Filter, attributes: Attributes, key = 'id'
     return `:filter_${count}`
   }
 
-  const among = ({ from, owner }: ValueRows, condition: string): string =>
-    `(${[from]
-      .flat()
-      .map(rows => `${key} in (select ${owner} from ${rows} and ${condition})`)
-      .join(' or ')})`
+  function among({ from, owner }: ValueRows, condition: string): string {
+    const selects = [from].flat().map(each => `select ${owner} from ${each} and ${condition}`)
+    return `(${key} in (${selects.join(' union all ')}))`
+  }
 
   function compile(part: Filter, known: Attributes): string {
     switch (part.kind) {
-      case 'and':
       case 'or':
-        return `(${part.parts.map(each => compile(each, known)).join(` ${part.kind} `)})`
+        if (known === attributes && isSeekable(part, rows)) return oneOf(part.parts)
+        return `(${part.parts.map(each => compile(each, known)).join(' or ')})`
+      case 'and':
+        return `(${part.parts.map(each => compile(each, known)).join(' and ')})`
       case 'not':
         return negated(compile(part.part, known))
       case 'values': {
@@ -82,6 +93,14 @@ export function compileFilter(filter: Filter, attributes: Attributes, key = 'id'
       case 'compare':
         return compare(part, attributeNamed(part.attribute, known))
     }
+  }
+
+  /** Each part on its own, since neither database uses the indexes of different parts in every case. */
+  function oneOf(parts: readonly Filter[]): string {
+    const selects = parts.map(
+      part => `select ${key} from ${table} where zone_id = :zone_id and ${compile(part, attributes)}`,
+    )
+    return `(${key} in (${selects.join(' union all ')}))`
   }
 
   function present(attribute: Attribute): string {

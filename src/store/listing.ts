@@ -5,22 +5,16 @@ import type { Filter } from '../model/filter.ts'
 import { InvalidFilter } from '../model/filter.ts'
 import type { Database, Value } from './database.ts'
 import { statementOnce } from './database.ts'
-import type { Attribute, Attributes, Condition } from './filter-sql.ts'
+import type { Attribute, Condition, Filterable } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
 import { isEverything, isSeekable } from './filter-plan.ts'
 import type { CursorQuery, ListQuery, Position } from './store.ts'
 
-/** A table whose rows are listed by zone. */
-export interface Listing {
-  readonly table: string
+/** A table whose rows are listed by zone; its key is not null and indexed together with the zone. */
+export interface Listing extends Filterable {
   readonly columns: readonly string[]
-  /** A column that is unique in a zone, not null, and indexed together with the zone. */
-  readonly key: string
-  readonly attributes: Attributes
   /** Columns or expressions for sorting, by lower-case attribute name. */
   readonly orders: ReadonlyMap<string, string>
-  /** Columns that are never null and indexed between the zone and the key; the key itself need not be named. */
-  readonly indexed?: ReadonlySet<string>
   /** The order whose places the outline keeps: one of `indexed`; the key unless given. */
   readonly walk?: string
   /**
@@ -28,6 +22,11 @@ export interface Listing {
    * read rows all over the file in the order of keys.
    */
   readonly anyRow?: string
+  /**
+   * Another one, on a column without an index: SQLite takes a zone for few rows and would read all of an index that has every
+   * column of the query, instead of finding rows by one that has not.
+   */
+  readonly uncovered?: string
   /** Where rows without the sort column's value stand in ascending order; first unless given. */
   readonly nulls?: 'first' | 'last'
   /** The outline of the zone's rows; `load` counts them. */
@@ -73,7 +72,7 @@ export async function readPage<Row extends object>(
   const { zoneId, filter, descending, startIndex, count } = query
   const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
-  const condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
+  const condition = all ? EVERYTHING : compileFilter(filter, listing)
 
   // Few rows that an index finds, and pages in the order of an index, are quick; anything else scans every row.
   const found = { listing, condition, zoneId }
@@ -130,7 +129,7 @@ export async function readFrom<Row extends object>(
   const { zoneId, filter, descending, count, after } = query
   const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
-  const condition = all ? EVERYTHING : compileFilter(filter, listing.attributes, key)
+  const condition = all ? EVERYTHING : compileFilter(filter, listing)
   const isFound = isSeekable(filter, listing)
   const isSmall = !isFound && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
   const way = isFound || isSmall ? 'read' : 'scan'
@@ -139,9 +138,7 @@ export async function readFrom<Row extends object>(
   const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
   const walks = few === undefined && (column === key || indexed?.has(column) === true)
   const walked =
-    walks && !all && !isOrderOf(filter, listing, column)
-      ? compileFilter(filter, hidden(listing.attributes), hide(key))
-      : condition
+    walks && !all && !isOrderOf(filter, listing, column) ? compileFilter(filter, hidden(listing)) : condition
   const order = orderBy(column, listing, { descending, walk: few === undefined })
   const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
@@ -175,8 +172,8 @@ interface Found {
 type Way = 'read' | 'scan'
 
 function whereOf({ listing, condition = EVERYTHING }: Found, way: Way): string {
-  const any = way === 'scan' && condition !== EVERYTHING && listing.anyRow !== undefined ? ` and ${listing.anyRow}` : ''
-  return `zone_id = :zone_id and ${condition.text}${any}`
+  const hint = condition === EVERYTHING ? undefined : way === 'scan' ? listing.anyRow : listing.uncovered
+  return `zone_id = :zone_id and ${condition.text}${hint === undefined ? '' : ` and ${hint}`}`
 }
 
 async function countRows(db: Database, found: Found, way: Way = 'read'): Promise<number> {
@@ -221,13 +218,17 @@ const isOrderOf = (filter: Filter, { attributes }: Listing, column: string): boo
 /** The value of a column as an expression that no index serves. */
 const hide = (column: string): string => `coalesce(${column}, ${column})`
 
-const hidden = (attributes: Attributes): Attributes =>
-  new Map(
-    Array.from(attributes, ([name, attribute]): [string, Attribute] => [
-      name,
-      attribute.rows ? attribute : { ...attribute, column: hide(attribute.column), ...hiddenFold(attribute) },
-    ]),
-  )
+/** The same attributes and key without an index. */
+const hidden = ({ table, attributes, key }: Filterable): Filterable => ({
+  table,
+  key: hide(key),
+  attributes: new Map(
+    Array.from(attributes, ([name, attribute]): [string, Attribute] => {
+      const shown = { ...attribute, indexed: false }
+      return [name, attribute.rows ? shown : { ...shown, column: hide(attribute.column), ...hiddenFold(attribute) }]
+    }),
+  ),
+})
 
 const hiddenFold = ({ folded }: Attribute): Partial<Attribute> =>
   folded ? { folded: { ...folded, column: hide(folded.column) } } : {}

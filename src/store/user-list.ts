@@ -20,6 +20,7 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
     indexed: new Set(['created_at', 'updated_at', 'user_name_lower']),
     walk: 'created_at',
     anyRow: `created_at > ${Number.MIN_SAFE_INTEGER}`,
+    uncovered: 'version > -1',
     nulls: 'last', // RFC 7644 §3.4.2.3
     outline,
   }
