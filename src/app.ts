@@ -59,6 +59,7 @@ import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
+import type { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
@@ -101,6 +102,8 @@ export interface AppDeps {
   readonly log: Log
   /** Shown by `/info`. */
   readonly build: BuildFacts
+  /** Makes the first signing key; tests have all of their servers share one, because an RSA key takes a tenth of a second. */
+  readonly generateKey?: typeof generateKey
   /** Counts requests and audit events; absent if metrics are off. */
   readonly metrics?: Metrics | undefined
 }
@@ -140,7 +143,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     defaultZoneId,
   }
 
-  const keys = createKeyRing({ store, vault, clock, random, defaultZoneId })
+  const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
   const verifiedTokens = createVerifiedTokens()
   const tokenReader = createTokenReader({ ...shared, keys, groupsOf })

@@ -124,8 +124,10 @@ export function createKeyRing(deps: {
   clock: Clock
   random: Random
   defaultZoneId: string
+  generateKey?: typeof generateKey
 }): KeyRing {
   const { store, vault, clock, random, defaultZoneId } = deps
+  const generate = deps.generateKey ?? generateKey
   const opened = new WeakMap<readonly SigningKeyRecord[], OpenedKeys>()
   let creating: Promise<readonly SigningKeyRecord[]> | undefined
 
@@ -148,7 +150,7 @@ export function createKeyRing(deps: {
 
   async function createFirst(): Promise<readonly SigningKeyRecord[]> {
     const keyId = random.hex(8)
-    const material = await generateKey('RS256', random)
+    const material = await generate('RS256', random)
     const record = { zoneId: defaultZoneId, keyId, active: true, createdAt: clock.now() }
     return store.keys.saveFirst(defaultZoneId, sealedKey(record, material, vault))
   }

@@ -15,8 +15,10 @@ import { applyBootstrap } from '../../src/bootstrap.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { AuditEvent } from '../../src/model/event.ts'
+import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { generateKey } from '../../src/token/key-generation.ts'
 import type { TestClock } from './clock.ts'
 import { createTestClock } from './clock.ts'
 
@@ -157,6 +159,15 @@ export const defaultBootstrap = {
 let migrated: Uint8Array | undefined
 const prepared = new Map<string, Uint8Array>()
 
+const sharedKeys = new Map<SigningAlgorithm, ReturnType<typeof generateKey>>()
+
+/** The key of the algorithm that all servers of the process sign with, unless their configuration names another. */
+const sharedKey: typeof generateKey = (algorithm, random) => {
+  const key = sharedKeys.get(algorithm) ?? generateKey(algorithm, random)
+  sharedKeys.set(algorithm, key)
+  return key
+}
+
 /** Starts a server; the test stops it. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
@@ -192,7 +203,18 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
   const clientSecrets = passwords
   const build = { version: 'test' }
-  const app = await buildApp({ config, store, vault, passwords, clientSecrets, clock, random, log, build })
+  const app = await buildApp({
+    config,
+    store,
+    vault,
+    passwords,
+    clientSecrets,
+    clock,
+    random,
+    log,
+    build,
+    generateKey: sharedKey,
+  })
   await app.health.probe()
   await app.http.ready()
   const { baseUrl } = config
