@@ -115,7 +115,7 @@ export async function applyUser(
       await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {
-      const { id, createdAt, lastLogonAt, previousLogonAt } = existing
+      const { id, createdAt, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
       await store.users.update(zoneId, {
         // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
@@ -123,6 +123,8 @@ export async function applyUser(
         zoneId,
         id,
         ...(await credentials(existing)),
+        ...(aliasId === undefined ? {} : { aliasId }),
+        ...(aliasZoneId === undefined ? {} : { aliasZoneId }),
         ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
         ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
         version: existing.version + 1,

@@ -68,7 +68,9 @@ export const settingsSchemas = {
     }),
   }),
   login: section('Sign-in.', {
-    aliasEntitiesEnabled: off('Whether an identity provider may have a synchronized copy in another zone.'),
+    aliasEntitiesEnabled: off(
+      'Whether an identity provider, and users of it, may have a synchronized copy in another zone.',
+    ),
   }),
   scim: section('Users.', {
     userids_enabled: {

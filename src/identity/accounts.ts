@@ -11,6 +11,7 @@ import { nameAsEmail, withEmail, withPhoneNumber } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
+import type { Aliases } from '../users/aliases.ts'
 import { newUser } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import type { ExternalPerson, ExternalRefusal } from './source.ts'
@@ -34,7 +35,14 @@ const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-
  * Matches by provider and exact external id: an account with an external id is found by nothing else, and an account of
  * another origin never.
  */
-export function createAccounts(deps: { store: Store; clock: Clock; random: Random; behaviour: Behaviour }): Accounts {
+export function createAccounts(deps: {
+  store: Store
+  clock: Clock
+  random: Random
+  behaviour: Behaviour
+  /** Brings the copy of a changed account in another zone up to date. */
+  aliases?: Pick<Aliases, 'follow'>
+}): Accounts {
   const { store, clock, random, behaviour } = deps
 
   const findOwn = (zone: Zone, origin: string, { externalId }: ExternalPerson): Promise<User | undefined> =>
@@ -75,6 +83,7 @@ export function createAccounts(deps: { store: Store; clock: Clock; random: Rando
     const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
     return withName(changed, user, async written => {
       await store.users.updateProfile(zone.id, written)
+      await deps.aliases?.follow(written)
       return { outcome: 'entered', user: written }
     })
   }

@@ -11,6 +11,8 @@ import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import type { TokenSettings } from '../model/settings.ts'
+import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
 import type {
@@ -114,13 +116,15 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
   readonly audit: Audit
   readonly behaviour: Behaviour
   readonly serviceName: string
+  readonly settings: Pick<TokenSettings, 'aliasEntities'>
 }
 
 /** A new provider type is one file and one entry in `types`. */
 export function createIdentity(deps: IdentityDeps): Identity {
   const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName), oidcSource(deps)]
   const { audit, clock, store, serviceName, behaviour } = deps
-  const accounts = createAccounts(deps)
+  const aliases = createAliases({ ...deps, service: { name: serviceName } })
+  const accounts = createAccounts({ ...deps, aliases })
 
   function open(zone: Zone, provider: IdentityProvider): IdentitySource {
     return types.find(type => type.type === provider.type)?.open(zone, provider, deps) ?? {}

@@ -16,7 +16,7 @@ export interface TokenSettings {
   readonly strictRedirects: boolean
   /** `oauth.id_token.disable`: whether the authorization endpoint takes `id_token` out of `response_type`. */
   readonly idTokenDisabled: boolean
-  /** `login.aliasEntitiesEnabled`: whether an identity provider may have a copy in another zone. */
+  /** `login.aliasEntitiesEnabled`: whether identity providers and users may have a copy in another zone. */
   readonly aliasEntities: boolean
   /** `scim.userids_enabled: false`: whether /ids/Users is off. */
   readonly userIdsDisabled: boolean

@@ -135,6 +135,25 @@ export const userFields = describeRecord({
     filter: 'date',
     sort: true,
   },
+  /** The copy of this user in another zone; each names the other. */
+  aliasId: {
+    wire: 'aliasId',
+    kind: string,
+    column: 'alias_id',
+    storage: 'text',
+    optional: true,
+    attribute: 'alias_id',
+    sort: true,
+  },
+  aliasZoneId: {
+    wire: 'aliasZid',
+    kind: string,
+    column: 'alias_zone_id',
+    storage: 'text',
+    optional: true,
+    attribute: 'alias_zid',
+    sort: true,
+  },
   profile: { kind: profileKind, column: 'profile', storage: 'json', optional: true },
   /** Counts the changes through the APIs; the ETag. */
   version: {

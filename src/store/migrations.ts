@@ -266,6 +266,13 @@ const MIGRATIONS: readonly Migration[] = [
       `create index groups_by_foreign_id on groups (zone_id, external_id, id) where external_id is not null`,
     ],
   },
+  {
+    id: '0012-aliases-of-users',
+    statements: ({ text }) => [
+      `alter table users add column alias_id ${text}`,
+      `alter table users add column alias_zone_id ${text}`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

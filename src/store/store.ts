@@ -17,7 +17,7 @@ import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type * from './group-store.ts'
-export type { GroupOfUser, PasswordChange, UserStore } from './user-store.ts'
+export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
 export class AlreadyExists extends Error {

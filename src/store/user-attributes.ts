@@ -91,8 +91,6 @@ function uaaAttributes(): ListedAttributes {
       ['phonenumbers.value', 'phone_number'],
       // The same for every user of a zone; ties are in the order of ids.
       ['identity_zone_id', 'id'],
-      ['alias_id', 'id'],
-      ['alias_zid', 'id'],
     ]),
   }
 }

@@ -10,7 +10,7 @@ import { OF_USERS } from './origin-deletion.ts'
 import { toUser, toUserRow } from './person.ts'
 import { flag } from './rows.ts'
 import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from './schema.ts'
-import type { UserStore } from './store.ts'
+import { ChangedMeanwhile, type UserStore } from './store.ts'
 import { addUserValues, countAdded, countRemoved, COUNT_USERS, replaceUserValues } from './user-values.ts'
 
 interface UserKey {
@@ -32,6 +32,8 @@ const REPLACED = [
   'profile',
   'active',
   'password_revision',
+  'alias_id',
+  'alias_zone_id',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 const REPLACE = statement<
@@ -82,42 +84,36 @@ export function createUserChanges(
   db: Database,
 ): Pick<UserStore, 'create' | 'replace' | 'delete' | 'verify' | 'requirePasswordChange' | 'endAccess'> {
   return {
-    async create(zoneId, user, { maxUsers, approvals = [] } = {}) {
+    async create(zoneId, user, { maxUsers, approvals = [], copy } = {}) {
       return db.transaction(async within => {
         if (maxUsers !== undefined && (await isFull(within, zoneId, maxUsers))) return false
         await insertUser(within, zoneId, user)
         await saveApprovals(within, zoneId, approvals)
+        if (copy) await insertUser(within, copy.user.zoneId, copy.user)
         return true
       })
     },
-    async replace(zoneId, before, user) {
-      const setsPassword = user.passwordHash !== before.passwordHash
-      return db.transaction(async within => {
-        const { rows } = await within.run(REPLACE, {
-          ...toRow(zoneId, user),
-          version: before.version,
-          known_revision: before.passwordRevision,
-          keeps_salt: flag(user.salt === before.salt),
-          keeps_verified: flag(user.verified === before.verified),
-          keeps_password: flag(!setsPassword),
+    async replace(zoneId, before, user, copy) {
+      const replaced = await db
+        .transaction(async within => {
+          if (copy?.before && !(await replaceUser(within, copy.user.zoneId, copy.before, copy.user))) {
+            throw new ChangedMeanwhile('user') // takes everything back
+          }
+          if (copy && !copy.before) await insertUser(within, copy.user.zoneId, copy.user)
+          const after = await replaceUser(within, zoneId, before, user)
+          if (copy && !after) throw new ChangedMeanwhile('user')
+          return after
         })
-        const [row] = rows
-        if (row === undefined) return undefined
-        await replaceUserValues(within, zoneId, user)
-        if (setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
-        if (user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
-        return toUser(row)
-      })
+        .catch((error: unknown) => {
+          if (error instanceof ChangedMeanwhile) return undefined
+          throw error
+        })
+      return replaced
     },
-    async delete(zoneId, id, version) {
+    async delete(zoneId, id, version, copy) {
       return db.transaction(async within => {
-        const key = { zone_id: zoneId, id }
-        const { changes } = await (version === undefined
-          ? within.run(DELETE, key)
-          : within.run(DELETE_VERSION, { ...key, version }))
-        if (changes === 0) return false
-        for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId, user_id: id })
-        await countRemoved(within, zoneId, 1)
+        if (!(await deleteUser(within, { zone_id: zoneId, id }, version))) return false
+        if (copy) await deleteUser(within, { zone_id: copy.zoneId, id: copy.id })
         return true
       })
     },
@@ -142,6 +138,34 @@ export function createUserChanges(
       return (await db.write(DEMAND_PASSWORD, { zone_id: zoneId, id })).changes > 0
     },
   }
+}
+
+async function replaceUser(within: Transaction, zoneId: string, before: User, user: User): Promise<User | undefined> {
+  const setsPassword = user.passwordHash !== before.passwordHash
+  const { rows } = await within.run(REPLACE, {
+    ...toRow(zoneId, user),
+    version: before.version,
+    known_revision: before.passwordRevision,
+    keeps_salt: flag(user.salt === before.salt),
+    keeps_verified: flag(user.verified === before.verified),
+    keeps_password: flag(!setsPassword),
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  await replaceUserValues(within, zoneId, user)
+  if (setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
+  if (user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
+  return toUser(row)
+}
+
+async function deleteUser(within: Transaction, key: UserKey, version?: number): Promise<boolean> {
+  const { changes } = await (version === undefined
+    ? within.run(DELETE, key)
+    : within.run(DELETE_VERSION, { ...key, version }))
+  if (changes === 0) return false
+  for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: key.zone_id, user_id: key.id })
+  await countRemoved(within, key.zone_id, 1)
+  return true
 }
 
 /** Inserts a user with what is derived from it, inside a transaction. */

@@ -34,7 +34,11 @@ export interface UserStore {
   create(
     zoneId: string,
     user: User,
-    options?: { readonly maxUsers?: number | undefined; readonly approvals?: readonly Approval[] },
+    options?: {
+      readonly maxUsers?: number | undefined
+      readonly approvals?: readonly Approval[]
+      readonly copy?: UserCopy | undefined
+    },
   ): Promise<boolean>
   /**
    * Replaces `before` by `user` as far as an administrator may: names, addresses, profile, `externalId`, `active`,
@@ -42,9 +46,9 @@ export interface UserStore {
    * Counts the version. A `passwordRevision` that differs ends all access, and a new password clears failed sign-ins, in the
    * same transaction. Undefined when the user has no longer the version of `before`; throws as `create`.
    */
-  replace(zoneId: string, before: User, user: User): Promise<User | undefined>
+  replace(zoneId: string, before: User, user: User, copy?: UserCopy): Promise<User | undefined>
   /** Deletes the user with everything of theirs, in one transaction; false when there is none, or has another version. */
-  delete(zoneId: string, id: string, version?: number): Promise<boolean>
+  delete(zoneId: string, id: string, version?: number, copy?: User): Promise<boolean>
   /** Sets `verified` and returns the user; undefined when there is none, or has another version. */
   verify(zoneId: string, id: string, version?: number): Promise<User | undefined>
   /** Demands a new password of the user; false when there is none. */
@@ -76,6 +80,12 @@ export interface UserStore {
   setSalt(zoneId: string, id: string, salt: string): Promise<void>
   /** Moves the last logon time to the previous one, sets the new one and clears failed sign-ins, in one transaction. */
   recordLogon(zoneId: string, id: string, at: Date): Promise<void>
+}
+
+/** What is written of a user's copy in another zone, in the same transaction: a new one, or a change of the one before. */
+export interface UserCopy {
+  readonly before?: User
+  readonly user: User
 }
 
 /** A group that a user is in. */

@@ -17,6 +17,8 @@ export type UserDraft = Pick<
   | 'active'
   | 'verified'
   | 'salt'
+  | 'aliasId'
+  | 'aliasZoneId'
 > & {
   /** UAA: the body may say with which version a user begins. */
   readonly version?: number

@@ -8,11 +8,13 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
 import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
+import { createAliases, taken as takenInAliasZone } from './aliases.ts'
 import { newUser } from './new-user.ts'
 import type { UserDraft } from './new-user.ts'
 import { noSuchResource, overtaken, refuseResource, staleVersion } from './refusal.ts'
@@ -22,6 +24,8 @@ import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUser
 export interface Caller extends AuditOrigin {
   /** Where it is a person. */
   readonly userId?: string
+  /** Whether they administer the whole server, and so may change copies of users in other zones. */
+  readonly isServerAdmin?: boolean
 }
 
 /** A change of one user. */
@@ -81,18 +85,23 @@ export interface UserDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly audit: Audit
+  readonly settings: Pick<TokenSettings, 'aliasEntities'>
 }
 
 /** A change is computed again this often when others are faster. */
 const MAX_ATTEMPTS = 8
 
 /** One instance serves every zone. */
-export function createUsers({ store, passwords, clock, random, service, behaviour, audit }: UserDeps): Users {
+export function createUsers(deps: UserDeps): Users {
+  const { store, passwords, clock, random, service, behaviour, audit } = deps
   const internalOrigin = service.name
+  const aliases = createAliases(deps)
 
-  function report(type: AuditEventType, { zoneId, id, userName, origin }: User, { userId, ...by }: Caller): void {
+  function report(type: AuditEventType, { zoneId, id, userName, origin }: User, by: Caller): void {
+    const { userId, clientId, remoteAddress } = by
     const facts = [`user_id=${id}`, `username=${userName}`, ...(userId === undefined ? [] : [`caller=${userId}`])]
-    audit({ type, zoneId, principal: id, origin, ...by, data: JSON.stringify(facts) })
+    const caller = { remoteAddress, ...(clientId !== undefined && { clientId }) }
+    audit({ type, zoneId, principal: id, origin, ...caller, data: JSON.stringify(facts) })
   }
 
   async function find(zone: Zone, id: string): Promise<User> {
@@ -141,6 +150,13 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
       cause,
     })
 
+  /** Whether a name that is taken is so in the zone of the copy. */
+  const isFree = async ({ zoneId, origin, userName, id }: User, cause: unknown): Promise<boolean> => {
+    if (!(cause instanceof AlreadyExists)) return false
+    const namesake = await store.users.findByName(zoneId, origin, userName)
+    return namesake === undefined || namesake.id === id
+  }
+
   return {
     checkManageable: manageable,
 
@@ -158,17 +174,19 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
       if (await store.users.findByName(zone.id, origin, draft.userName)) throw taken(draft)
       const requester = { zoneId: zone.id, address: by.remoteAddress }
       const hash = isHashed ? await passwords.hash(password ?? '', requester) : isInternal ? passwordHash : undefined
-      const user = newUser(draft, { zoneId: zone.id, passwordHash: hash }, { clock, random })
+      const made = newUser(draft, { zoneId: zone.id, passwordHash: hash }, { clock, random })
+      const { user, copy } = await aliases.forNew(made, by.isServerAdmin === true)
       const decisions = approvals.map(approval => ({ ...approval, zoneId: zone.id, userId: user.id }))
       try {
-        if (!(await store.users.create(zone.id, user, { maxUsers, approvals: decisions }))) {
+        if (!(await store.users.create(zone.id, user, { maxUsers, approvals: decisions, copy }))) {
           throw full(zone, maxUsers ?? 0)
         }
       } catch (cause) {
         if (!(cause instanceof AlreadyExists)) throw cause
         const namesake = await store.users.findByName(zone.id, origin, draft.userName)
-        throw namesake ? taken(draft, cause) : externalIdTaken(draft, cause)
+        throw namesake ? taken(draft, cause) : copy ? takenInAliasZone(cause) : externalIdTaken(draft, cause)
       }
+      if (copy) report('UserCreatedEvent', copy.user, by)
       report('UserCreatedEvent', user, by)
       return user
     },
@@ -192,8 +210,12 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
         const now = clock.now()
         const credentials = passwordHash === undefined ? {} : { passwordHash, passwordChangedAt: now }
         const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
-        const written = await store.users.replace(zone.id, before, after)
+        const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
+        const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
+          throw copy && (await isFree(user, cause)) ? takenInAliasZone(cause) : cause
+        })
         if (!written) continue
+        if (copy) report(copy.before ? 'UserModifiedEvent' : 'UserCreatedEvent', copy.user, by)
         report('UserModifiedEvent', written, by)
         if (passwordHash !== undefined) report('PasswordChangeSuccess', written, by)
         return written
@@ -204,11 +226,13 @@ export function createUsers({ store, passwords, clock, random, service, behaviou
     async delete(zone, id, { expected, by }) {
       const user = await find(zone, id)
       await manageable(zone, user.origin)
-      if (!(await store.users.delete(zone.id, id, expected))) {
+      const copy = await aliases.forDelete(user, by.isServerAdmin === true)
+      if (!(await store.users.delete(zone.id, id, expected, copy))) {
         const { version } = await find(zone, id)
         throw staleVersion('user', id, version, expected ?? version)
       }
       report('UserDeletedEvent', user, by)
+      if (copy) report('UserDeletedEvent', copy, by)
       return user
     },
 

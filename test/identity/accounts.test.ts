@@ -9,6 +9,7 @@ import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import type { User } from '../../src/model/user.ts'
 import type { Zone } from '../../src/model/zone.ts'
+import { createAliases } from '../../src/users/aliases.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -63,6 +64,24 @@ describe('createAccounts', () => {
   }
   const precreated = (more: Partial<User> = {}): Promise<void> =>
     store.users.insert(zone.id, records.user({ zoneId: zone.id, origin: 'corp', userName: 'pat', ...more }))
+
+  it('brings the copy of a changed account in another zone up to date, where copies are switched on', async () => {
+    for (const aliasEntities of [true, false]) {
+      const other = `${zone.id}-${String(aliasEntities)}`
+      const sub = `sub-${String(aliasEntities)}`
+      const pair = { origin: 'corp', userName: sub, externalId: sub, email: 'old@corp.example' }
+      const here = records.user({ ...pair, zoneId: zone.id, id: `${sub}-here`, aliasId: 'there', aliasZoneId: other })
+      const there = records.user({ ...pair, zoneId: other, id: 'there', aliasId: here.id, aliasZoneId: zone.id })
+      await store.users.insert(zone.id, here)
+      await store.users.insert(other, there)
+      const random = createRandom()
+      const aliases = createAliases({ store, random, service: { name: zone.id }, settings: { aliasEntities } })
+      const following = createAccounts({ store, clock, random, behaviour: behaviourOf('standard'), aliases })
+      await following.enter(zone, provider(), { ...pat, userName: sub, externalId: sub })
+      const copy = await store.users.find(other, 'there')
+      assert.equal(copy?.email, aliasEntities ? 'pat@corp.example' : 'old@corp.example')
+    }
+  })
 
   it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })

@@ -107,6 +107,8 @@ export function userToJson(
     verified: user.verified,
     origin: user.origin,
     zoneId: user.zoneId,
+    aliasId: user.aliasId,
+    aliasZid: user.aliasZoneId,
     salt: user.salt,
     passwordLastModified: changedAt.toISOString(),
     previousLogonTime: previousLogonAt?.getTime(),

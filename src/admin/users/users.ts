@@ -7,7 +7,7 @@ import type { TokenSettings } from '../../model/settings.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/user.ts'
 import { AlreadyExists } from '../../store/store.ts'
-import type { UserDeps, Users } from '../../users/users.ts'
+import type { Caller, UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
@@ -31,7 +31,7 @@ import { differsInNamesOnly, draftOf, originIn, patched, replaced } from './want
 export interface UserEndpointDeps extends UserDeps {
   readonly users: Users
   readonly limits: Limits
-  readonly settings: Pick<TokenSettings, 'userIdsDisabled'>
+  readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities'>
 }
 
 interface OfUser {
@@ -108,14 +108,15 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     ({ config: { audience: 'api', ...config }, errorHandler: refuseMalformed }) as const
   const ofUser = { ...userAccess(service, 'scim.write'), self: 'id' } as const
 
+  const by = (request: FastifyRequest): Caller => ({
+    ...callerOf(request),
+    isServerAdmin: hasRight(request, { scopes: [], ofDefaultZone: [service.scope('admin')] }, service),
+  })
+
   /** People without a right to write users may change the names of their own account, if it is an internal one. */
   function isSelfEdit(request: FastifyRequest, id: string): boolean {
     const rights = { scopes: [service.scope('admin'), 'scim.write'] }
     return request.bearer?.user?.id === id && !hasRight(request, rights, service)
-  }
-
-  const refuseAliases = ({ aliasId = '', aliasZid = '' }: UserBody, message: string): void => {
-    if (aliasId !== '' || aliasZid !== '') throw refuseResource('scim', message)
   }
 
   async function decisionsOf({ approvals }: UserBody, zoneId: string) {
@@ -138,13 +139,12 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
       const body = readUserBody(jsonBody(request))
       await users.checkManageable(request.zone, originIn(body, internalOrigin))
       const draft = draftOf(body, internalOrigin)
-      refuseAliases(body, 'Alias ID and/or alias ZID are invalid.')
       const approvals = await decisionsOf(body, request.zone.id)
       const user = await users.create(request.zone, {
         draft,
         password: body.password,
         approvals,
-        by: callerOf(request),
+        by: by(request),
       })
       return sendVersioned(reply, await views.of(request.zone, user), user.version, 201)
     },
@@ -175,21 +175,10 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
       change(stored)
     }
     const expected = versionOf(requiredVersion(request))
-    const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
-    const user = await users
-      .change(
-        zone,
-        params.id,
-        stored => {
-          refuseAliases(body, message)
-          return change(stored)
-        },
-        { expected, by: callerOf(request) },
-      )
-      .catch((cause: unknown) => {
-        if (!(cause instanceof AlreadyExists)) throw cause
-        throw refuseResource('scim', 'The user name or the external id is already in use', { cause })
-      })
+    const user = await users.change(zone, params.id, change, { expected, by: by(request) }).catch((cause: unknown) => {
+      if (!(cause instanceof AlreadyExists)) throw cause
+      throw refuseResource('scim', 'The user name or the external id is already in use', { cause })
+    })
     return sendVersioned(reply, await views.of(zone, user), user.version)
   }
 
@@ -218,7 +207,7 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     if (!before) throw noSuchResource('User', params.id)
     const view = await views.of(zone, before)
     const user = await users
-      .delete(zone, params.id, { expected, by: callerOf(request) })
+      .delete(zone, params.id, { expected, by: by(request) })
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
     return sendVersioned(reply, { ...view, ...withoutDetails(user) }, user.version)
   })

@@ -14,6 +14,7 @@ export const originIn = ({ origin = '' }: UserBody, internalOrigin: string): str
 /** The new user of a POST. */
 export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
   const { userName = '', name = {}, phoneNumbers, active = true, verified = true, externalId, salt, version } = body
+  const { aliasId, aliasZid } = body
   const [phoneNumber] = phoneNumbers
   if (userName.trim() === '') throw invalid('A username must be provided.')
   const email = onlyEmail(body.emails)
@@ -28,6 +29,8 @@ export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
     active,
     verified,
     ...(salt && { salt }),
+    ...(aliasId && { aliasId }),
+    ...(aliasZid && { aliasZoneId: aliasZid }),
     ...(version !== undefined && { version }),
   }
 }
@@ -38,10 +41,18 @@ export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
  */
 export function replaced(user: User, body: UserBody): User {
   const { userName = '', name, phoneNumbers, active = true, verified = true, externalId, salt } = body
+  const { aliasId, aliasZid } = body
   if (userName.trim() === '') throw invalid('A username must be provided.')
   if (!name) throw invalid('A name must be provided.')
   const email = onlyEmail(body.emails)
-  const kept = without(withPhoneNumber(user, phoneNumbers[0]), 'givenName', 'familyName', 'externalId')
+  const kept = without(
+    withPhoneNumber(user, phoneNumbers[0]),
+    'givenName',
+    'familyName',
+    'externalId',
+    'aliasId',
+    'aliasZoneId',
+  )
   return {
     ...withClassicEmail(kept, email),
     userName,
@@ -50,12 +61,14 @@ export function replaced(user: User, body: UserBody): User {
     active,
     verified,
     ...(salt && { salt }),
+    ...(aliasId && { aliasId }),
+    ...(aliasZid && { aliasZoneId: aliasZid }),
   }
 }
 
 /** The user after a PATCH: what the body does not name stays. */
 export function patched(user: User, body: UserBody): User {
-  const { userName, name, emails, phoneNumbers, active, verified, origin = '', cleared } = body
+  const { userName, name, emails, phoneNumbers, active, verified, origin = '', cleared, aliasId, aliasZid } = body
   if (origin !== '' && origin !== user.origin) throw invalid('Cannot change origin in patch of user.')
   const clears = new Set(cleared.map(attribute => clearableName(attribute, userName)))
   const lost = NAME_PARTS.filter(part => clears.has('name') || clears.has(`name.${part.toLowerCase()}`))
@@ -70,6 +83,8 @@ export function patched(user: User, body: UserBody): User {
     ...name,
     ...(active !== undefined && { active }),
     ...(verified !== undefined && { verified }),
+    ...(aliasId !== undefined && { aliasId }),
+    ...(aliasZid !== undefined && { aliasZoneId: aliasZid }),
   }
 }
 
@@ -144,6 +159,8 @@ export const differsInNamesOnly = (before: User, after: User): boolean =>
   SELF_KEPT.every(member => before[member] === after[member])
 
 const SELF_KEPT = [
+  'aliasId',
+  'aliasZoneId',
   'userName',
   'email',
   'phoneNumber',

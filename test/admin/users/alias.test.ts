@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../../support/oauth.ts'
+import { IN_Z1, assertRefused, newUserBody, startUserServer } from '../../support/users.ts'
+import type { UserAnswer, UserApi } from '../../support/users.ts'
+
+const ANY = { headers: { 'if-match': '*' } }
+const IN_Z1_ANY = { headers: { ...IN_Z1.headers, ...ANY.headers } }
+const INVALID = { status: 400, error: 'scim', message: "The fields 'aliasId' and/or 'aliasZid' are invalid." }
+const INVALID_NEW = { status: 400, error: 'scim', message: 'Alias ID and/or alias ZID are invalid.' }
+
+/** A user with a copy, as answers show it. */
+type Aliased = UserAnswer & { readonly aliasId?: string; readonly aliasZid?: string }
+
+/** The provider `corp` in both zones, each the copy of the other, and one here that has none. */
+async function addProviders({ server }: UserApi): Promise<void> {
+  const { providers } = server.store
+  const internal = await providers.findByOrigin('svc', 'svc')
+  assert.ok(internal)
+  const base = { ...internal, type: 'oidc1.0', config: {} }
+  const corp = { ...base, originKey: 'corp' }
+  await providers.insert('svc', { ...corp, zoneId: 'svc', id: 'here', aliasId: 'there', aliasZoneId: 'z1' })
+  await providers.insert('z1', { ...corp, zoneId: 'z1', id: 'there', aliasId: 'here', aliasZoneId: 'svc' })
+  await providers.insert('svc', { ...base, zoneId: 'svc', id: 'alone', originKey: 'alone' })
+  await providers.insert('z1', { ...base, zoneId: 'z1', id: 'alone-too', originKey: 'alone' })
+}
+
+for (const mode of MODES) {
+  describe(`copies of users in another zone (${mode})`, () => {
+    let api: UserApi
+    let count = 0
+    before(async () => {
+      api = await startUserServer(mode, { config: { login: { aliasEntitiesEnabled: true } } })
+      await addProviders(api)
+    })
+    after(async () => {
+      assert.deepEqual(api.server.faults, [])
+      await api.stop()
+    })
+    const create = async (more: object = {}): Promise<Aliased> =>
+      api.create(`alias${(count += 1)}`, { origin: 'corp', aliasZid: 'z1', externalId: `ext${count}`, ...more })
+    const copyOf = async ({ aliasId }: Aliased): Promise<Aliased> => api.read(aliasId ?? '', IN_Z1)
+    const bodyOf = ({ userName, name, emails, externalId, origin, aliasId, aliasZid }: Aliased, more: object = {}) => ({
+      userName,
+      name,
+      emails,
+      externalId,
+      origin,
+      aliasId,
+      aliasZid,
+      ...more,
+    })
+
+    it('are made with them, alike, and each names the other', async () => {
+      const user = await create({ phoneNumbers: [{ value: '1' }], active: false, verified: false })
+      assert.deepEqual([user.aliasZid, user.meta.version], ['z1', 1])
+      const copy = await copyOf(user)
+      assert.deepEqual([copy.aliasId, copy.aliasZid, copy.zoneId, copy.meta.version], [user.id, 'svc', 'z1', 0])
+      for (const member of [
+        'externalId',
+        'origin',
+        'userName',
+        'name',
+        'emails',
+        'phoneNumbers',
+        'active',
+        'verified',
+      ] as const) {
+        assert.deepEqual(copy[member], user[member], member)
+      }
+      const made = api.server.events.filter(({ type }) => type === 'UserCreatedEvent').slice(-2)
+      assert.deepEqual(made.map(({ zoneId }) => zoneId).toSorted(), ['svc', 'z1'])
+    })
+
+    it('are made for users who are there already', async () => {
+      const user = await create({ aliasZid: undefined })
+      const answer = await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY)
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal((await copyOf(answer.json<Aliased & Record<string, unknown>>())).aliasId, user.id)
+    })
+
+    it('follow every change of the other, from either zone', async () => {
+      const user = await create()
+      const put = await api.send('PUT', `/Users/${user.id}`, bodyOf(user, { name: { givenName: 'New' } }), ANY)
+      assert.equal(put.status, 200, put.text)
+      const copy = await copyOf(user)
+      assert.deepEqual([copy.name, copy.meta.version], [{ givenName: 'New' }, 1])
+      const back = await api.send(
+        'PATCH',
+        `/Users/${copy.id}`,
+        { userName: `${user.userName}-x`, active: false },
+        IN_Z1_ANY,
+      )
+      assert.equal(back.status, 200, back.text)
+      const { userName, active } = await api.read(user.id)
+      assert.deepEqual([userName, active], [`${user.userName}-x`, false])
+    })
+
+    it('are made again where they were lost', async () => {
+      const user = await create()
+      await api.server.store.users.delete('z1', user.aliasId ?? '')
+      const answer = await api.send('PATCH', `/Users/${user.id}`, {}, ANY)
+      const after = answer.json<Aliased & Record<string, unknown>>()
+      assert.notEqual(after.aliasId, user.aliasId)
+      assert.equal((await copyOf(after)).aliasId, user.id)
+    })
+
+    it('are deleted with the other', async () => {
+      const user = await create()
+      assert.equal((await api.send('DELETE', `/Users/${user.id}`)).status, 200)
+      assert.equal(await api.server.store.users.find('z1', user.aliasId ?? ''), undefined)
+      const lost = await create()
+      await api.server.store.users.delete('z1', lost.aliasId ?? '')
+      assert.equal((await api.send('DELETE', `/Users/${lost.id}`)).status, 200)
+    })
+
+    it('are refused where a zone or the origin cannot have them', async () => {
+      for (const more of [
+        { aliasZid: 'nowhere' },
+        { aliasZid: 'svc' },
+        { aliasZid: 'z2' },
+        { aliasId: 'x' },
+        { aliasId: 'x', aliasZid: undefined },
+        { origin: 'alone' },
+        { origin: 'svc' },
+      ]) {
+        const body = newUserBody('refused', { origin: 'corp', aliasZid: 'z1', ...more })
+        assertRefused(await api.send('POST', '/Users', body), INVALID_NEW)
+      }
+    })
+
+    it('stay where they are, and cannot be left out of a PUT', async () => {
+      const user = await create()
+      for (const more of [
+        { aliasId: 'x' },
+        { aliasZid: 'z2' },
+        { aliasId: null },
+        { aliasZid: null },
+        { aliasId: null, aliasZid: null },
+      ]) {
+        assertRefused(await api.send('PUT', `/Users/${user.id}`, bodyOf(user, more), ANY), INVALID)
+      }
+      assertRefused(await api.send('PATCH', `/Users/${user.id}`, { aliasId: 'x' }, ANY), INVALID)
+      const plain = await create({ aliasZid: undefined })
+      assertRefused(await api.send('PATCH', `/Users/${plain.id}`, { aliasId: 'x', aliasZid: 'z1' }, ANY), INVALID)
+    })
+
+    it('leave everything as it is where the other zone has the name', async () => {
+      const taken = { status: 409, error: 'scim', message: /^Could not create alias for user\. A user with the same/ }
+      await api.create('known', { origin: 'corp' }, IN_Z1)
+      assertRefused(await api.send('POST', '/Users', newUserBody('KNOWN', { origin: 'corp', aliasZid: 'z1' })), taken)
+      assert.equal(await api.server.store.users.findByName('svc', 'corp', 'known'), undefined)
+      const user = await create()
+      assertRefused(await api.send('PATCH', `/Users/${user.id}`, { userName: 'known' }, ANY), taken)
+      assert.deepEqual(await api.read(user.id), user)
+    })
+
+    it('are not for administrators of the other zone alone', async () => {
+      const byZone = { by: 'admin-of-z1', ...IN_Z1_ANY } as const
+      const body = newUserBody('from-z1', { origin: 'corp', aliasZid: 'svc' })
+      assertRefused(await api.send('POST', '/Users', body, byZone), INVALID_NEW)
+      const user = await create()
+      const path = `/Users/${user.aliasId}`
+      assertRefused(await api.send('PATCH', path, { active: false }, byZone), INVALID)
+      const answer = await api.send('DELETE', path, undefined, byZone)
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'unknown_error'])
+      assert.equal((await api.read(user.id)).active, true)
+      assert.equal((await api.send('POST', '/Users', body, { ...IN_Z1_ANY })).status, 201)
+    })
+  })
+
+  it(`stay as they are where copies are switched off (${mode})`, async () => {
+    const api = await startUserServer(mode)
+    await addProviders(api)
+    const plain = await api.create('plain', { origin: 'corp' })
+    const { store } = api.server
+    const user = await store.users.find('svc', plain.id)
+    assert.ok(user)
+    await store.users.update('svc', { ...user, aliasId: 'there', aliasZoneId: 'z1' })
+    assertRefused(await api.send('PATCH', `/Users/${plain.id}`, { active: true }, ANY), INVALID)
+    assertRefused(await api.send('POST', '/Users', newUserBody('x', { origin: 'corp', aliasZid: 'z1' })), INVALID_NEW)
+    const answer = await api.send('DELETE', `/Users/${plain.id}`)
+    assert.equal(answer.status, 400)
+    assert.deepEqual(answer.json(), {
+      error: 'unknown_error',
+      error_description: 'Could not delete user with alias since alias entities are disabled.',
+    })
+    await api.stop()
+  })
+}
