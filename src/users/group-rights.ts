@@ -1,0 +1,73 @@
+// Who may give the rights that a group stands for. Whoever may change groups could otherwise make themselves administrators:
+// UAA lets everybody with `scim.write` do that. See docs/compatibility.md, G2.
+import type { Group } from '../model/group.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { isAdministrative } from '../model/restricted-scopes.ts'
+import type { Service } from '../model/service.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { Caller } from './users.ts'
+
+/** Who asks for a change of groups. */
+export interface GroupCaller extends Caller {
+  /** Those of the token, as they apply in the zone. */
+  readonly scopes: readonly string[]
+  /** Whether the token was issued in the default zone. */
+  readonly ofDefaultZone: boolean
+}
+
+/** Refuses callers who would give more than they have. */
+export interface GroupRights {
+  /** For what gives a group a name, or takes it. */
+  checkNames(zone: Zone, names: readonly string[], by: GroupCaller): void
+  /** For what gives somebody the scope of the group, and of those that it is nested in. */
+  checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
+  /** The same as an answer. */
+  mayGive(zone: Zone, group: Group, by: GroupCaller): Promise<boolean>
+}
+
+/** One instance serves every zone. */
+export function createGroupRights({
+  store,
+  service,
+}: {
+  readonly store: Store
+  readonly service: Service
+}): GroupRights {
+  /** In the default zone, `zones.<id>.admin` is less than the administrator of all zones has. */
+  const isAdministrator = (zone: Zone, { scopes, ofDefaultZone }: GroupCaller): boolean =>
+    scopes.includes(service.scope('admin')) ||
+    (zone.id !== service.name && ofDefaultZone && scopes.includes(`zones.${zone.id}.admin`))
+
+  const lacking = (zone: Zone, names: readonly string[], by: GroupCaller): string | undefined =>
+    isAdministrator(zone, by)
+      ? undefined
+      : names.find(name => isAdministrative(name, service) && !by.scopes.includes(name))
+
+  async function lackingFor(zone: Zone, group: Group, by: GroupCaller): Promise<string | undefined> {
+    if (isAdministrator(zone, by)) return undefined
+    const outer = await store.groups.listOuter(zone.id, group.id)
+    return lacking(
+      zone,
+      [group, ...outer].map(({ displayName }) => displayName),
+      by,
+    )
+  }
+
+  function refuse(name: string): never {
+    const message = `Only who has the scope ${name} can give it to others`
+    throw new OAuthError('insufficient_scope', message, { extra: { message, scope: service.scope('admin') } })
+  }
+
+  return {
+    checkNames(zone, names, by) {
+      const name = lacking(zone, names, by)
+      if (name !== undefined) refuse(name)
+    },
+    async checkGroup(zone, group, by) {
+      const name = await lackingFor(zone, group, by)
+      if (name !== undefined) refuse(name)
+    },
+    mayGive: async (zone, group, by) => (await lackingFor(zone, group, by)) === undefined,
+  }
+}

@@ -1,0 +1,305 @@
+// Creates, changes and deletes groups, whichever API asks: the rules of names and members, who may give which rights, one
+// transaction for each operation, and the audit trail after it. Knows no request and no answer.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit, AuditEventType } from '../model/event.ts'
+import type { ExternalGroup, Group, Member } from '../model/group.ts'
+import type { Service } from '../model/service.ts'
+import type { Zone } from '../model/zone.ts'
+import { MAX_GROUP_TEXT } from '../records/group.ts'
+import { AlreadyExists, ChangedMeanwhile, InvalidNesting, NoSuchMember } from '../store/store.ts'
+import type { MemberChange, Store } from '../store/store.ts'
+import { defaultGroupsOf, newGroup } from './default-groups.ts'
+import type { GroupCaller, GroupRights } from './group-rights.ts'
+import { createGroupRights } from './group-rights.ts'
+import { invalidMember, nameTaken, noSuchMember, refusalOf, staleGroup, toDefaultGroup } from './group-refusals.ts'
+import { noSuchResource, overtaken, refuseResource } from './refusal.ts'
+
+/** What somebody decides about a group. */
+export interface GroupDraft {
+  readonly displayName: string
+  readonly description?: string | undefined
+}
+
+/** A change of one group. */
+export interface GroupChange {
+  /** The version that it may replace; absent for whatever the group has. */
+  readonly expected?: number | undefined
+  readonly by: GroupCaller
+}
+
+/** A mapping that is asked for; the name of the external group in any case. */
+export type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
+
+/** Groups of every zone. All of it throws `OAuthError`, with the codes of UAA's API. */
+export interface Groups {
+  create(zone: Zone, group: GroupDraft & { readonly members: readonly Member[] }, by: GroupCaller): Promise<Group>
+  /** Replaces what `compute` gives; it may run again if others change the group meanwhile. */
+  change(
+    zone: Zone,
+    id: string,
+    compute: (group: Group) => GroupDraft & { readonly members: MemberChange },
+    change: GroupChange,
+  ): Promise<Group>
+  /** Deletes the group with its memberships and mappings, and returns its last state; members are not among it. */
+  delete(zone: Zone, id: string, change: GroupChange): Promise<Group>
+  addMember(zone: Zone, groupId: string, member: Member, by: GroupCaller): Promise<Member>
+  removeMember(zone: Zone, groupId: string, memberId: string, by: GroupCaller): Promise<Member>
+  /** Adds the mapping unless it exists, and returns it. */
+  map(zone: Zone, group: Group, mapping: MappingDraft, by: GroupCaller): Promise<ExternalGroup>
+  unmap(zone: Zone, group: Group, mapping: MappingDraft, by: GroupCaller): Promise<ExternalGroup>
+}
+
+/** Dependencies of `createGroups`. */
+export interface GroupDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** A change is computed again this often when others are faster. */
+const MAX_ATTEMPTS = 8
+/** Of one request; a group may have more. */
+const MAX_MEMBERS = 10_000
+const MAX_ORIGIN_LENGTH = 36
+/** Members that an event names. */
+const MAX_REPORTED = 20
+
+/** One instance serves every zone. */
+export function createGroups(deps: GroupDeps): Groups {
+  const { store, clock, random, audit } = deps
+  const rights: GroupRights = createGroupRights(deps)
+
+  function report(
+    type: AuditEventType,
+    { zoneId, id, displayName }: Group,
+    { by, facts = [] }: { readonly by: GroupCaller; readonly facts?: readonly string[] },
+  ): void {
+    const { userId, remoteAddress, clientId } = by
+    const data = [`group_name=${displayName}`, ...facts, ...(userId === undefined ? [] : [`caller=${userId}`])]
+    const origin = { remoteAddress, ...(clientId !== undefined && { clientId }) }
+    audit({ type, zoneId, principal: id, ...origin, data: JSON.stringify(data) })
+  }
+
+  async function find(zone: Zone, id: string): Promise<Group> {
+    const group = await store.groups.find(zone.id, id)
+    if (!group) throw noSuchResource('Group', id)
+    return group
+  }
+
+  const isDefault = (zone: Zone, name: string): boolean =>
+    defaultGroupsOf(zone, deps).some(each => each.toLowerCase() === name.toLowerCase())
+
+  function checkDraft(zone: Zone, { displayName, description = '' }: GroupDraft): void {
+    if (displayName.trim() === '') throw refuseResource('scim', 'A displayName must be provided.')
+    for (const [name, value] of Object.entries({ displayName, description })) {
+      if (value.length > MAX_GROUP_TEXT) {
+        throw refuseResource('scim', `The value of ${name} must have at most ${MAX_GROUP_TEXT} characters`)
+      }
+    }
+    const allowed = zone.config.userConfig?.allowedGroups
+    if (!allowed || allowed.includes(displayName) || isDefault(zone, displayName)) return
+    throw refuseResource(
+      'invalid_scim_resource',
+      `The group with displayName: ${displayName} is not allowed in Identity Zone ${zone.id}`,
+    )
+  }
+
+  async function checkAdditions(
+    zone: Zone,
+    group: Group,
+    { add, by }: { readonly add: readonly Member[]; readonly by: GroupCaller },
+  ): Promise<void> {
+    if (add.length === 0) return
+    if (isDefault(zone, group.displayName)) throw toDefaultGroup()
+    if (await rights.mayGive(zone, group, by)) return
+    // Members may be listed again by who may not add any.
+    for (const { memberId } of add) {
+      if (!(await store.groups.findMember(zone.id, group.id, memberId))) await rights.checkGroup(zone, group, by)
+    }
+  }
+
+  async function attempt(
+    zone: Zone,
+    id: string,
+    { compute, expected, by }: GroupChange & { readonly compute: Parameters<Groups['change']>[2] },
+  ): Promise<Group> {
+    const before = await find(zone, id)
+    if (expected !== undefined && before.version !== expected) throw staleGroup('updating', id)
+    const { members, ...draft } = compute(before)
+    checkDraft(zone, draft)
+    checkMembers(members.add)
+    if (draft.displayName !== before.displayName) {
+      rights.checkNames(zone, [before.displayName, draft.displayName], by)
+    }
+    const { description: _, ...kept } = before
+    const after: Group = {
+      ...kept,
+      displayName: draft.displayName,
+      ...(draft.description !== undefined && { description: draft.description }),
+      updatedAt: clock.now(),
+    }
+    await checkAdditions(zone, after, { add: members.add, by })
+    await store.groups.change(zone.id, after, members)
+    const written = { ...after, version: before.version + 1 }
+    report('GroupModifiedEvent', written, { by, facts: memberFacts(members) })
+    return written
+  }
+
+  return {
+    async create(zone, { members, ...draft }, by) {
+      checkDraft(zone, draft)
+      if (await store.groups.findByName(zone.id, draft.displayName)) throw nameTaken(draft)
+      rights.checkNames(zone, [draft.displayName], by)
+      checkMembers(members)
+      const [first] = members
+      if (first && isDefault(zone, draft.displayName)) throw invalidMember(first)
+      const group = newGroup({ ...draft, zoneId: zone.id }, { id: random.uuid(), now: clock.now() })
+      try {
+        await store.groups.insert(zone.id, group, members)
+      } catch (cause) {
+        if (cause instanceof NoSuchMember) throw invalidMember(cause.member, cause)
+        if (cause instanceof InvalidNesting) throw invalidMember(cause, cause)
+        throw cause instanceof AlreadyExists ? nameTaken(draft, cause) : cause
+      }
+      report('GroupCreatedEvent', group, { by, facts: memberFacts({ add: members, remove: [] }) })
+      return group
+    },
+
+    async change(zone, id, compute, { expected, by }) {
+      for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
+        try {
+          return await attempt(zone, id, { compute, expected, by })
+        } catch (cause) {
+          if (cause instanceof ChangedMeanwhile) continue
+          if (cause instanceof AlreadyExists) {
+            const { displayName } = compute(await find(zone, id))
+            const message = `A group with displayName: ${displayName} already exists`
+            throw refuseResource('invalid_scim_resource', message, { cause })
+          }
+          throw refusalOf(cause, { group: id, code: 'scim' })
+        }
+      }
+      throw overtaken('group', id)
+    },
+
+    async delete(zone, id, { expected, by }) {
+      for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
+        const group = await find(zone, id)
+        if (expected !== undefined && group.version !== expected) throw staleGroup('deleting', id)
+        try {
+          await store.groups.delete(zone.id, id, group.version)
+        } catch (cause) {
+          if (cause instanceof ChangedMeanwhile) continue
+          throw cause
+        }
+        report('GroupDeletedEvent', group, { by })
+        return group
+      }
+      throw overtaken('group', id)
+    },
+
+    async addMember(zone, groupId, member, by) {
+      const group = await find(zone, groupId)
+      if (member.memberId === '' || member.origin === '') {
+        const message = 'group-id, member-id, origin and member-type must be non-empty'
+        throw refuseResource('invalid_scim_resource', message)
+      }
+      checkMembers([member])
+      if (isDefault(zone, group.displayName)) throw toDefaultGroup()
+      await rights.checkGroup(zone, group, by)
+      const outcome = await store.groups
+        .insertMember(zone.id, { ...member, groupId })
+        .catch((cause: unknown): never => {
+          throw refusalOf(cause, { group: groupId, code: 'scim_resource_not_found' })
+        })
+      if (outcome === 'missing') throw noSuchResource('Group', groupId)
+      if (outcome === 'same') {
+        const message = `${member.memberId} is already part of the group: ${groupId}`
+        throw refuseResource('member_already_exists', message)
+      }
+      report('GroupModifiedEvent', group, { by, facts: memberFacts({ add: [member], remove: [] }) })
+      return member
+    },
+
+    async removeMember(zone, groupId, memberId, by) {
+      const group = await store.groups.find(zone.id, groupId)
+      const removed = group && (await store.groups.removeMember(zone.id, groupId, memberId))
+      if (!removed) throw noSuchMember(groupId, memberId)
+      report('GroupModifiedEvent', group, { by, facts: memberFacts({ add: [], remove: [memberId] }) })
+      return removed
+    },
+
+    async map(zone, group, draft, by) {
+      const mapping = mappingOf(group, draft)
+      if (mapping.externalGroup === '') {
+        const message = 'external group must not be null when mapping an external group'
+        throw refuseResource('scim_resource_constraint_failed', message)
+      }
+      for (const [name, most] of [
+        ['externalGroup', MAX_GROUP_TEXT],
+        ['origin', MAX_ORIGIN_LENGTH],
+      ] as const) {
+        if (mapping[name].length > most) {
+          throw refuseResource('scim', `The value of ${name} must have at most ${most} characters`)
+        }
+      }
+      await rights.checkGroup(zone, group, by)
+      const existing = await store.groups.findExternal(zone.id, mapping)
+      if (existing) return existing
+      const made = { ...mapping, createdAt: clock.now() }
+      await store.groups.addExternal(zone.id, made)
+      report('GroupModifiedEvent', group, { by, facts: [`mapped=${made.origin} ${made.externalGroup}`] })
+      return made
+    },
+
+    async unmap(zone, group, draft, by) {
+      const mapping = mappingOf(group, draft)
+      const existing = await store.groups.findExternal(zone.id, mapping)
+      if (!existing || !(await store.groups.deleteExternal(zone.id, mapping))) {
+        const message = `The mapping between groupId ${group.id} and external group ${draft.externalGroup} does not exist`
+        throw refuseResource('scim', message, { status: 404 })
+      }
+      report('GroupModifiedEvent', group, { by, facts: [`unmapped=${mapping.origin} ${mapping.externalGroup}`] })
+      return existing
+    },
+  }
+}
+
+const mappingOf = ({ id }: Group, { externalGroup, origin }: MappingDraft): ExternalGroup => ({
+  groupId: id,
+  externalGroup: externalGroup.trim().toLowerCase(),
+  origin,
+})
+
+function checkMembers(members: readonly Member[]): void {
+  if (members.length > MAX_MEMBERS) {
+    throw refuseResource(
+      'scim',
+      `At most ${MAX_MEMBERS} members can be sent at once; add the others in further requests`,
+    )
+  }
+  const seen = new Set<string>()
+  for (const member of members) {
+    if (member.memberId === '' || seen.has(member.memberId)) throw invalidMember(member)
+    if (member.origin.length > MAX_ORIGIN_LENGTH) {
+      throw refuseResource('scim', `The value of origin must have at most ${MAX_ORIGIN_LENGTH} characters`)
+    }
+    seen.add(member.memberId)
+  }
+}
+
+const memberFacts = ({ add, remove }: MemberChange): readonly string[] => [
+  ...(remove === 'others' ? ['members=replaced'] : factOf('removed', remove)),
+  ...factOf(
+    'added',
+    add.map(({ memberId }) => memberId),
+  ),
+]
+
+const factOf = (name: string, ids: readonly string[]): readonly string[] =>
+  ids.length === 0 ? [] : [`${name}=${ids.slice(0, MAX_REPORTED).join(' ')}${ids.length > MAX_REPORTED ? ' …' : ''}`]
