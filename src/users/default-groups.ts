@@ -76,13 +76,17 @@ const shown = ({ id, displayName }: Pick<Group, 'id' | 'displayName'>, type: Sho
 
 /** The record of a group that is made now. */
 export const newGroup = (
-  draft: Pick<Group, 'zoneId' | 'displayName'> & { readonly description?: string | undefined },
+  draft: Pick<Group, 'zoneId' | 'displayName'> & {
+    readonly description?: string | undefined
+    readonly externalId?: string | null | undefined
+  },
   { id, now }: { readonly id: string; readonly now: Date },
 ): Group => ({
   zoneId: draft.zoneId,
   id,
   displayName: draft.displayName,
   ...(draft.description !== undefined && { description: draft.description }),
+  ...(typeof draft.externalId === 'string' && { externalId: draft.externalId }),
   version: 0,
   createdAt: now,
   updatedAt: now,

@@ -20,6 +20,8 @@ import { noSuchResource, overtaken, refuseResource } from './refusal.ts'
 export interface GroupDraft {
   readonly displayName: string
   readonly description?: string | undefined
+  /** Null for none; absent leaves that of an existing group. */
+  readonly externalId?: string | null | undefined
 }
 
 /** A change of one group. */
@@ -94,9 +96,9 @@ export function createGroups(deps: GroupDeps): Groups {
   const isDefault = (zone: Zone, name: string): boolean =>
     defaultGroupsOf(zone, deps).some(each => each.toLowerCase() === name.toLowerCase())
 
-  function checkDraft(zone: Zone, { displayName, description = '' }: GroupDraft): void {
+  function checkDraft(zone: Zone, { displayName, description = '', externalId }: GroupDraft): void {
     if (displayName.trim() === '') throw refuseResource('scim', 'A displayName must be provided.')
-    for (const [name, value] of Object.entries({ displayName, description })) {
+    for (const [name, value] of Object.entries({ displayName, description, externalId: externalId ?? '' })) {
       if (value.length > MAX_GROUP_TEXT) {
         throw refuseResource('scim', `The value of ${name} must have at most ${MAX_GROUP_TEXT} characters`)
       }
@@ -136,11 +138,13 @@ export function createGroups(deps: GroupDeps): Groups {
     if (draft.displayName !== before.displayName) {
       rights.checkNames(zone, [before.displayName, draft.displayName], by)
     }
-    const { description: _, ...kept } = before
+    const { description: _, externalId: known, ...kept } = before
+    const { displayName, description, externalId = known } = draft
     const after: Group = {
       ...kept,
-      displayName: draft.displayName,
-      ...(draft.description !== undefined && { description: draft.description }),
+      displayName,
+      ...(description !== undefined && { description }),
+      ...(externalId !== undefined && externalId !== null && { externalId }),
       updatedAt: clock.now(),
     }
     await checkAdditions(zone, after, { add: members.add, by })
