@@ -11,6 +11,7 @@ import { providerTestEndpoint } from './admin/providers/directory-test.ts'
 import { providerEndpoints } from './admin/providers/providers.ts'
 import { userSessionEndpoints } from './admin/users/sessions.ts'
 import { userEndpoints } from './admin/users/users.ts'
+import { scimEndpoints } from './admin/scim/scim.ts'
 import { zoneEndpoints } from './admin/zones/zones.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
@@ -63,6 +64,8 @@ import type { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createGroupsShown } from './users/default-groups.ts'
+import { createGroups } from './users/groups.ts'
 import { createUsers } from './users/users.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { loadAssets } from './web/assets.ts'
@@ -252,8 +255,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
     const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })
     providerTestEndpoint(app, { ...shared, outbound, log, passwords: foreignHashes })
-    userEndpoints(app, { ...shared, users: createUsers(shared), limits })
+    const users = createUsers(shared)
+    userEndpoints(app, { ...shared, users, limits })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
+    scimEndpoints(app, {
+      ...shared,
+      users,
+      groups: createGroups(shared),
+      groupsShown: createGroupsShown(shared),
+      vault,
+      log,
+    })
     authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })

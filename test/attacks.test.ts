@@ -7,6 +7,7 @@ import { identityAttacks } from './attacks/identity.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
+import { scimAttacks } from './attacks/scim.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
@@ -22,6 +23,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'sessions, cookies and forms': sessionAttacks,
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,
+  'SCIM 2.0': scimAttacks,
   'the machine: clocks, disks, starts': operationsAttacks,
 }
 

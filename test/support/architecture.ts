@@ -47,14 +47,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ops: ['base', 'records', 'model', 'store', 'web'],
   oauth: BELOW_AREAS,
   login: BELOW_AREAS,
-  scim: BELOW_AREAS,
   admin: BELOW_AREAS,
 }
 
 const CONFIG = /^src\/config(?:-[a-z0-9-]+|\/.+)?\.ts$/
 /** Applies the configuration through what the areas stand on, and never through an area. */
 const BOOTSTRAP = /^src\/bootstrap(?:\/.+)?\.ts$/
-const AREAS = new Set(['oauth', 'login', 'scim', 'admin'])
+const AREAS = new Set(['oauth', 'login', 'admin'])
 const WIRING = /^src\/(?:app|main|bootstrap(?:\/.+)?|cli\/.+)\.ts$/
 const FORBIDDEN_NAMES = new Set(['utils', 'util', 'helpers', 'helper', 'common', 'misc', 'types', 'constants'])
 const NOWHERE = /(?!)/
@@ -68,8 +67,8 @@ const OWNED_MODULES: readonly OwnedModules[] = [
   },
   {
     modules: /^(?:fastify|@fastify\/[\w-]+)(?:\/|$)/,
-    owner: /^src\/(?:(?:web|ops|oauth|login|scim|admin)\/|app\.ts$)/,
-    rule: 'fastify is imported in web/, ops/, the four areas and app.ts only',
+    owner: /^src\/(?:(?:web|ops|oauth|login|admin)\/|app\.ts$)/,
+    rule: 'fastify is imported in web/, ops/, the three areas and app.ts only',
   },
   {
     modules: /^(?:node:)?crypto$/,

@@ -90,9 +90,12 @@ function both(own: Answer, usual: string, status: number): Answer {
   return { ...own, about, content: { ...ANY_REFUSAL, ...own.content }, ...(isEmpty && { mayBeEmpty: true }) }
 }
 
-/** The name of a shared response; pages answer errors with pages. */
-export const sharedName = (name: string, { audience }: RegisteredRoute): string =>
-  audience === 'api' ? name : `${name}OrPage`
+/** The name of a shared response; pages answer errors with pages, and SCIM in its own form. */
+export const sharedName = (name: string, route: RegisteredRoute): string =>
+  route.audience !== 'api' ? `${name}OrPage` : isScim(route) ? `${name}OfScim` : name
+
+/** Whether the route refuses as RFC 7644 §3.12 wants it, except where it is not reached. */
+const isScim = ({ url }: RegisteredRoute): boolean => url.includes('/scim/v2')
 
 /** The Response Object; an error has the default error body of the route's audience. */
 export function responseObject(
@@ -100,7 +103,11 @@ export function responseObject(
   status: string,
   route: RegisteredRoute,
 ): Schema {
-  const refusal = { 'application/json': ref('Error'), ...(route.audience !== 'api' && { 'text/html': text }) }
+  const refusal = {
+    'application/json': ref('Error'),
+    ...(isScim(route) && { 'application/scim+json': ref('ScimError') }),
+    ...(route.audience !== 'api' && { 'text/html': text }),
+  }
   const types = Object.entries(content ?? (Number(status) >= 400 ? refusal : {}))
   return {
     description: about,

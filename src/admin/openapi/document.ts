@@ -13,6 +13,7 @@ import { KEPT, may, open, sent, text } from './description.ts'
 import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
+import { scimArea } from './scim.ts'
 import { serverArea } from './server.ts'
 import { tokensArea } from './tokens.ts'
 import { usersArea } from './users.ts'
@@ -66,6 +67,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   clientsArea(facts),
   zonesArea(facts),
   providersArea(facts),
+  scimArea(),
   serverArea(facts),
 ]
 
@@ -167,7 +169,12 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
     ...parametersOf({ ...operation.headers, ...(acrossZones && ZONE_HEADERS) }, 'header'),
   ]
   const content = json
-    ? { 'application/json': { schema: sent(json.schema), example: json.example } }
+    ? {
+        [body === 'scim' ? 'application/scim+json' : 'application/json']: {
+          schema: sent(json.schema),
+          example: json.example,
+        },
+      }
     : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
       ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
       : undefined

@@ -20,10 +20,10 @@ export interface Attribute {
   readonly canonicalValues?: readonly string[]
   readonly referenceTypes?: readonly string[]
   readonly subAttributes?: readonly Attribute[]
+  /** Whether `/Schemas` leaves it out, since few may use it. */
+  readonly unlisted?: true
   /** The members of the record that hold it, joined by dots. Absent for what is computed. */
   readonly at?: string
-  /** Its name in lists of the store; absent for what lists cannot filter by. */
-  readonly listed?: string
 }
 
 /** A schema: a resource's own, or an extension of it. */
@@ -67,7 +67,6 @@ export const COMMON: readonly Attribute[] = [
     mutability: 'readOnly',
     returned: 'always',
     uniqueness: 'server',
-    listed: 'id',
   },
   {
     name: 'meta',
@@ -87,14 +86,12 @@ export const COMMON: readonly Attribute[] = [
         type: 'dateTime',
         description: 'When it was created.',
         mutability: 'readOnly',
-        listed: 'created',
       },
       {
         name: 'lastModified',
         type: 'dateTime',
         description: 'When it was last changed.',
         mutability: 'readOnly',
-        listed: 'lastModified',
       },
       { name: 'location', type: 'string', description: 'Its URL.', mutability: 'readOnly', caseExact: true },
       {

@@ -93,7 +93,7 @@ const schemaJson = (
   id,
   name,
   description,
-  attributes: attributes.map(attribute => attributeJson(attribute, facts)),
+  attributes: attributes.filter(({ unlisted }) => !unlisted).map(attribute => attributeJson(attribute, facts)),
   meta: { resourceType: 'Schema', location: `${facts.base}/Schemas/${id}` },
 })
 

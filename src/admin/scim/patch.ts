@@ -7,7 +7,7 @@ import { nameOf, named } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { readTarget } from './patch-path.ts'
 import type { Target } from './patch-path.ts'
-import { checkRequired, isPrimary, readSingle, readValue, shown } from './reader.ts'
+import { checkComplete, isPrimary, readSingle, readValue, shown } from './reader.ts'
 import type { SentOperation } from './tolerances.ts'
 import { entryFor, mayBeAbsent, tolerated } from './tolerances.ts'
 import { selects } from './value-filter.ts'
@@ -61,7 +61,7 @@ function readOperation({ op: sent, path, value }: SentOperation): Operation {
 export function applyPatch(names: Names, resource: Json, operations: readonly Operation[]): Json {
   const draft: Draft = structuredClone(resource)
   for (const operation of operations) apply(names, draft, operation)
-  checkRequired(names, draft)
+  checkComplete(names, draft)
   for (const { id } of names.type.extensions) {
     const members = draft[id]
     if (isJsonRecord(members) && Object.keys(members).length === 0) delete draft[id]
@@ -152,7 +152,7 @@ function changeComplex({ owner, place: { attribute, sub }, path }: Context, valu
 
 /** Sets the members that the value has; null removes one. */
 function merge(members: Draft, attribute: Attribute, value: unknown, path: string): void {
-  const read = readSingle(attribute, value, path)
+  const read = readSingle(attribute, value, path, { isPart: true })
   if (isJsonRecord(read)) Object.assign(members, read)
   if (!isJsonRecord(value)) return
   for (const [name, each] of Object.entries(value)) {
@@ -187,7 +187,7 @@ function changeList(
   if (chosen.size === 0) {
     const entry = filter && entryFor(filter)
     if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
-    const made = readSingle(attribute, entry, path)
+    const made = readSingle(attribute, entry, attribute.name, { isPart: true })
     const changed = changedEntry(made, { attribute, sub, value, path, op: 'add' })
     owner[attribute.name] = joined(attribute, list, [changed])
     return

@@ -51,9 +51,25 @@ function checkSchemas(names: Names, body: Json): void {
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
 /** Throws for a required attribute that is missing. */
-export function checkRequired({ own }: Names, resource: Json): void {
+function checkRequired({ own }: Names, resource: Json): void {
   const missing = own.find(({ name, required, defaulted }) => required && !defaulted && resource[name] === undefined)
   if (missing) throw new ScimError('invalidValue', `${missing.name} is required`)
+}
+
+/** Throws for a resource that lacks something required, in a value of a list as well. */
+export function checkComplete(names: Names, resource: Json): void {
+  checkRequired(names, resource)
+  const parts = [
+    { attributes: names.own, members: resource },
+    ...names.type.extensions.map(({ id, attributes }) => ({ attributes, members: Object(resource[id]) as Json })),
+  ]
+  for (const { attributes, members } of parts) {
+    for (const attribute of attributes) {
+      const values: unknown = attribute.multiValued ? members[attribute.name] : undefined
+      if (!Array.isArray(values)) continue
+      for (const value of values) if (isJsonRecord(value)) checkMembers(attribute, value, attribute.name)
+    }
+  }
 }
 
 /** Reads the value of one attribute; undefined when it is unassigned. */
@@ -71,8 +87,16 @@ export function readValue(attribute: Attribute, sent: unknown, path: string): un
 /** Whether the value is marked as the preferred one. */
 export const isPrimary = (value: unknown): boolean => isJsonRecord(value) && value['primary'] === true
 
-/** Reads one value, of a list for an attribute that has many; undefined when it is unassigned. */
-export function readSingle(attribute: Attribute, sent: unknown, path: string): unknown {
+/**
+ * Reads one value, of a list for an attribute that has many; undefined when it is unassigned. A part of a value may lack
+ * what the value must have.
+ */
+export function readSingle(
+  attribute: Attribute,
+  sent: unknown,
+  path: string,
+  { isPart = false }: { readonly isPart?: boolean } = {},
+): unknown {
   switch (attribute.type) {
     case 'string':
     case 'reference':
@@ -96,6 +120,7 @@ export function readSingle(attribute: Attribute, sent: unknown, path: string): u
       const value = toleratedComplex(attribute, sent)
       if (!isJsonRecord(value)) throw new ScimError('invalidValue', `${path} must be an object`)
       const members = readMembers(attribute.subAttributes ?? [], value, `${path}.`)
+      if (!isPart) checkMembers(attribute, members, path)
       return Object.keys(members).length > 0 ? members : undefined
     }
   }
@@ -116,11 +141,29 @@ function readMembers(attributes: readonly Attribute[], sent: Json, prefix: strin
       attribute.mutability === 'readOnly' ? undefined : readValue(attribute, value, `${prefix}${attribute.name}`)
     if (read !== undefined) members[attribute.name] = read
   }
-  if (Object.keys(members).length === 0) return members
-  const missing = attributes.find(({ name, required, defaulted }) => required && !defaulted && !(name in members))
-  if (missing) throw new ScimError('invalidValue', `${prefix}${missing.name} is required`)
   return members
+}
+
+/** Throws for a value without a required member. */
+function checkMembers({ subAttributes = [] }: Attribute, members: Json, path: string): void {
+  if (Object.keys(members).length === 0) return
+  const missing = subAttributes.find(({ name, required }) => required && members[name] === undefined)
+  if (missing) throw new ScimError('invalidValue', `${path}.${missing.name} is required`)
 }
 
 /** A name of a request for a message. */
 export const shown = (name: string): string => name.slice(0, 100)
+
+/** What a request can say of a resource: without the attributes that the server alone writes. */
+export function writable({ own, type }: Names, resource: Json): Json {
+  const of = (attributes: readonly Attribute[], members: Json): Json =>
+    Object.fromEntries(
+      attributes.flatMap(({ name, mutability }) =>
+        mutability === 'readOnly' || members[name] === undefined ? [] : [[name, members[name]] as const],
+      ),
+    )
+  return {
+    ...of(own, resource),
+    ...Object.fromEntries(type.extensions.map(({ id, attributes }) => [id, of(attributes, Object(resource[id]))])),
+  }
+}

@@ -23,16 +23,20 @@ const typeOf = (...canonicalValues: readonly string[]): Attribute =>
 const values = (
   name: string,
   description: string,
-  { types = [], value = {}, listed }: { types?: readonly string[]; value?: Partial<Attribute>; listed?: string } = {},
+  {
+    types = [],
+    value = {},
+    more = {},
+  }: { types?: readonly string[]; value?: Partial<Attribute>; more?: Partial<Attribute> } = {},
 ): Attribute => ({
   name,
   type: 'complex',
   multiValued: true,
   description,
   at: `profile.${name}`,
-  ...(listed !== undefined && { listed }),
+  ...more,
   subAttributes: [
-    text('value', 'The value.', { at: 'value', ...value, ...(listed !== undefined && { listed: `${listed}.value` }) }),
+    text('value', 'The value.', { required: true, at: 'value', ...value }),
     display,
     typeOf(...types),
     primary,
@@ -42,7 +46,6 @@ const values = (
 const externalId = text('externalId', 'The id in the system that provides the resource.', {
   caseExact: true,
   at: 'externalId',
-  listed: 'external_id',
 })
 
 const PLACES = ['work', 'home', 'other']
@@ -57,7 +60,6 @@ const user: Schema = {
       required: true,
       uniqueness: 'server',
       at: 'userName',
-      listed: 'userName',
     }),
     {
       name: 'name',
@@ -65,8 +67,8 @@ const user: Schema = {
       description: "The parts of the user's name.",
       subAttributes: [
         text('formatted', 'The whole name.', { at: 'profile.name.formatted' }),
-        text('familyName', 'The family name.', { at: 'familyName', listed: 'familyName' }),
-        text('givenName', 'The given name.', { at: 'givenName', listed: 'givenName' }),
+        text('familyName', 'The family name.', { at: 'familyName' }),
+        text('givenName', 'The given name.', { at: 'givenName' }),
         text('middleName', 'The middle names.', { at: 'profile.name.middleName' }),
         text('honorificPrefix', 'Titles before the name.', { at: 'profile.name.honorificPrefix' }),
         text('honorificSuffix', 'Titles after the name.', { at: 'profile.name.honorificSuffix' }),
@@ -94,13 +96,15 @@ const user: Schema = {
       required: true,
       defaulted: true,
       at: 'active',
-      listed: 'active',
     },
     text('password', 'A new password.', { mutability: 'writeOnly', returned: 'never', caseExact: true }),
-    values('emails', 'E-mail addresses; the primary one is used.', { types: PLACES, listed: 'emails' }),
+    // Every account has an address: a user name that is one stands in for it.
+    values('emails', 'E-mail addresses; the primary one is used.', {
+      types: PLACES,
+      more: { required: true, defaulted: true },
+    }),
     values('phoneNumbers', 'Telephone numbers.', {
       types: ['work', 'home', 'mobile', 'fax', 'pager', 'other'],
-      listed: 'phoneNumbers',
     }),
     values('ims', 'Addresses for instant messages.', {
       types: ['aim', 'gtalk', 'icq', 'xmpp', 'msn', 'skype', 'qq', 'yahoo'],
@@ -190,13 +194,13 @@ const enterprise: Schema = {
 
 const OWN = 'urn:ietf:params:scim:schemas:extension:latchkey:2.0'
 
-const moment = (name: string, description: string, at: string, listed: string): Attribute => ({
+const moment = (name: string, description: string, at: string): Attribute => ({
   name,
   type: 'dateTime',
   description,
   mutability: 'readOnly',
+  returned: 'request',
   at,
-  listed,
 })
 
 /** What RFC 7643 has no attribute for. */
@@ -209,7 +213,6 @@ const ownUser: Schema = {
       mutability: 'immutable',
       caseExact: true,
       at: 'origin',
-      listed: 'origin',
     }),
     {
       name: 'verified',
@@ -218,7 +221,6 @@ const ownUser: Schema = {
       required: true,
       defaulted: true,
       at: 'verified',
-      listed: 'verified',
     },
     text('gender', 'The gender (OpenID Connect Core §5.1).', { at: 'profile.gender' }),
     text('birthdate', 'The birthday (OpenID Connect Core §5.1).', { at: 'profile.birthdate' }),
@@ -234,13 +236,14 @@ const ownUser: Schema = {
       ],
     },
     text('passwordHash', 'A bcrypt or argon2id hash in the place of a password, for imports by an administrator.', {
+      unlisted: true,
       mutability: 'writeOnly',
       returned: 'never',
       caseExact: true,
     }),
-    moment('passwordLastModified', 'When the password was last changed.', 'passwordChangedAt', 'passwd_lastmodified'),
-    moment('lastLogonTime', 'The last sign-in.', 'lastLogonAt', 'last_logon_success_time'),
-    moment('previousLogonTime', 'The sign-in before.', 'previousLogonAt', 'previous_logon_success_time'),
+    moment('passwordLastModified', 'When the password was last changed.', 'passwordChangedAt'),
+    moment('lastLogonTime', 'The last sign-in.', 'lastLogonAt'),
+    moment('previousLogonTime', 'The sign-in before.', 'previousLogonAt'),
   ],
 }
 
@@ -254,7 +257,6 @@ const group: Schema = {
       required: true,
       uniqueness: 'server',
       at: 'displayName',
-      listed: 'displayName',
     }),
     {
       name: 'members',
@@ -272,7 +274,7 @@ const group: Schema = {
           caseExact: true,
         },
         text('type', 'The type of the member.', { mutability: 'immutable', canonicalValues: ['User', 'Group'] }),
-        text('display', 'The name of the member.', { mutability: 'readOnly' }),
+        text('display', 'The name of the member.', { mutability: 'readOnly', returned: 'request' }),
       ],
     },
   ],
@@ -282,9 +284,7 @@ const ownGroup: Schema = {
   id: `${OWN}:Group`,
   name: 'LatchkeyGroup',
   description: 'Latchkey Group',
-  attributes: [
-    text('description', 'What the group is for, as pages show it.', { at: 'description', listed: 'description' }),
-  ],
+  attributes: [text('description', 'What the group is for, as pages show it.', { at: 'description' })],
 }
 
 /** People. */

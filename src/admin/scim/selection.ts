@@ -6,8 +6,8 @@ import { ScimError } from './error.ts'
 
 /** What an answer shows of a resource. */
 export interface Selection {
-  /** Whether the attribute is shown at all, so that it need not be looked up otherwise. */
-  wants(name: string): boolean
+  /** Whether the attribute, or its part, is shown at all, so that it need not be looked up otherwise. */
+  wants(name: string, sub?: string): boolean
   of(resource: Json): Json
 }
 
@@ -41,11 +41,18 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
   const without = namedIn(names, excludedAttributes)
 
   function shows(attribute: Attribute, key: string): boolean {
-    const { returned = 'default' } = attribute
-    if (returned === 'always') return true
-    if (returned === 'never') return false
+    const { returned } = attribute
+    if (returned === 'always' || returned === 'never') return returned === 'always'
     if (only) return only.has(key)
-    return returned === 'default' && without.get(key) !== 'all'
+    return returned !== 'request' && without.get(key) !== 'all'
+  }
+
+  function showsSub({ name, returned }: Attribute, key: string): boolean {
+    if (returned === 'always' || returned === 'never') return returned === 'always'
+    const wanted = only?.get(key)
+    if (wanted instanceof Set) return wanted.has(name)
+    const unwanted = without.get(key)
+    return returned !== 'request' && !(unwanted instanceof Set && unwanted.has(name))
   }
 
   function valueOf(value: unknown, attribute: Attribute, key: string): unknown {
@@ -53,15 +60,7 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
     if (!subs) return value
     if (Array.isArray(value)) return value.map(each => valueOf(each, attribute, key))
     if (!isJsonRecord(value)) return value
-    const wanted = only?.get(key)
-    const unwanted = without.get(key)
-    const shown = subs.filter(
-      ({ name, returned = 'default' }) =>
-        returned === 'always' ||
-        (returned === 'default' &&
-          !(wanted instanceof Set && !wanted.has(name)) &&
-          !(unwanted instanceof Set && unwanted.has(name))),
-    )
+    const shown = subs.filter(sub => showsSub(sub, key))
     return Object.fromEntries(shown.flatMap(({ name }) => (value[name] === undefined ? [] : [[name, value[name]]])))
   }
 
@@ -77,7 +76,12 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
   }
 
   return {
-    wants: name => names.own.some(attribute => attribute.name === name && shows(attribute, name)),
+    wants(name, sub) {
+      const attribute = names.own.find(each => each.name === name)
+      if (!attribute || !shows(attribute, name)) return false
+      const part = attribute.subAttributes?.find(each => each.name === sub)
+      return sub === undefined || (part !== undefined && showsSub(part, name))
+    },
     of(resource) {
       const shown = membersOf(names.own, resource, '')
       for (const extension of names.type.extensions) {

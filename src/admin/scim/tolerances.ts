@@ -15,7 +15,7 @@ export interface SentOperation {
 /** One row: what is sent and by whom. `operation` rewrites an operation of a PATCH into those that it means. */
 export interface Tolerance {
   readonly name: string
-  readonly sentBy: readonly ('Entra ID' | 'Okta')[]
+  readonly sentBy: readonly ('Entra ID' | 'Okta' | 'scim2-client')[]
   readonly about: string
   readonly operation?: (operation: SentOperation, names: Names) => readonly SentOperation[]
 }
@@ -46,6 +46,16 @@ export const TOLERANCES: readonly Tolerance[] = [
     about:
       'In an operation without a path, a name can be a path: `"name.givenName"`, `"urn:…:User:department"`, `"emails[type eq \\"work\\"].value"`.',
     operation: expandNames,
+  },
+  {
+    name: 'schemas-of-extension',
+    sentBy: ['scim2-client'],
+    about: 'In the value of a whole extension, `schemas` is ignored.',
+    operation: (operation, names) => [
+      typeof operation.path === 'string' && names.extension(operation.path) && isJsonRecord(operation.value)
+        ? { ...operation, value: without(operation.value, ['schemas']) }
+        : operation,
+    ],
   },
   {
     name: 'removal-with-values',

@@ -95,6 +95,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /login/callback/{origin}', // an attempt that a provider answered
   'GET /zone.css', // a zone with colours
   'POST /identity-providers/test', // a directory
+  'PUT /scim/v2/Me', // the very account, but for its name
 ])
 
 /** Of the requests that are wrong; where it begins moves on from operation to operation. */
@@ -206,7 +207,7 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
         .map(({ name }) => [name, HEADERS[name] ?? '']),
     ),
     ...(type?.endsWith('form-urlencoded') && { form }),
-    ...(type === 'application/json' && { json: body?.example }),
+    ...(type?.endsWith('json') && { json: body?.example }),
   }
 }
 
@@ -235,14 +236,30 @@ async function openBrowser(world: World, place: Place): Promise<{ browser: Brows
   return { browser, csrf: browser.csrf }
 }
 
+/** What a POST makes, with its id in the answer. */
+const MADE: Readonly<Record<string, string>> = {
+  '/identity-providers': 'provider',
+  '/scim/v2/Users': 'scimUser',
+  '/scim/v2/Groups': 'scimGroup',
+}
+
+/** What the ids in the paths of SCIM stand for. */
+const SCIM_KINDS: Readonly<Record<string, string>> = {
+  '/scim/v2/Users/{id}': 'scimUser',
+  '/scim/v2/Groups/{id}': 'scimGroup',
+  '/scim/v2/ResourceTypes/{id}': 'scimType',
+  '/scim/v2/Schemas/{id}': 'scimSchema',
+}
+
 /** What is right. */
 async function askRightly(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
   for (const request of callersOf(place, world)) {
     const answer = await world.send(place, draft, { label: 'right', request, ...person })
-    if (answer.status === 201 && place.path === '/identity-providers') {
-      world.made = { provider: answer.json<{ id: string }>().id }
+    const kind = MADE[place.path]
+    if (answer.status === 201 && kind !== undefined) {
+      world.made = { ...world.made, [kind]: answer.json<{ id: string }>().id }
     }
     await world.send(place, draft, {
       label: 'right, as JSON',
@@ -429,6 +446,8 @@ for (const { name: title, mode, config, paths } of servers) {
         origin: 'svc',
         entity: 'latchkey',
         tokenId: world.tokens.stored,
+        scimType: 'User',
+        scimSchema: 'urn:ietf:params:scim:schemas:core:2.0:User',
         more: 'x',
       }
     })
@@ -440,7 +459,8 @@ for (const { name: title, mode, config, paths } of servers) {
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
       const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
       const clientId = path.startsWith('/approvals') ? 'app' : (known['clientId'] ?? '')
-      const id = path.startsWith('/Users') ? known['managed'] : { ...known, ...world.made }[kind]
+      const records = { ...known, ...world.made }
+      const id = path.startsWith('/Users') ? known['managed'] : records[SCIM_KINDS[path] ?? kind]
       world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
       return place
     }

@@ -154,14 +154,21 @@ describe('a PATCH', () => {
       operations: [{ op: 'remove', path: 'emails[type pr]' }],
       want: { emails: undefined },
     },
-    { name: 'removes a list', operations: [{ op: 'remove', path: 'emails' }], want: { emails: undefined } },
+    {
+      name: 'removes a list',
+      operations: [
+        { op: 'add', path: 'roles', value: [{ value: 'guide' }] },
+        { op: 'remove', path: 'roles' },
+      ],
+      want: {},
+    },
     {
       name: 'removes by a replace with null or an empty list (RFC 7643 §2.5)',
       operations: [
-        { op: 'replace', path: 'emails', value: [] },
+        { op: 'replace', path: 'roles', value: [] },
         { op: 'replace', path: 'name', value: null },
       ],
-      want: { emails: undefined, name: undefined },
+      want: { name: undefined },
     },
     {
       name: 'lets each operation see what the one before did',
@@ -260,6 +267,7 @@ describe('a PATCH is refused', () => {
       operation: { op: 'replace', path: 'userName', value: null },
       scimType: 'mutability',
     },
+    { name: 'for the removal of every address', operation: { op: 'remove', path: 'emails' }, scimType: 'mutability' },
     { name: 'for the removal of active', operation: { op: 'remove', path: 'active' }, scimType: 'mutability' },
     { name: 'for the removal of a password', operation: { op: 'remove', path: 'password' }, scimType: 'mutability' },
     {
@@ -418,7 +426,7 @@ interface Entry {
 }
 interface Model {
   title?: string
-  emails: Entry[]
+  roles: Entry[]
 }
 type Step =
   | { readonly do: 'title'; readonly value: string | null }
@@ -445,21 +453,21 @@ function operationOf(each: Step): unknown {
     case 'title':
       return each.value === null ? { op: 'remove', path: 'title' } : { op: 'replace', path: 'title', value: each.value }
     case 'add':
-      return { op: 'add', path: 'emails', value: [each.entry] }
+      return { op: 'add', path: 'roles', value: [each.entry] }
     case 'replace all':
-      return { op: 'replace', path: 'emails', value: each.entries }
+      return { op: 'replace', path: 'roles', value: each.entries }
     case 'set value':
-      return { op: 'replace', path: `emails[type eq "${each.type}"].value`, value: each.value }
+      return { op: 'replace', path: `roles[type eq "${each.type}"].value`, value: each.value }
     case 'remove':
-      return { op: 'remove', path: `emails[type eq "${each.type}"]` }
+      return { op: 'remove', path: `roles[type eq "${each.type}"]` }
     case 'remove all':
-      return { op: 'remove', path: 'emails' }
+      return { op: 'remove', path: 'roles' }
   }
 }
 
 /** False when the step has no target. */
 function play(model: Model, each: Step): boolean {
-  const chosen = 'type' in each ? model.emails.filter(email => email.type === each.type) : []
+  const chosen = 'type' in each ? model.roles.filter(role => role.type === each.type) : []
   switch (each.do) {
     case 'title':
       if (each.value === null) delete model.title
@@ -467,23 +475,22 @@ function play(model: Model, each: Step): boolean {
       return true
     case 'add': {
       const { value: address, type: kind } = each.entry
-      if (!model.emails.some(email => email.value === address && email.type === kind))
-        model.emails.push({ ...each.entry })
+      if (!model.roles.some(role => role.value === address && role.type === kind)) model.roles.push({ ...each.entry })
       return true
     }
     case 'replace all':
-      model.emails = each.entries.map(email => ({ ...email }))
+      model.roles = each.entries.map(role => ({ ...role }))
       return true
     case 'set value':
-      for (const email of chosen) email.value = each.value
-      if (chosen.length === 0) model.emails.push({ type: each.type, value: each.value })
+      for (const role of chosen) role.value = each.value
+      if (chosen.length === 0) model.roles.push({ type: each.type, value: each.value })
       return true
     case 'remove':
       if (chosen.length === 0) return false
-      model.emails = model.emails.filter(email => !chosen.includes(email))
+      model.roles = model.roles.filter(role => !chosen.includes(role))
       return true
     case 'remove all':
-      model.emails = []
+      model.roles = []
       return true
   }
 }
@@ -492,15 +499,15 @@ describe('a PATCH of any operations', () => {
   it('does what a naive model does', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), steps => {
-        const model: Model = { emails: [{ value: 'a', type: 'work' }] }
+        const model: Model = { roles: [{ value: 'a', type: 'work' }] }
         const isDone = steps.every(each => play(model, each))
-        const run = () => patch({ userName: 'x', emails: [{ value: 'a', type: 'work' }] }, steps.map(operationOf))
+        const run = () => patch({ userName: 'x', roles: [{ value: 'a', type: 'work' }] }, steps.map(operationOf))
         if (!isDone) return assert.throws(run, { scimType: 'noTarget' })
-        const { title, emails } = run()
+        const { title, roles } = run()
         assert.equal(title, model.title)
         assert.deepEqual(
-          ((emails ?? []) as Entry[]).map(email => ({ value: email.value, type: email.type })), // as the model has it
-          model.emails.map(email => ({ value: email.value, type: email.type })),
+          ((roles ?? []) as Entry[]).map(role => ({ value: role.value, type: role.type })), // as the model has it
+          model.roles.map(role => ({ value: role.value, type: role.type })),
         )
       }),
       { numRuns: 500 },

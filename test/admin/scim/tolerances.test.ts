@@ -33,9 +33,9 @@ const replays: readonly Replay[] = [
     operations: [
       { op: 'Add', path: 'nickName', value: 'Babs' },
       { op: 'Replace', path: 'displayName', value: 'Adele V' },
-      { op: 'Remove', path: 'emails' },
+      { op: 'Remove', path: 'title' },
     ],
-    want: { nickName: 'Babs', displayName: 'Adele V', emails: undefined },
+    want: { nickName: 'Babs', displayName: 'Adele V', title: undefined },
   },
   {
     row: 'string-booleans',
@@ -106,6 +106,11 @@ const replays: readonly Replay[] = [
     on: 'group',
     operations: [{ op: 'replace', value: { id: 'abf4dd94-a4c0-4f67-89c9-76b03340cb9b', displayName: 'tour guides' } }],
     want: { id: 'g1', displayName: 'tour guides' },
+  },
+  {
+    row: 'schemas-of-extension',
+    operations: [{ op: 'add', path: ENTERPRISE_USER, value: { schemas: [ENTERPRISE_USER], department: 'Sales' } }],
+    want: { [ENTERPRISE_USER]: { department: 'Sales' } },
   },
   {
     row: 'removal-with-values',

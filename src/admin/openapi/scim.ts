@@ -1,0 +1,223 @@
+// SCIM 2.0. Its bodies are described by `/scim/v2/Schemas`; names have no case there, so that no JSON Schema fits them.
+import type { Answer, Area, Fields, Operation, Schema } from './description.ts'
+import { closed, described, empty, listOf, may, mayBe, must, open, ref, text, texts, whole } from './description.ts'
+
+const SCIM_JSON = 'application/scim+json'
+const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
+const GROUP = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+const message = (name: string): string => `urn:ietf:params:scim:api:messages:2.0:${name}`
+
+/** The answer to what is refused. */
+const SCIM_ERROR: Schema = closed({ schemas: texts, status: text, scimType: text, detail: text }, ['scimType'])
+
+const scim = (about: string, schema: Schema, headers?: Answer['headers']): Answer => ({
+  about,
+  content: { [SCIM_JSON]: schema },
+  ...(headers && { headers }),
+})
+
+const VERSION = { etag: 'The version, as a weak tag.' }
+const MADE = { ...VERSION, location: 'The URL of the resource.' }
+const resource = {
+  ...open({ schemas: texts, id: text, meta: open({ location: text, version: text }) }, ['schemas', 'id']),
+}
+const document = open({ schemas: texts }, ['schemas'])
+
+const selection: Fields = {
+  attributes: mayBe('Comma-separated names of the attributes to return.'),
+  excludedAttributes: mayBe('Comma-separated names of attributes to leave out.'),
+}
+const list: Fields = {
+  filter: mayBe('A filter (RFC 7644 §3.4.2.2).'),
+  sortBy: mayBe('Attribute to sort by.'),
+  sortOrder: mayBe('`ascending` or `descending`.'),
+  startIndex: mayBe('Index of the first result, from 1.', { type: 'integer' }),
+  count: mayBe('Results per page, at most 500.', { type: 'integer' }),
+  cursor: mayBe('Empty for the first page, or a cursor of the page before (RFC 9865).'),
+  ...selection,
+}
+const match: Fields = { 'If-Match': may('Versions that may be changed.') }
+const path = { id: must('The id of the resource.') }
+
+const REFUSED = 'The request is invalid: `scimType` says how.'
+const WRITTEN = {
+  400: REFUSED,
+  409: 'The name is taken, or the resource was changed concurrently.',
+  412: 'Another version.',
+}
+const MISSING = { 404: 'There is no such resource in the zone.' }
+
+const aList = scim('A page of the list.', ref('ScimList'))
+const anyBody = (example: unknown): NonNullable<Operation['json']> => ({ schema: { type: 'object' }, example })
+const patchExample = (value: string) => ({
+  schemas: [message('PatchOp')],
+  Operations: [{ op: 'replace', path: 'displayName', value }],
+})
+
+/** The operations of one type of resource. */
+function ofType(
+  endpoint: 'Users' | 'Groups',
+  { one, example, changed }: { readonly one: string; readonly example: unknown; readonly changed: unknown },
+): Readonly<Record<string, Operation>> {
+  const base = `/scim/v2/${endpoint}`
+  const plural = endpoint.toLowerCase()
+  return {
+    [`GET ${base}`]: { summary: `List ${plural}`, query: list, answers: { 200: aList, 400: REFUSED } },
+    [`POST ${base}`]: {
+      summary: `Create a ${one}`,
+      query: selection,
+      json: anyBody(example),
+      answers: { 201: scim('Created.', resource, MADE), 400: REFUSED, 409: 'The name is taken.' },
+    },
+    [`POST ${base}/.search`]: {
+      summary: `Search ${plural}`,
+      json: anyBody({ schemas: [message('SearchRequest')], count: 10 }),
+      answers: { 200: aList, 400: REFUSED },
+    },
+    [`GET ${base}/:id`]: {
+      summary: `Read a ${one}`,
+      path,
+      query: selection,
+      headers: { 'If-None-Match': may('A version that is known.') },
+      answers: {
+        200: scim('The resource.', resource, VERSION),
+        304: empty('It has the version.'),
+        400: REFUSED,
+        ...MISSING,
+      },
+    },
+    [`PUT ${base}/:id`]: {
+      summary: `Replace a ${one}`,
+      path,
+      query: selection,
+      headers: match,
+      json: anyBody(changed),
+      answers: { 200: scim('Replaced.', resource, VERSION), ...WRITTEN, ...MISSING },
+    },
+    [`PATCH ${base}/:id`]: {
+      summary: `Change a ${one}`,
+      path,
+      query: selection,
+      headers: match,
+      json: anyBody(patchExample(`${one}.changed`)),
+      answers: {
+        200: scim('Changed.', resource, VERSION),
+        ...(endpoint === 'Groups' && { 204: empty('Changed; answered unless `attributes` is sent.') }),
+        ...WRITTEN,
+        ...MISSING,
+      },
+    },
+    [`DELETE ${base}/:id`]: {
+      summary: `Delete a ${one}`,
+      path,
+      headers: match,
+      answers: { 204: empty('Deleted.'), ...MISSING, 409: 'It was changed concurrently.', 412: 'Another version.' },
+    },
+  }
+}
+
+/** `/scim/v2` and below. */
+export function scimArea(): Area {
+  return {
+    name: 'SCIM 2.0',
+    about:
+      'Users and groups as RFC 7643 and RFC 7644 have them, for provisioning services. The bodies are described by `/scim/v2/Schemas`.',
+    operations: {
+      'GET /scim/v2/ServiceProviderConfig': {
+        summary: 'Read what is supported',
+        answers: { 200: scim('The configuration.', document) },
+      },
+      'GET /scim/v2/ResourceTypes': {
+        summary: 'List the types of resources',
+        answers: { 200: scim('The types.', ref('ScimList')) },
+      },
+      'GET /scim/v2/ResourceTypes/:id': {
+        summary: 'Read a type of resource',
+        path: { id: must('`User` or `Group`.') },
+        answers: { 200: scim('The type.', document), 404: 'There is no such type.' },
+      },
+      'GET /scim/v2/Schemas': { summary: 'List the schemas', answers: { 200: scim('The schemas.', ref('ScimList')) } },
+      'GET /scim/v2/Schemas/:id': {
+        summary: 'Read a schema',
+        path: { id: must('The URN of the schema.') },
+        answers: { 200: scim('The schema.', document), 404: 'There is no such schema.' },
+      },
+      ...ofType('Users', {
+        one: 'user',
+        example: { schemas: [USER], userName: 'adele@example.org', name: { givenName: 'Adele', familyName: 'Vance' } },
+        changed: { schemas: [USER], userName: 'adele@example.org', title: 'Guide' },
+      }),
+      ...ofType('Groups', {
+        one: 'group',
+        example: { schemas: [GROUP], displayName: 'tours.read', members: [] },
+        changed: { schemas: [GROUP], displayName: 'tours.write' },
+      }),
+      'POST /scim/v2/.search': {
+        summary: 'Search users and groups',
+        json: anyBody({ schemas: [message('SearchRequest')], filter: 'meta.lastModified pr', count: 10 }),
+        answers: { 200: aList, 400: REFUSED },
+      },
+      'POST /scim/v2/Bulk': {
+        summary: 'Run many operations',
+        about: 'At most 1000 operations in 1 MiB. Each of them happens or does not.',
+        json: anyBody({
+          schemas: [message('BulkRequest')],
+          Operations: [
+            {
+              method: 'POST',
+              path: '/Users',
+              bulkId: 'one',
+              data: { schemas: [USER], userName: 'alex@example.org' },
+            },
+          ],
+        }),
+        answers: { 200: scim('The result of each operation.', document), 400: REFUSED, 413: 'Too many operations.' },
+      },
+      'GET /scim/v2/Me': {
+        summary: 'Read your own account',
+        query: selection,
+        answers: {
+          200: scim('The user.', resource, MADE),
+          304: empty('It has the version.'),
+          404: 'The token is not that of a user.',
+        },
+      },
+      'PUT /scim/v2/Me': {
+        summary: 'Replace your own account',
+        about: 'Only names and language can differ.',
+        query: selection,
+        headers: match,
+        json: anyBody({ schemas: [USER], userName: 'adele@example.org', displayName: 'Adele' }),
+        answers: { 200: scim('Replaced.', resource, VERSION), ...WRITTEN, 403: 'Something else differs.', ...MISSING },
+      },
+      'PATCH /scim/v2/Me': {
+        summary: 'Change your own account',
+        about: 'Only names and language can be changed.',
+        query: selection,
+        headers: match,
+        json: anyBody(patchExample('Adele')),
+        answers: {
+          200: scim('Changed.', resource, VERSION),
+          ...WRITTEN,
+          403: 'Something else would change.',
+          ...MISSING,
+        },
+      },
+    },
+    schemas: {
+      ScimError: SCIM_ERROR,
+      ScimList: open(
+        {
+          schemas: texts,
+          totalResults: whole,
+          itemsPerPage: whole,
+          startIndex: whole,
+          nextCursor: described(text, 'Leads to the next page.'),
+          previousCursor: described(text, 'Leads to the page before.'),
+          Resources: listOf({ type: 'object' }),
+        },
+        ['schemas', 'Resources'],
+      ),
+    },
+  }
+}

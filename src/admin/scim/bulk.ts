@@ -1,0 +1,256 @@
+// `/Bulk` (RFC 7644 §3.7): operations one after the other, each of which happens or does not. Creations of users that cost no
+// hash and refer to nothing run together, so that an import is written in few transactions.
+import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Json } from './attribute.ts'
+import { LIMITS } from './discovery.ts'
+import { errorBody, ScimError } from './error.ts'
+import { conditionOf, locationOf, tagOf } from './meta.ts'
+import { shown } from './reader.ts'
+import { faultOf, refusedBy } from './refusal.ts'
+import type { Context, Resource, Resources } from './resources.ts'
+import { createSelection } from './selection.ts'
+
+/** The schema of the body. */
+export const BULK_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
+/** The schema of the answer. */
+export const BULK_RESPONSE_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkResponse'
+
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
+type Method = (typeof METHODS)[number]
+const ENDPOINTS = ['Users', 'Groups'] as const
+type Endpoint = (typeof ENDPOINTS)[number]
+
+/** More would wait for the database anyway. */
+const MAX_TOGETHER = 200
+
+/** An operation as it was sent, read as far as its method and place. */
+interface Operation {
+  readonly method: Method
+  readonly endpoint: Endpoint
+  /** Absent for a POST; may be a reference to another operation. */
+  readonly id?: string | undefined
+  readonly bulkId?: string | undefined
+  readonly version?: string | undefined
+  readonly data: JsonRecord
+  /** The bulkIds that its path and the values of its data refer to. */
+  readonly references: readonly string[]
+}
+
+/** An operation, or why it is none. */
+type Sent = { readonly operation: Operation } | { readonly sent: JsonRecord; readonly refusal: ScimError }
+
+/** Which resources each path has. */
+type ResourcesByEndpoint = Readonly<Record<Endpoint, Resources>>
+
+/** Runs the operations of a body; the answer has a result for each that was tried, in their order. */
+export async function runBulk(
+  body: Json,
+  context: Context,
+  { resources, fault }: { readonly resources: ResourcesByEndpoint; readonly fault: (cause: unknown) => void },
+): Promise<Json> {
+  const { operations, failOnErrors } = readBulk(body)
+  const ids = new Map<string, string>()
+  const results = new Map<number, Json>()
+  let failures = 0
+  let isBroken = false
+  let waiting = operations.map((sent, index) => ({ sent, index }))
+  const mayGoOn = (): boolean => !isBroken && (failOnErrors === undefined || failures < failOnErrors)
+  // What cannot be the operation's own doing would meet those behind it as well.
+  const stop = (cause: unknown): void => {
+    isBroken = true
+    fault(cause)
+  }
+
+  async function run(sent: Sent, index: number): Promise<void> {
+    const { result, failed } = await resultOf(sent, { context, resources, ids, stop })
+    results.set(index, result)
+    if (failed) failures += 1
+  }
+
+  // An operation waits while it refers to one that is still to come (§3.7.2).
+  while (waiting.length > 0 && mayGoOn()) {
+    const open = new Set(waiting.flatMap(({ sent }) => ('operation' in sent ? (sent.operation.bulkId ?? []) : [])))
+    const isReady = ({ sent }: { sent: Sent }): boolean =>
+      !('operation' in sent) || sent.operation.references.every(id => !open.has(id))
+    const ready = waiting.filter(isReady)
+    // What is left refers to one another: nothing of it can be first.
+    const batch = ready.length > 0 ? ready : waiting
+    waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
+    for (let place = 0; place < batch.length && mayGoOn(); ) {
+      const together = failOnErrors === undefined ? countTogether(batch.slice(place, place + MAX_TOGETHER)) : 1
+      const some = batch.slice(place, place + together)
+      await Promise.all(some.map(({ sent, index }) => run(sent, index)))
+      place += together
+    }
+  }
+  const ordered = [...results].toSorted(([one], [other]) => one - other).map(([, result]) => result)
+  return { schemas: [BULK_RESPONSE_SCHEMA], Operations: ordered }
+}
+
+/** How many operations from the first on can run at once: at least one. */
+function countTogether(batch: readonly { readonly sent: Sent }[]): number {
+  const first = batch.findIndex(({ sent }) => !('operation' in sent) || !isQuick(sent.operation))
+  return Math.max(first < 0 ? batch.length : first, 1)
+}
+
+const isQuick = (operation: Operation): boolean =>
+  operation.method === 'POST' &&
+  operation.endpoint === 'Users' &&
+  !Object.keys(operation.data).some(name => name.toLowerCase() === 'password') &&
+  operation.references.length === 0
+
+function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly failOnErrors: number | undefined } {
+  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value]))
+  const schemas = members.get('schemas')
+  if (!Array.isArray(schemas) || !schemas.includes(BULK_SCHEMA)) {
+    throw new ScimError('invalidSyntax', `schemas must have ${BULK_SCHEMA}`)
+  }
+  const failOnErrors = members.get('failonerrors') ?? undefined
+  if (failOnErrors !== undefined && !(Number.isInteger(failOnErrors) && Number(failOnErrors) >= 1)) {
+    throw new ScimError('invalidValue', 'failOnErrors must be a whole number from 1')
+  }
+  const list = members.get('operations')
+  if (!Array.isArray(list)) throw new ScimError('invalidSyntax', 'Operations must be a list')
+  if (list.length > LIMITS.maxOperations) {
+    throw new ScimError(413, `A request can have at most ${LIMITS.maxOperations} operations`)
+  }
+  const operations = list.map(readOperation)
+  const bulkIds = operations.flatMap(sent => ('operation' in sent ? (sent.operation.bulkId ?? []) : []))
+  const twice = bulkIds.find((id, place) => bulkIds.indexOf(id) !== place)
+  if (twice !== undefined) throw new ScimError('invalidValue', `The bulkId ${shown(twice)} is there twice`)
+  return { operations, failOnErrors: failOnErrors === undefined ? undefined : Number(failOnErrors) }
+}
+
+function readOperation(sent: unknown): Sent {
+  if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', 'An operation must be an object')
+  const refuse = (message: string): Sent => ({ sent, refusal: new ScimError('invalidSyntax', message) })
+  const { bulkId, version, path, data = {} } = sent
+  const method = METHODS.find(each => each === String(sent['method']).toUpperCase())
+  if (!method) return refuse(`method must be one of ${METHODS.join(', ')}`)
+  const [, place, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
+  const endpoint = ENDPOINTS.find(each => each === place)
+  if (!endpoint) return refuse('path must be /Users or /Groups, with an id behind it')
+  if ((method === 'POST') !== (id === undefined)) return refuse(`${method} is not supported there`)
+  const texts = [bulkId ?? undefined, version ?? undefined]
+  if (!texts.every(text => text === undefined || typeof text === 'string')) {
+    return refuse('bulkId and version must be strings')
+  }
+  const [bulk, tag] = texts
+  if (method === 'POST' && !bulk) return refuse('A POST needs a bulkId')
+  if (!isJsonRecord(data)) return refuse('data must be an object')
+  const decoded = id === undefined ? undefined : decode(id)
+  if (id !== undefined && decoded === undefined) return refuse('The path is not valid')
+  const references = referencesOf([decoded, data])
+  return { operation: { method, endpoint, id: decoded, bulkId: bulk || undefined, version: tag, data, references } }
+}
+
+function decode(id: string): string | undefined {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return undefined // the caller refuses it
+  }
+}
+
+const REFERENCE = /^bulkId:(.+)$/s
+
+function referencesOf(value: unknown): readonly string[] {
+  const found: string[] = []
+  replaceReferences(value, bulkId => {
+    found.push(bulkId)
+    return undefined
+  })
+  return found
+}
+
+/** The value with every reference replaced, unless there is nothing in its place. */
+function replaceReferences(value: unknown, idOf: (bulkId: string) => string | undefined): unknown {
+  if (typeof value === 'string') {
+    const [, bulkId] = REFERENCE.exec(value) ?? []
+    return (bulkId === undefined ? undefined : idOf(bulkId)) ?? value
+  }
+  if (Array.isArray(value)) return value.map(each => replaceReferences(each, idOf))
+  if (!isJsonRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, replaceReferences(each, idOf)]))
+}
+
+interface Running {
+  readonly context: Context
+  readonly resources: ResourcesByEndpoint
+  /** Ids of what was made so far, by bulkId. */
+  readonly ids: Map<string, string>
+  readonly stop: (cause: unknown) => void
+}
+
+async function resultOf(sent: Sent, running: Running): Promise<{ readonly result: Json; readonly failed: boolean }> {
+  if (!('operation' in sent)) {
+    const { method, bulkId } = sent.sent
+    const known = {
+      ...(typeof method === 'string' && { method: shown(method) }),
+      ...(typeof bulkId === 'string' && { bulkId: shown(bulkId) }),
+    }
+    return { result: failure(known, sent.refusal, running), failed: true }
+  }
+  const { method, bulkId, endpoint, id } = sent.operation
+  const { base } = running.context
+  const { type } = running.resources[endpoint].names
+  const known = { method, ...(bulkId !== undefined && { bulkId }) }
+  try {
+    const resource = await perform(sent.operation, running)
+    if (bulkId !== undefined && resource) running.ids.set(bulkId, resource.id)
+    const madeId = resource?.id ?? id
+    return {
+      failed: false,
+      result: {
+        ...(madeId !== undefined && { location: locationOf(resolved(madeId, running), type, base) }),
+        ...known,
+        ...(resource && { version: tagOf(resource.version) }),
+        status: method === 'POST' ? '201' : resource ? '200' : '204',
+      },
+    }
+  } catch (thrown) {
+    // RFC 7644 §3.7.3: the location is there unless a POST failed.
+    const location = id === undefined || REFERENCE.test(id) ? {} : { location: locationOf(id, type, base) }
+    return { result: failure({ ...location, ...known }, thrown, running), failed: true }
+  }
+}
+
+function failure(known: Json, thrown: unknown, { stop }: Running): Json {
+  const refused = refusedBy(thrown)
+  if (!refused) stop(thrown)
+  const { status, detail, scimType } = refused ?? faultOf(thrown)
+  return { ...known, status: String(status), response: errorBody(status, detail, scimType) }
+}
+
+const resolved = (id: string, { ids }: Running): string => {
+  const [, bulkId] = REFERENCE.exec(id) ?? []
+  return (bulkId === undefined ? undefined : ids.get(bulkId)) ?? id
+}
+
+/** Nothing of it is answered, so that nothing beside the resource need be read. */
+const NOTHING_SHOWN = { attributes: ['id'], excludedAttributes: [] }
+
+async function perform(operation: Operation, running: Running): Promise<Resource | undefined> {
+  const { context, ids } = running
+  const { method, endpoint, id = '', version, data } = operation
+  const unknown = operation.references.find(bulkId => !ids.has(bulkId))
+  if (unknown !== undefined) {
+    throw new ScimError(409, `Nothing was made for the bulkId ${shown(unknown)}`) // §3.7.1
+  }
+  const resources = running.resources[endpoint]
+  const selection = createSelection(resources.names, NOTHING_SHOWN)
+  const body = replaceReferences(data, bulkId => ids.get(bulkId)) as JsonRecord // an object in, an object out
+  const change = { id: resolved(id, running), body, condition: conditionOf(version), selection }
+  switch (method) {
+    case 'POST':
+      return resources.create(context, body, selection)
+    case 'PUT':
+      return resources.replace(context, change)
+    case 'PATCH':
+      return resources.patch(context, change)
+    case 'DELETE':
+      await resources.delete(context, change.id, change.condition)
+      return undefined
+  }
+}

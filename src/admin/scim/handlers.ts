@@ -1,0 +1,233 @@
+// The handlers of SCIM's routes: what HTTP adds to resources, which is the same for users and groups.
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Vault } from '../../base/secrets.ts'
+import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import { jsonBody } from '../../web/json.ts'
+import { queryForm } from '../../web/query.ts'
+import type { Json } from './attribute.ts'
+import { runBulk } from './bulk.ts'
+import { listOfAll, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
+import type { DiscoveryFacts } from './discovery.ts'
+import { ScimError } from './error.ts'
+import { createScimGroups } from './groups.ts'
+import type { ScimGroupDeps } from './groups.ts'
+import { listResources, searchAll } from './lists.ts'
+import { checkOwnChange, ownId } from './me.ts'
+import { conditionOf, isUnchanged, locationOf, sendScim, tagOf } from './meta.ts'
+import { readListQuery, readSearch, readSelection } from './query.ts'
+import type { ListRequest } from './query.ts'
+import { createScimErrorHandler } from './refusal.ts'
+import type { Context, Resource, Resources } from './resources.ts'
+import { createSelection } from './selection.ts'
+import type { Selection } from './selection.ts'
+import { createScimUsers } from './users.ts'
+import type { ScimUserDeps } from './users.ts'
+
+/** What the endpoints are made of. */
+export interface ScimDeps extends ScimUserDeps, ScimGroupDeps {
+  readonly service: Service
+  readonly urls: Urls
+  /** Seals cursors. */
+  readonly vault: Vault
+  readonly log: { fault(message: string, cause: unknown): void }
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** One for each route; those of users and groups tell by the path which they serve. */
+export interface Handlers extends Readonly<Record<HandlerName, Handler>> {
+  readonly refuse: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+}
+
+type HandlerName =
+  | 'serviceProviderConfig'
+  | 'resourceTypes'
+  | 'resourceType'
+  | 'schemas'
+  | 'schema'
+  | 'list'
+  | 'search'
+  | 'searchAll'
+  | 'create'
+  | 'read'
+  | 'replace'
+  | 'patch'
+  | 'remove'
+  | 'bulk'
+  | 'readMe'
+  | 'replaceMe'
+  | 'patchMe'
+  | 'refuseMethod'
+  | 'refusePath'
+
+/** Made when the first request comes. */
+export function createHandlers(deps: ScimDeps): Handlers {
+  const { service, urls, vault } = deps
+  const users = createScimUsers(deps)
+  const groups = createScimGroups(deps)
+
+  const baseOf = ({ zone }: FastifyRequest): string => `${urls.ofZone(zone)}/scim/v2`
+
+  function contextOf(request: FastifyRequest): Context {
+    const { zone, bearer } = request
+    const by = {
+      ...auditOriginOf(request),
+      ...(bearer?.user && { userId: bearer.user.id }),
+      scopes: bearer?.scopes ?? [],
+      ofDefaultZone: bearer?.client.zoneId === service.name,
+    }
+    return { zone, base: baseOf(request), by }
+  }
+
+  const typeOf = ({ routeOptions: { url = '' } }: FastifyRequest): Resources =>
+    url.includes('/scim/v2/Groups') ? groups : users
+
+  const idOf = (request: FastifyRequest): string => (request.params as { readonly id: string }).id // as the routes name it
+
+  const selectionOf = (request: FastifyRequest, { names }: Resources): Selection =>
+    createSelection(names, readSelection(queryForm(request)))
+
+  /** The answer with the version, and `Location` for what was made (RFC 7644 §3.3). */
+  function send(reply: FastifyReply, { json, list, version }: Resource, status = 200): FastifyReply {
+    reply.header('etag', tagOf(version))
+    if (!list) return sendScim(reply, json, status)
+    return reply
+      .status(status)
+      .type('application/scim+json')
+      .send(Readable.from(textOf(json, list)))
+  }
+
+  const changeOf = (request: FastifyRequest, resources: Resources) => ({
+    body: jsonBody(request),
+    condition: conditionOf(request.headers['if-match']),
+    selection: selectionOf(request, resources),
+  })
+
+  async function sendList(request: FastifyRequest, reply: FastifyReply, list: ListRequest): Promise<FastifyReply> {
+    return sendScim(reply, await listResources(typeOf(request), contextOf(request), { request: list, vault }))
+  }
+
+  async function sendRead(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { id, resources }: { readonly id: string; readonly resources: Resources },
+  ): Promise<FastifyReply> {
+    const resource = await resources.read(contextOf(request), id, selectionOf(request, resources))
+    // The members of a group change without its version.
+    const { list, version } = resource
+    if (!list && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
+    return send(reply, resource)
+  }
+
+  const factsOf = (request: FastifyRequest): DiscoveryFacts => ({ base: baseOf(request), internalOrigin: service.name })
+
+  /** Answers one of the documents about the server, or all of them. */
+  function sendDocument(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    documents: readonly (Json & { readonly id: string })[],
+  ): FastifyReply {
+    // RFC 7644 §4: filters are forbidden here, so that clients do not conclude that something is missing.
+    if (queryForm(request).get('filter') !== undefined) throw new ScimError(403, 'There is no filter here')
+    const { id } = request.params as { readonly id?: string } // as the routes name it
+    if (id === undefined) return sendScim(reply, listOfAll(documents))
+    const found = documents.find(document => document.id === id)
+    if (!found) throw new ScimError(404, `There is no ${id.slice(0, 100)}`)
+    return sendScim(reply, found)
+  }
+
+  return {
+    refuse: createScimErrorHandler(deps),
+
+    serviceProviderConfig: async (request, reply) => sendScim(reply, serviceProviderConfig(factsOf(request))),
+    resourceTypes: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
+    resourceType: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
+    schemas: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
+    schema: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
+
+    list: (request, reply) => sendList(request, reply, readListQuery(queryForm(request))),
+    search: (request, reply) => sendList(request, reply, readSearch(jsonBody(request))),
+    searchAll: async (request, reply) =>
+      sendScim(reply, await searchAll([users, groups], contextOf(request), readSearch(jsonBody(request)))),
+
+    read: (request, reply) => sendRead(request, reply, { id: idOf(request), resources: typeOf(request) }),
+
+    async create(request, reply) {
+      const resources = typeOf(request)
+      const context = contextOf(request)
+      const resource = await resources.create(context, jsonBody(request), selectionOf(request, resources))
+      const location = locationOf(resource.id, resources.names.type, context.base)
+      return send(reply.header('location', location), resource, 201)
+    },
+
+    async replace(request, reply) {
+      const resources = typeOf(request)
+      const change = { id: idOf(request), ...changeOf(request, resources) }
+      return send(reply, await resources.replace(contextOf(request), change))
+    },
+
+    async patch(request, reply) {
+      const resources = typeOf(request)
+      const change = { id: idOf(request), ...changeOf(request, resources) }
+      const resource = await resources.patch(contextOf(request), change)
+      // RFC 7644 §3.5.2: 204 unless attributes are asked for. Groups may have very many members.
+      const isAsked = queryForm(request).get('attributes') !== undefined
+      if (resources === groups && !isAsked) return reply.header('etag', tagOf(resource.version)).status(204).send()
+      return send(reply, resource)
+    },
+
+    async remove(request, reply) {
+      await typeOf(request).delete(contextOf(request), idOf(request), conditionOf(request.headers['if-match']))
+      return reply.status(204).send()
+    },
+
+    async bulk(request, reply) {
+      const fault = (cause: unknown): void => deps.log.fault('an operation of a bulk', cause)
+      const resources = { Users: users, Groups: groups }
+      return sendScim(reply, await runBulk(jsonBody(request), contextOf(request), { resources, fault }))
+    },
+
+    async readMe(request, reply) {
+      const id = ownId(request, service)
+      return sendRead(request, reply.header('location', locationOf(id, users.names.type, baseOf(request))), {
+        id,
+        resources: users,
+      })
+    },
+
+    async replaceMe(request, reply) {
+      const change = { id: ownId(request, service), ...changeOf(request, users), check: checkOwnChange(service) }
+      return send(reply, await users.replace(contextOf(request), change))
+    },
+
+    async patchMe(request, reply) {
+      const change = { id: ownId(request, service), ...changeOf(request, users), check: checkOwnChange(service) }
+      return send(reply, await users.patch(contextOf(request), change))
+    },
+
+    async refuseMethod() {
+      throw new ScimError(405, 'This method is not supported here')
+    },
+
+    async refusePath() {
+      throw new ScimError(404, 'There is no such resource')
+    },
+  }
+}
+
+/** The resource as text, in pieces. */
+async function* textOf(json: Json, { name, pages }: NonNullable<Resource['list']>): AsyncGenerator<string> {
+  let before = `${JSON.stringify(json).slice(0, -1)},${JSON.stringify(name)}:[`
+  let after = '}'
+  for await (const page of pages) {
+    if (page.length === 0) continue
+    yield before + page.map(each => JSON.stringify(each)).join(',')
+    before = ','
+    after = ']}'
+  }
+  // RFC 7643 §2.5: a list without values is left out.
+  yield after === '}' ? JSON.stringify(json) : after
+}

@@ -1,0 +1,120 @@
+// Lists and searches of one type of resource, or of all: the envelope of RFC 7644 §3.4.2 and the pages of RFC 9865.
+import type { Vault } from '../../base/secrets.ts'
+import { InvalidFilter } from '../../model/filter.ts'
+import type { Filter } from '../../model/filter.ts'
+import type { Position } from '../../store/store.ts'
+import type { Json } from './attribute.ts'
+import type { CursorScope } from './cursor.ts'
+import { openCursor, sealCursor } from './cursor.ts'
+import { LIST_SCHEMA } from './discovery.ts'
+import { ScimError } from './error.ts'
+import type { ListRequest } from './query.ts'
+import type { Context, Resource, Resources } from './resources.ts'
+import { createSelection } from './selection.ts'
+
+/** One page of a list, by number or by cursor. */
+export function listResources(
+  resources: Resources,
+  context: Context,
+  { request, vault }: { readonly request: ListRequest; readonly vault: Vault },
+): Promise<Json> {
+  const ofType = { ...request, filter: withResourceType(request.filter, resources.names.type.name) }
+  return request.cursor === undefined
+    ? byNumber(resources, context, ofType)
+    : byCursor(resources, context, { request: ofType, cursor: request.cursor, vault })
+}
+
+async function byNumber(resources: Resources, context: Context, request: ListRequest): Promise<Json> {
+  const selection = createSelection(resources.names, request)
+  const { records, totalResults } = await resources.list(context, request, selection)
+  return envelope(records, { totalResults, startIndex: request.startIndex })
+}
+
+async function byCursor(
+  resources: Resources,
+  context: Context,
+  { request, cursor, vault }: { readonly request: ListRequest; readonly cursor: string; readonly vault: Vault },
+): Promise<Json> {
+  const scope: CursorScope = { zoneId: context.zone.id, type: resources.names.type.name, request }
+  const place = openCursor(vault, cursor, scope)
+  const backwards = place?.backwards === true
+  const { filter, sortBy, count } = request
+  const descending = request.descending !== backwards
+  const query = { filter, sortBy, descending, count, ...(place && { after: place.at }) }
+  const page = await resources.page(context, query, createSelection(resources.names, request))
+  const records = backwards ? page.records.toReversed() : page.records
+  const seal = (at: Position | undefined, isBackwards: boolean): string | undefined =>
+    at && sealCursor(vault, { at, backwards: isBackwards }, scope)
+  // The page that one came from is on the other side, even if what was there is gone meanwhile.
+  const [behind, before] = backwards ? [page.first, page.next] : [page.next, place && page.first]
+  const nextCursor = seal(behind, false)
+  const previousCursor = seal(before, true)
+  return {
+    ...envelope(records, {}),
+    ...(nextCursor !== undefined && { nextCursor }),
+    ...(previousCursor !== undefined && { previousCursor }),
+  }
+}
+
+function envelope(
+  records: readonly Resource[],
+  { totalResults, startIndex }: { readonly totalResults?: number; readonly startIndex?: number },
+): Json {
+  return {
+    schemas: [LIST_SCHEMA],
+    ...(totalResults !== undefined && { totalResults }),
+    itemsPerPage: records.length,
+    ...(startIndex !== undefined && { startIndex }),
+    Resources: records.map(({ json }) => json),
+  }
+}
+
+/** A search through all types, one after the other (RFC 7644 §3.4.2.1); sorted within each. */
+export async function searchAll(types: readonly Resources[], context: Context, request: ListRequest): Promise<Json> {
+  if (request.cursor !== undefined) {
+    throw new ScimError('invalidCursor', 'A search through all types of resources has pages by number only')
+  }
+  const found: Resource[] = []
+  const failures: unknown[] = []
+  let totalResults = 0
+  for (const resources of types) {
+    // A page that begins behind all of the types before begins earlier in this one.
+    const startIndex = Math.max(request.startIndex - totalResults, 1)
+    const count = request.count - found.length
+    const filter = withResourceType(request.filter, resources.names.type.name)
+    const selection = createSelection(resources.names, request)
+    try {
+      const page = await resources.list(context, { ...request, filter, startIndex, count }, selection)
+      totalResults += page.totalResults
+      found.push(...page.records)
+    } catch (cause) {
+      if (!(cause instanceof InvalidFilter)) throw cause
+      failures.push(cause) // the type lacks an attribute of the filter
+    }
+  }
+  if (failures.length === types.length) throw failures[0]
+  return envelope(found, { totalResults, startIndex: request.startIndex })
+}
+
+/** The filter with what it says of `meta.resourceType` decided. */
+function withResourceType(filter: Filter, type: string): Filter {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return { ...filter, parts: filter.parts.map(part => withResourceType(part, type)) }
+    case 'not':
+      return { ...filter, part: withResourceType(filter.part, type) }
+    case 'compare': {
+      if (filter.attribute.toLowerCase() !== 'meta.resourcetype') return filter
+      const isType = filter.value === type
+      if (filter.comparison === 'eq') return isType ? EVERYTHING : NOTHING
+      if (filter.comparison === 'ne') return isType ? NOTHING : EVERYTHING
+      return filter
+    }
+    default:
+      return filter
+  }
+}
+
+const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
+const NOTHING: Filter = { kind: 'not', part: EVERYTHING }

@@ -1,0 +1,61 @@
+// Versions and addresses of resources: `meta`, `ETag`, and the conditions of requests (RFC 7644 §3.14).
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Json, ResourceType } from './attribute.ts'
+import { ScimError } from './error.ts'
+
+/** What every record has. */
+interface Versioned {
+  readonly id: string
+  readonly version: number
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/** The URL of a resource; `base` is that of `/scim/v2`. */
+export const locationOf = (id: string, { endpoint }: ResourceType, base: string): string =>
+  `${base}${endpoint}/${encodeURIComponent(id)}`
+
+/** The version as a tag; weak, since answers differ by the attributes that are asked for. */
+export const tagOf = (version: number): string => `W/"${version}"`
+
+/** `meta` of RFC 7643 §3.1. */
+export const metaOf = (record: Versioned, type: ResourceType, base: string): Json => ({
+  resourceType: type.name,
+  created: record.createdAt.toISOString(),
+  lastModified: record.updatedAt.toISOString(),
+  location: locationOf(record.id, type, base),
+  version: tagOf(record.version),
+})
+
+/** A condition on the version of a record: none, any version, or one of these. */
+export type Condition = readonly number[] | 'any' | undefined
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/** Reads a list of tags, weak or strong; a tag of another form matches no version. */
+export function conditionOf(header: string | undefined): Condition {
+  if (header === undefined) return undefined
+  if (header.trim() === '*') return 'any'
+  return header.split(',').flatMap(tag => {
+    const [, digits = ''] = /^(?:W\/)?"(\d{1,10})"$/.exec(tag.trim()) ?? []
+    return digits !== '' && Number(digits) <= MAX_INT32 ? [Number(digits)] : []
+  })
+}
+
+const meets = (condition: Condition, version: number): boolean =>
+  condition === undefined || condition === 'any' || condition.includes(version)
+
+/** Throws 412 when `If-Match`, or the version of a bulk operation, names another version. */
+export function checkMatch(condition: Condition, version: number): void {
+  if (!meets(condition, version)) throw new ScimError(412, 'The resource was changed: its version is another')
+}
+
+/** Whether `If-None-Match` names the version, so that a GET is answered 304. */
+export const isUnchanged = ({ headers }: FastifyRequest, version: number): boolean => {
+  const condition = conditionOf(headers['if-none-match'])
+  return condition !== undefined && meets(condition, version)
+}
+
+/** Answers with SCIM's content type. */
+export const sendScim = (reply: FastifyReply, body: Json, status = reply.statusCode): FastifyReply =>
+  reply.status(status).type('application/scim+json').send(JSON.stringify(body))

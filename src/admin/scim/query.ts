@@ -1,0 +1,134 @@
+// The parameters of a list, from a query or from the body of `/.search` (RFC 7644 §3.4.2 and §3.4.3, RFC 9865 §2).
+import type { Filter } from '../../model/filter.ts'
+import { parseFilter } from '../../model/filter.ts'
+import type { Form } from '../../web/form.ts'
+import type { Json } from './attribute.ts'
+import { LIMITS } from './discovery.ts'
+import { ScimError } from './error.ts'
+import type { SelectedNames } from './selection.ts'
+import { namesIn } from './selection.ts'
+
+/** The schema of the body of a search. */
+export const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
+
+/** What a list is asked for. */
+export interface ListRequest extends SelectedNames {
+  /** As sent; empty where there is none. */
+  readonly filterText: string
+  readonly filter: Filter
+  readonly sortBy: string
+  readonly descending: boolean
+  readonly startIndex: number
+  readonly count: number
+  /** As sent; empty for the first page, and undefined for a list by number. */
+  readonly cursor: string | undefined
+}
+
+/** Every resource has an id. */
+const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
+const DEFAULT_ORDER = 'meta.created'
+const NAMES = [
+  'filter',
+  'sortBy',
+  'sortOrder',
+  'startIndex',
+  'count',
+  'cursor',
+  'attributes',
+  'excludedAttributes',
+] as const
+type Name = (typeof NAMES)[number]
+
+/** Reads the query of a GET. */
+export function readListQuery(query: Form): ListRequest {
+  refuseRepeated(query, NAMES)
+  return readList({
+    text: name => query.get(name),
+    number: name => numberOf(name, query.get(name)),
+    names: name => namesIn(query.get(name) ?? ''),
+  })
+}
+
+/** Reads what an answer is to show. */
+export function readSelection(query: Form): SelectedNames {
+  refuseRepeated(query, ['attributes', 'excludedAttributes'])
+  return {
+    attributes: namesIn(query.get('attributes') ?? ''),
+    excludedAttributes: namesIn(query.get('excludedAttributes') ?? ''),
+  }
+}
+
+function refuseRepeated(query: Form, names: readonly string[]): void {
+  const repeated = names.find(name => query.repeated.includes(name))
+  if (repeated !== undefined) throw new ScimError('invalidValue', `The parameter ${repeated} must not be repeated`)
+}
+
+/** Reads the body of a search; names of members have no case. */
+export function readSearch(body: Json): ListRequest {
+  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value ?? undefined]))
+  const schemas = members.get('schemas')
+  if (!Array.isArray(schemas) || !schemas.includes(SEARCH_SCHEMA)) {
+    throw new ScimError('invalidSyntax', `schemas must have ${SEARCH_SCHEMA}`)
+  }
+  const member = (name: Name): unknown => members.get(name.toLowerCase())
+  return readList({
+    text(name) {
+      const value = member(name)
+      if (value === undefined || typeof value === 'string') return value
+      throw new ScimError('invalidValue', `${name} must be a string`)
+    },
+    number(name) {
+      const value = member(name)
+      if (value === undefined || typeof value === 'number') return value
+      throw new ScimError('invalidValue', `${name} must be a number`)
+    },
+    names(name) {
+      const value = member(name) ?? []
+      const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+      if (!list.every(each => typeof each === 'string')) {
+        throw new ScimError('invalidValue', `${name} must be a list of strings`)
+      }
+      return namesIn(list.join(','))
+    },
+  })
+}
+
+interface Parameters {
+  readonly text: (name: Name) => string | undefined
+  readonly number: (name: Name) => number | undefined
+  readonly names: (name: Name) => readonly string[]
+}
+
+const MAX_INT32 = 2 ** 31 - 1
+
+function numberOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  if (/^-?\d{1,10}$/.test(text)) return Number(text)
+  throw new ScimError(name === 'count' ? 'invalidCount' : 'invalidValue', `${name} must be a whole number`)
+}
+
+function readList({ text, number, names }: Parameters): ListRequest {
+  const filterText = text('filter') ?? ''
+  const sortOrder = (text('sortOrder') || 'ascending').toLowerCase()
+  if (sortOrder !== 'ascending' && sortOrder !== 'descending') {
+    throw new ScimError('invalidValue', 'sortOrder must be ascending or descending')
+  }
+  const cursor = text('cursor')
+  const [startIndex = 1, count = LIMITS.defaultPageSize] = [number('startIndex'), number('count')]
+  if (![startIndex, count].every(each => Number.isInteger(each) && Math.abs(each) <= MAX_INT32)) {
+    throw new ScimError('invalidValue', 'startIndex and count must be whole numbers')
+  }
+  if (cursor !== undefined && count < 1) throw new ScimError('invalidCount', 'With a cursor, count must be at least 1')
+  return {
+    filterText,
+    filter: filterText === '' ? EVERYTHING : parseFilter(filterText, 'scim'),
+    sortBy: text('sortBy') || DEFAULT_ORDER,
+    descending: sortOrder === 'descending',
+    // RFC 7644 §3.4.2.4: values that are too small count as the smallest.
+    startIndex: Math.max(startIndex, 1),
+    count: Math.min(Math.max(count, 0), LIMITS.maxResults),
+    cursor,
+    attributes: names('attributes'),
+    excludedAttributes: names('excludedAttributes'),
+  }
+}

@@ -1,0 +1,59 @@
+// Answers everything that is thrown on the routes of SCIM as RFC 7644 §3.12 wants it.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { InvalidFilter } from '../../model/filter.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
+import { MalformedInput } from '../../web/form.ts'
+import { errorBody, ScimError } from './error.ts'
+import type { ScimType } from './error.ts'
+import { sendScim } from './meta.ts'
+
+/** A refusal, ready to be answered alone or as part of a bulk. */
+export interface Refused {
+  readonly status: number
+  readonly scimType: ScimType | undefined
+  readonly detail: string
+}
+
+/** UAA's codes for users and groups; the others have no keyword. */
+const SCIM_TYPES: Readonly<Record<string, ScimType>> = {
+  scim: 'invalidValue',
+  invalid_scim_resource: 'invalidValue',
+  invalid_password: 'invalidValue',
+  scim_resource_already_exists: 'uniqueness',
+}
+
+/** What an error means for the caller; undefined for a fault of the server. */
+export function refusedBy(thrown: unknown): Refused | undefined {
+  if (thrown instanceof ScimError) {
+    const { status, scimType, message: detail } = thrown
+    return { status, scimType, detail }
+  }
+  const refused = (status: number, detail: string, scimType?: ScimType): Refused => ({ status, scimType, detail })
+  if (thrown instanceof AlreadyExists) return refused(409, 'The name or the external id is taken', 'uniqueness')
+  if (thrown instanceof ChangedMeanwhile) return refused(409, 'The resource was changed meanwhile')
+  if (thrown instanceof InvalidFilter)
+    return refused(400, `The filter is not valid: ${thrown.message}`, 'invalidFilter')
+  if (thrown instanceof MalformedInput) return refused(400, thrown.message, 'invalidSyntax')
+  const { status, description, fault } = answerFor(thrown)
+  if (fault) return undefined
+  return refused(status, description, thrown instanceof OAuthError ? SCIM_TYPES[thrown.error] : undefined)
+}
+
+/** What the caller is told of a fault. */
+export function faultOf(thrown: unknown): Refused {
+  const { status, description: detail } = answerFor(thrown)
+  return { status, detail, scimType: undefined }
+}
+
+/** Makes the `errorHandler` of every route of SCIM. */
+export const createScimErrorHandler =
+  ({ log }: { readonly log: { fault(message: string, cause: unknown): void } }) =>
+  (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const known = refusedBy(thrown)
+    if (!known) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
+    const { status, detail, scimType } = known ?? faultOf(thrown)
+    setRefusalHeaders(reply, thrown, { ...answerFor(thrown), status })
+    return sendScim(reply, errorBody(status, detail, scimType), status)
+  }

@@ -1,0 +1,57 @@
+// What the endpoints of users and groups, `/Bulk` and `/Me` need of a type of resource. Each answers with what it has become;
+// nothing here knows a request or a reply.
+import type { Zone } from '../../model/zone.ts'
+import type { CursorPage, CursorQuery, ListQuery, Page } from '../../store/store.ts'
+import type { GroupCaller } from '../../users/group-rights.ts'
+import type { Json, Names } from './attribute.ts'
+import type { Condition } from './meta.ts'
+import type { Selection } from './selection.ts'
+
+/** Who asks for what, and where. */
+export interface Context {
+  readonly zone: Zone
+  /** The URL of `/scim/v2` as the request addressed the zone. */
+  readonly base: string
+  readonly by: GroupCaller
+}
+
+/** A resource with what its headers say. */
+export interface Resource {
+  readonly id: string
+  readonly version: number
+  readonly json: Json
+  /** One more member, which is read while it is sent, a page at a time. */
+  readonly list?: { readonly name: string; readonly pages: AsyncIterable<readonly unknown[]> }
+}
+
+/** Filter, order and page by number, with SCIM's names of attributes. */
+export type Listed = Omit<ListQuery, 'dialect'>
+
+/** The same from a position on. */
+export type Paged = Omit<CursorQuery, 'dialect'>
+
+/** A type of resource. Everything throws `ScimError`, or `OAuthError` with the codes of UAA's API. */
+export interface Resources {
+  readonly names: Names
+  /** Throws 404 where the zone has no such resource. */
+  read(context: Context, id: string, selection: Selection): Promise<Resource>
+  list(context: Context, query: Listed, selection: Selection): Promise<Page<Resource>>
+  page(context: Context, query: Paged, selection: Selection): Promise<CursorPage<Resource>>
+  create(context: Context, body: Json, selection: Selection): Promise<Resource>
+  /** Throws 412 unless the resource meets the condition. */
+  replace(context: Context, change: Change): Promise<Resource>
+  /** As `replace`. */
+  patch(context: Context, change: Change): Promise<Resource>
+  /** As `replace`. */
+  delete(context: Context, id: string, condition: Condition): Promise<void>
+}
+
+/** A change of one resource. */
+export interface Change {
+  readonly id: string
+  readonly body: Json
+  readonly condition: Condition
+  readonly selection: Selection
+  /** Refuses what the caller may not do, given what a request can say of the resource before and after. */
+  readonly check?: (before: Json, after: Json) => void
+}

@@ -1,0 +1,127 @@
+// SCIM 2.0 (RFC 7643 and RFC 7644) at `/scim/v2`, over the users and groups of the other APIs. This file has the routes and
+// who may call them; everything else is loaded when the first of them is called.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Service } from '../../model/service.ts'
+import type { Access } from '../../web/route.ts'
+import type { Handlers, ScimDeps } from './handlers.ts'
+
+/** RFC 7644 §3.7 leaves the limit to the server; `/ServiceProviderConfig` announces it. */
+const BODY_LIMIT = 1024 * 1024
+
+const PATH = '/scim/v2'
+
+type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
+
+/** Administrators, and whoever has one of these rights. */
+const allowed = (service: Service, ...scopes: readonly string[]): Access => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), ...scopes],
+  ofDefaultZone: ['zones.{zone}.admin'],
+  acrossZones: true,
+})
+
+/** `/scim/v2` and everything below it. */
+export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
+  const { service } = deps
+  let loading: Promise<Handlers> | undefined
+  const load = (): Promise<Handlers> =>
+    (loading ??= import('./handlers.ts').then(({ createHandlers }) => createHandlers(deps)))
+
+  const errorHandler: ErrorHandler = (thrown, request, reply) => {
+    load()
+      .then(({ refuse }) => refuse(thrown, request, reply))
+      .catch((cause: unknown) => {
+        deps.log.fault('a refusal could not be answered', cause)
+        reply.status(500).send()
+      })
+  }
+
+  type Name = Exclude<keyof Handlers, 'refuse'>
+  const handler =
+    (name: Name) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+      (await load())[name](request, reply)
+
+  const anyRight = allowed(service, 'scim.read', 'scim.write', 'scim.create')
+  const reading = allowed(service, 'scim.read')
+  const writing = allowed(service, 'scim.write')
+  const creating = allowed(service, 'scim.write', 'scim.create')
+  const self: Access = { by: 'bearer' }
+
+  const routes: readonly (readonly [method: string, path: string, access: Access, name: Name])[] = [
+    ['GET', '/ServiceProviderConfig', anyRight, 'serviceProviderConfig'],
+    ['GET', '/ResourceTypes', anyRight, 'resourceTypes'],
+    ['GET', '/ResourceTypes/:id', anyRight, 'resourceType'],
+    ['GET', '/Schemas', anyRight, 'schemas'],
+    ['GET', '/Schemas/:id', anyRight, 'schema'],
+    ['GET', '/Users', reading, 'list'],
+    ['POST', '/Users', creating, 'create'],
+    ['POST', '/Users/.search', reading, 'search'],
+    ['GET', '/Users/:id', reading, 'read'],
+    ['PUT', '/Users/:id', writing, 'replace'],
+    ['PATCH', '/Users/:id', writing, 'patch'],
+    ['DELETE', '/Users/:id', writing, 'remove'],
+    ['GET', '/Groups', reading, 'list'],
+    ['POST', '/Groups', writing, 'create'],
+    ['POST', '/Groups/.search', reading, 'search'],
+    ['GET', '/Groups/:id', reading, 'read'],
+    ['PUT', '/Groups/:id', writing, 'replace'],
+    ['PATCH', '/Groups/:id', writing, 'patch'],
+    ['DELETE', '/Groups/:id', writing, 'remove'],
+    ['POST', '/.search', reading, 'searchAll'],
+    ['POST', '/Bulk', writing, 'bulk'],
+    ['GET', '/Me', self, 'readMe'],
+    ['PUT', '/Me', self, 'replaceMe'],
+    ['PATCH', '/Me', self, 'patchMe'],
+  ]
+  for (const [method, path, access, name] of routes) {
+    const takesBody = method === 'POST' || method === 'PUT' || method === 'PATCH'
+    app.route({
+      method,
+      url: PATH + path,
+      config: { access, audience: 'api', ...(takesBody && { body: 'scim' as const }) },
+      ...(takesBody && { bodyLimit: BODY_LIMIT }),
+      errorHandler,
+      handler: handler(name),
+    })
+  }
+  refuseTheRest(app, { routes, access: anyRight, errorHandler, handler })
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** Other methods and paths, which are answered as SCIM wants refusals (RFC 7644 §3.12). */
+function refuseTheRest(
+  app: FastifyInstance,
+  {
+    routes,
+    access,
+    errorHandler,
+    handler,
+  }: {
+    readonly routes: readonly (readonly [method: string, path: string, ...rest: unknown[]])[]
+    readonly access: Access
+    readonly errorHandler: ErrorHandler
+    readonly handler: (
+      name: 'refuseMethod' | 'refusePath',
+    ) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+  },
+): void {
+  const config = { access, audience: 'api', refuses: true, body: 'scim' } as const
+  for (const [path, ofPath] of Map.groupBy(routes, route => route[1])) {
+    const others = METHODS.filter(method => !ofPath.some(([known]) => known === method))
+    if (others.length === 0) continue
+    const allow = ofPath.map(([method]) => method).join(', ')
+    const refuse = handler('refuseMethod')
+    app.route({
+      method: others,
+      url: PATH + path,
+      config,
+      errorHandler,
+      handler: (request, reply) => refuse(request, reply.header('allow', allow)), // RFC 9110 §15.5.6
+    })
+  }
+  for (const path of ['', '/*']) {
+    app.route({ method: [...METHODS], url: PATH + path, config, errorHandler, handler: handler('refusePath') })
+  }
+}

@@ -1,0 +1,177 @@
+// The users of SCIM, over the records and rules that every API of users shares.
+import { isDeepStrictEqual } from 'node:util'
+import type { Service } from '../../model/service.ts'
+import type { User } from '../../model/user.ts'
+import type { CursorPage, Page, Store } from '../../store/store.ts'
+import type { GroupsShown } from '../../users/default-groups.ts'
+import { createGroupRights } from '../../users/group-rights.ts'
+import { noSuchResource } from '../../users/refusal.ts'
+import type { Users } from '../../users/users.ts'
+import { namesOf } from './attribute.ts'
+import type { Json } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { checkMatch } from './meta.ts'
+import { passwordHashProblem } from '../../model/password-hash.ts'
+import { applyPatch, readOperations } from './patch.ts'
+import { readResource, writable } from './reader.ts'
+import type { Change, Context, Resource, Resources } from './resources.ts'
+import { OWN_USER, USER } from './schemas.ts'
+import type { Selection } from './selection.ts'
+import { definitionOf, userToJson } from './user-resource.ts'
+import type { UserDefinition } from './user-resource.ts'
+
+/** What users are made of. */
+export interface ScimUserDeps {
+  readonly store: Store
+  readonly users: Users
+  readonly groupsShown: GroupsShown
+  readonly service: Service
+}
+
+/** One instance serves every zone. */
+export function createScimUsers(deps: ScimUserDeps): Resources {
+  const { store, users, groupsShown, service } = deps
+  const internalOrigin = service.name
+  const adminScope = service.scope('admin')
+  const rights = createGroupRights(deps)
+  const names = namesOf(USER)
+
+  async function shown(
+    { zone, base }: Context,
+    records: readonly User[],
+    selection: Selection,
+  ): Promise<readonly Resource[]> {
+    const ids = records.map(({ id }) => id)
+    const groups = selection.wants('groups') ? await groupsShown(zone, ids) : undefined
+    return records.map(user => ({
+      id: user.id,
+      version: user.version,
+      json: selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] })),
+    }))
+  }
+
+  /** Whoever sets the password of an administrator can be that administrator. */
+  async function checkMaySetPassword({ zone, by }: Context, { id }: User): Promise<void> {
+    rights.checkNames(zone, await store.groups.namesOfUser(zone.id, id), by)
+  }
+
+  async function shownOne(context: Context, user: User, selection: Selection): Promise<Resource> {
+    const [resource] = await shown(context, [user], selection)
+    if (!resource) throw noSuchResource('User', user.id)
+    return resource
+  }
+
+  /**
+   * Changes a user by what `compute` makes of the resource: once to see whether there is anything to change, and again by
+   * the record that is written.
+   */
+  async function change(
+    context: Context,
+    { id, condition, selection, check }: Change,
+    compute: (before: Json) => Json,
+  ): Promise<Resource> {
+    const { zone, base, by } = context
+    function after(user: User): Json {
+      checkMatch(condition, user.version)
+      const before = userToJson(user, { base })
+      const changed = compute(before)
+      check?.(writable(names, before), writable(names, changed))
+      return changed
+    }
+    const current = await store.users.find(zone.id, id)
+    if (!current) throw noSuchResource('User', id)
+    const wanted = after(current)
+    const definition = definitionOf(wanted)
+    const { password, passwordHash } = definition
+    if (passwordHash !== undefined) {
+      throw new ScimError('mutability', 'passwordHash can only be set when the user is created')
+    }
+    if (password !== undefined) await checkMaySetPassword(context, current)
+    else if (isDeepStrictEqual(withDefinition(current, definition), current)) {
+      return shownOne(context, current, selection) // RFC 7644 §3.5.2: there is nothing to change
+    }
+    const written = await users.change(zone, id, user => withDefinition(user, definitionOf(after(user))), {
+      by,
+      password,
+    })
+    return shownOne(context, written, selection)
+  }
+
+  return {
+    names,
+
+    async read(context, id, selection) {
+      const user = await store.users.find(context.zone.id, id)
+      if (!user) throw noSuchResource('User', id)
+      return shownOne(context, user, selection)
+    },
+
+    async list(context, query, selection): Promise<Page<Resource>> {
+      const { records, totalResults } = await store.users.list(context.zone.id, { ...query, dialect: 'scim' })
+      return { records: await shown(context, records, selection), totalResults }
+    },
+
+    async page(context, query, selection): Promise<CursorPage<Resource>> {
+      const { records, ...positions } = await store.users.page(context.zone.id, { ...query, dialect: 'scim' })
+      return { ...positions, records: await shown(context, records, selection) }
+    },
+
+    async create(context, body, selection) {
+      const definition = definitionOf(readResource(names, body))
+      const { password, passwordHash, origin = internalOrigin, ...record } = definition
+      if (passwordHash !== undefined) {
+        if (!context.by.scopes.includes(adminScope)) throw new ScimError(403, `passwordHash needs ${adminScope}`)
+        if (password !== undefined) throw new ScimError('invalidValue', 'password and passwordHash exclude each other')
+        const problem = passwordHashProblem(passwordHash)
+        if (problem !== undefined) throw new ScimError('invalidValue', `passwordHash ${problem}`)
+      }
+      const user = await users.create(context.zone, {
+        draft: { active: true, verified: true, ...record, origin },
+        password,
+        passwordHash,
+        withoutPassword: true,
+        by: context.by,
+      })
+      return shownOne(context, user, selection)
+    },
+
+    replace(context, request) {
+      const sent = readResource(names, request.body)
+      return change(context, request, before => replacement(sent, before))
+    },
+
+    patch(context, request) {
+      const operations = readOperations(names, request.body)
+      return change(context, request, before => applyPatch(names, before, operations))
+    },
+
+    async delete(context, id, condition) {
+      const { zone, by } = context
+      const user = await store.users.find(zone.id, id)
+      if (!user) throw noSuchResource('User', id)
+      checkMatch(condition, user.version)
+      await users.delete(zone, id, { by, ...(condition !== undefined && { expected: user.version }) })
+    },
+  }
+}
+
+/** What a PUT makes of a resource: everything is replaced but what every account has (RFC 7644 §3.5.1). */
+function replacement(sent: Json, before: Json): Json {
+  const [own, kept] = [Object(sent[OWN_USER]), Object(before[OWN_USER])]
+  if (own['origin'] !== undefined && own['origin'] !== kept['origin']) {
+    throw new ScimError('mutability', `${OWN_USER}:origin cannot be changed any more`)
+  }
+  const always = { origin: kept['origin'], verified: kept['verified'] }
+  return { active: before['active'], ...sent, [OWN_USER]: { ...always, ...own } }
+}
+
+/** The record with everything that a resource can say replaced. */
+function withDefinition(user: User, definition: UserDefinition): User {
+  const { password: _password, passwordHash: _hash, ...said } = definition
+  const cleared: Partial<Record<keyof User, unknown>> = { ...user }
+  for (const name of CLEARED) delete cleared[name]
+  return { ...(cleared as User), ...said, origin: user.origin } // only optional members are gone
+}
+
+/** What a definition without them leaves unset. */
+const CLEARED = ['givenName', 'familyName', 'phoneNumber', 'externalId', 'profile'] as const

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { ScimServer } from './support.ts'
+import { ERROR_SCHEMA, HOST_OF_Z1, OWN, startScimServer, USER_SCHEMA } from './support.ts'
+
+interface Described {
+  readonly id: string
+  readonly attributes: readonly { readonly name: string; readonly canonicalValues?: readonly string[] }[]
+}
+interface List<T> {
+  readonly totalResults: number
+  readonly Resources: readonly T[]
+}
+
+describe('what SCIM tells of itself', () => {
+  let scim: ScimServer
+  before(async () => {
+    scim = await startScimServer()
+  })
+  after(async () => {
+    assert.deepEqual(scim.server.faults, [])
+    await scim.stop()
+  })
+
+  it('is what it supports, with its limits', async () => {
+    const config = (await scim.send('GET', '/ServiceProviderConfig')).json<Record<string, { supported: boolean }>>()
+    for (const feature of ['patch', 'bulk', 'filter', 'changePassword', 'sort', 'etag']) {
+      assert.equal(config[feature]?.supported, true, feature)
+    }
+    assert.deepEqual(config['pagination'], {
+      cursor: true,
+      index: true,
+      defaultPaginationMethod: 'index',
+      defaultPageSize: 100,
+      maxPageSize: 500,
+    })
+  })
+
+  it('has each schema and type alone and in a list, with the address of the zone', async () => {
+    for (const path of ['/Schemas', '/ResourceTypes']) {
+      const { totalResults, Resources } = (await scim.send('GET', path)).json<List<Described>>()
+      assert.equal(totalResults, Resources.length)
+      for (const resource of Resources) {
+        const alone = await scim.send('GET', `${path}/${resource.id}`)
+        assert.deepEqual(alone.json(), resource)
+      }
+      assert.equal((await scim.send('GET', `${path}/nothing`)).status, 404)
+      assert.equal((await scim.send('GET', `${path}?filter=id%20pr`)).status, 403) // RFC 7644 §4
+    }
+    const bearer = await scim.tokenOf('z1-native', HOST_OF_Z1)
+    const there = await scim.send('GET', '/ServiceProviderConfig', { bearer, host: HOST_OF_Z1 })
+    const { meta } = there.json<{ meta: { location: string } }>()
+    assert.equal(meta.location, 'http://z1.localhost:8080/scim/v2/ServiceProviderConfig')
+  })
+
+  it('has every attribute of a user but those that only administrators may send', async () => {
+    const core = (await scim.send('GET', `/Schemas/${USER_SCHEMA}`)).json<Described>()
+    assert.deepEqual(core.attributes.map(({ name }) => name).slice(0, 3), ['userName', 'name', 'displayName'])
+    const own = (await scim.send('GET', `/Schemas/${OWN}`)).json<Described>()
+    assert.deepEqual(own.attributes.find(({ name }) => name === 'origin')?.canonicalValues, ['svc'])
+    assert.ok(!own.attributes.some(({ name }) => name === 'passwordHash'))
+  })
+
+  it('refuses other methods and paths in its own form', async () => {
+    for (const [method, path, status] of [
+      ['POST', '/Schemas', 405],
+      ['DELETE', '/ServiceProviderConfig', 405],
+      ['PUT', '/Users', 405],
+      ['POST', '/Users/x', 405],
+      ['GET', '/Bulk', 405],
+      ['GET', '/Nothing', 404],
+      ['POST', '/Users/x/y', 404],
+      ['GET', '', 404],
+    ] as const) {
+      const answer = await scim.send(method, path, { by: 'root' })
+      assert.deepEqual([answer.status, answer.json()['schemas']], [status, [ERROR_SCHEMA]], `${method} ${path}`)
+      if (status === 405) assert.ok(answer.headers['allow'])
+    }
+  })
+
+  it('refuses who has no right in its own form, with a challenge', async () => {
+    for (const [bearer, status] of [
+      ['x', 401],
+      [await scim.tokenOf('stranger'), 403],
+    ] as const) {
+      const answer = await scim.send('GET', '/Schemas', { bearer })
+      assert.equal(answer.status, status)
+      assert.deepEqual(answer.json()['schemas'], [ERROR_SCHEMA])
+      assert.match(String(answer.headers['www-authenticate']), /^Bearer realm="SVC\/oauth"/)
+    }
+  })
+})

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { GROUP_SCHEMA, HOST_OF_Z1, OWN, patchOf, startScimServer, TO_Z1, USER_SCHEMA } from '../admin/scim/support.ts'
+import type { Resource, ScimServer } from '../admin/scim/support.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Attack } from './attack.ts'
+
+const BULK = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
+const SEARCH = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
+
+/** Makes the attempt in both modes, each against a server of its own. */
+const inBothModes = (attempt: (scim: ScimServer) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const scim = await startScimServer(mode)
+    await attempt(scim)
+    assert.deepEqual(scim.server.faults, [])
+    await scim.stop()
+  }
+}
+
+const groupsOf = (scim: ScimServer, userId: string): Promise<readonly string[]> =>
+  scim.server.store.groups.namesOfUser('svc', userId)
+
+const ADMINISTRATIVE = ['svc.admin', 'clients.admin', 'zones.z1.admin', 'scim.zones', 'idps.write']
+
+/** Whoever provisions people, or is one, must not get more than that. */
+export const scimAttacks: readonly Attack[] = [
+  {
+    attack: 'adds itself to administrative groups with scim.write: by POST, PUT, PATCH, nesting and Bulk',
+    outcome: 'is refused wherever the token has not the scope that it would give',
+    attempt: inBothModes(async scim => {
+      const { id } = await scim.createUser()
+      const members = [{ value: id }]
+      for (const displayName of ADMINISTRATIVE) {
+        const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName, members } })
+        assert.equal(made.status, 403, made.text)
+        const own = { schemas: [GROUP_SCHEMA], displayName }
+        const group = (await scim.send('POST', '/Groups', { by: 'root', body: own })).json<Resource>()
+        const plain = { schemas: [GROUP_SCHEMA], displayName: `plain.${displayName}`, members }
+        const inner = (await scim.send('POST', '/Groups', { body: plain })).json<Resource>()
+        const patch = patchOf({ op: 'add', path: 'members', value: members })
+        const operations = [
+          { method: 'PATCH', path: `/Groups/${group.id}`, data: patch },
+          { method: 'PUT', path: `/Groups/${group.id}`, data: { ...own, members } },
+          {
+            method: 'PATCH',
+            path: `/Groups/${group.id}`,
+            data: patchOf({ op: 'add', path: 'members', value: [{ value: inner.id }] }),
+          },
+          {
+            method: 'PATCH',
+            path: `/Groups/${group.id}`,
+            data: patchOf({ op: 'replace', path: 'displayName', value: 'harmless' }),
+          },
+          {
+            method: 'PATCH',
+            path: `/Groups/${inner.id}`,
+            data: patchOf({ op: 'replace', path: 'displayName', value: `${displayName}.x.admin` }),
+          },
+        ]
+        for (const { method, path, data } of operations.slice(0, 4)) {
+          const answer = await scim.send(method, path, { body: data })
+          assert.equal(answer.status, 403, `${method} ${path} ${displayName}: ${answer.text}`)
+        }
+        const bulk = await scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations: operations.slice(0, 4) } })
+        const results = bulk.json<{ Operations: readonly { status: string }[] }>().Operations
+        assert.deepEqual(
+          results.map(({ status }) => status),
+          ['403', '403', '403', '403'],
+        )
+        assert.ok(!(await groupsOf(scim, id)).includes(displayName))
+      }
+    }),
+  },
+  {
+    attack: 'sets the password of an administrator with scim.write',
+    outcome: 'is refused: the caller lacks the rights of the account',
+    attempt: inBothModes(async scim => {
+      const admin = await scim.createUser({ userName: 'chief@example.org', password: 'correct horse 1' })
+      const body = { schemas: [GROUP_SCHEMA], displayName: 'svc.admin', members: [{ value: admin.id }] }
+      await scim.send('POST', '/Groups', { by: 'root', body })
+      const patch = patchOf({ op: 'replace', path: 'password', value: 'mine mine mine 1' })
+      const put = { schemas: [USER_SCHEMA], userName: 'chief@example.org', password: 'mine mine mine 1' }
+      assert.equal((await scim.send('PATCH', `/Users/${admin.id}`, { body: patch })).status, 403)
+      assert.equal((await scim.send('PUT', `/Users/${admin.id}`, { body: put })).status, 403)
+      assert.equal(await scim.userToken('chief@example.org', 'mine mine mine 1'), 'undefined')
+      assert.equal((await scim.send('PATCH', `/Users/${admin.id}`, { by: 'root', body: patch })).status, 200)
+    }),
+  },
+  {
+    attack: 'patches what only the server writes, what does not exist, and prototypes',
+    outcome: 'changes nothing',
+    attempt: inBothModes(async scim => {
+      const { id } = await scim.createUser()
+      const before = (await scim.send('GET', `/Users/${id}`)).text
+      for (const [path, value] of [
+        ['id', 'other'],
+        ['meta.created', '2001-01-01T00:00:00Z'],
+        ['meta', { version: 'W/"9"' }],
+        ['groups', [{ value: 'g' }]],
+        ['schemas', []],
+        [`${OWN}:origin`, 'ldap'],
+        [`${OWN}:passwordHash`, '$2b$04$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK'],
+        [`${OWN}:lastLogonTime`, '2001-01-01T00:00:00Z'],
+        ['salt', 'x'],
+        ['zoneId', 'z1'],
+        ['passwordHash', 'x'],
+        ['__proto__', { active: false }],
+        ['__proto__.polluted', true],
+        ['constructor.prototype.polluted', true],
+        ['name.__proto__.polluted', true],
+        ['emails[type eq "work"].__proto__', { polluted: true }],
+      ] as const) {
+        const answer = await scim.send('PATCH', `/Users/${id}`, { body: patchOf({ op: 'add', path, value }) })
+        assert.equal(answer.status, 400, `${path}: ${answer.text}`)
+        const inValue = await scim.send('PATCH', `/Users/${id}`, {
+          body: patchOf({ op: 'add', value: { constructor: value } }),
+        })
+        assert.equal(inValue.status, 400)
+      }
+      const raw = `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[{"op":"add","value":{"__proto__":{"polluted":true}}}]}`
+      assert.equal((await scim.send('PATCH', `/Users/${id}`, { body: raw })).status, 400)
+      assert.equal((await scim.send('GET', `/Users/${id}`)).text, before)
+      assert.equal(Reflect.get({}, 'polluted'), undefined)
+    }),
+  },
+  {
+    attack: 'sends filters and paths nested 10,000 deep, of 100 kB, and with SQL in them',
+    outcome: 'gets 400 at once, and the server goes on',
+    attempt: inBothModes(async scim => {
+      const { id } = await scim.createUser()
+      const deep = `${'('.repeat(10_000)}userName pr${')'.repeat(10_000)}`
+      const long = `userName eq "${'x'.repeat(100_000)}"`
+      const wide = Array.from({ length: 2000 }, () => 'userName pr').join(' and ')
+      for (const filter of [
+        deep,
+        long,
+        wide,
+        `${'not '.repeat(5000)}(id pr)`,
+        `userName eq "x" or 1=1 --`,
+        `x';drop table users;--`,
+      ]) {
+        for (const path of ['/Users/.search', '/Groups/.search', '/.search']) {
+          const answer = await scim.send('POST', path, { body: { schemas: [SEARCH], filter } })
+          assert.deepEqual([answer.status, answer.json()['scimType']], [400, 'invalidFilter'], filter.slice(0, 40))
+        }
+        const path = `emails[${filter}]`
+        const answer = await scim.send('PATCH', `/Users/${id}`, { body: patchOf({ op: 'remove', path }) })
+        assert.equal(answer.status, 400)
+      }
+      const injected = await scim.send('GET', '/Users', { query: { filter: `userName eq "' or 1=1 --"` } })
+      assert.equal(injected.json()['totalResults'], 0)
+    }),
+  },
+  {
+    attack: "reaches another zone's users and groups by id: in the path, as member, manager, bulkId or cursor",
+    outcome: 'finds nothing there, and changes nothing',
+    attempt: inBothModes(async scim => {
+      const theirs = await scim.createUser({}, { by: 'z1-admin', headers: TO_Z1 })
+      const body = { schemas: [GROUP_SCHEMA], displayName: 'theirs' }
+      const group = (await scim.send('POST', '/Groups', { by: 'z1-admin', headers: TO_Z1, body })).json<Resource>()
+      const patch = patchOf({ op: 'add', path: 'displayName', value: 'x' })
+      for (const path of [`/Users/${theirs.id}`, `/Groups/${group.id}`]) {
+        for (const [method, sent] of [
+          ['GET', undefined],
+          ['PATCH', patch],
+          ['DELETE', undefined],
+        ] as const) {
+          assert.equal((await scim.send(method, path, { by: 'root', body: sent })).status, 404, `${method} ${path}`)
+        }
+        const bulk = {
+          schemas: [BULK],
+          Operations: [
+            { method: 'DELETE', path },
+            { method: 'PATCH', path, data: patch },
+          ],
+        }
+        const { Operations } = (await scim.send('POST', '/Bulk', { by: 'root', body: bulk })).json<{
+          Operations: readonly { status: string }[]
+        }>()
+        assert.deepEqual(
+          Operations.map(({ status }) => status),
+          ['404', '404'],
+        )
+      }
+      const mine = { schemas: [GROUP_SCHEMA], displayName: 'mine', members: [{ value: theirs.id }] }
+      for (const type of [undefined, 'User', 'Group']) {
+        const members = [{ value: theirs.id, ...(type && { type }) }]
+        assert.equal((await scim.send('POST', '/Groups', { by: 'root', body: { ...mine, members } })).status, 400)
+      }
+      const page = await scim.send('GET', '/Users', {
+        by: 'z1-admin',
+        headers: TO_Z1,
+        query: { cursor: '', count: '1' },
+      })
+      const { nextCursor: cursor = 'v1.none' } = page.json<{ nextCursor?: string }>()
+      const stolen = await scim.send('GET', '/Users', { by: 'root', query: { cursor, count: '1' } })
+      assert.equal(stolen.json()['scimType'], 'invalidCursor')
+      const native = { bearer: await scim.tokenOf('z1-native', HOST_OF_Z1) }
+      assert.equal((await scim.send('GET', '/Users', native)).status, 401)
+      assert.equal((await scim.send('GET', `/Users/${theirs.id}`, { by: 'z1-admin', headers: TO_Z1 })).status, 200)
+    }),
+  },
+  {
+    attack: 'imports a password hash that costs a sign-in gigabytes or minutes, or without being an administrator',
+    outcome: 'is refused before anything is stored',
+    attempt: inBothModes(async scim => {
+      const salt = 'MDEyMzQ1Njc4OWFiY2RlZg'
+      const digest = 'YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE'
+      const body = (passwordHash: string) => ({
+        schemas: [USER_SCHEMA],
+        userName: 'dear@example.org',
+        [OWN]: { passwordHash },
+      })
+      for (const hash of [
+        `$argon2id$v=19$m=4194304,t=1,p=1$${salt}$${digest}`,
+        `$argon2id$v=19$m=65536,t=99,p=1$${salt}$${digest}`,
+        '$2b$31$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK',
+        'plain text',
+      ]) {
+        assert.equal((await scim.send('POST', '/Users', { by: 'root', body: body(hash) })).status, 400, hash)
+      }
+      const cheap = body('$2b$04$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK')
+      assert.equal((await scim.send('POST', '/Users', { body: cheap })).status, 403)
+      assert.equal(await scim.server.store.users.findByName('svc', 'svc', 'dear@example.org'), undefined)
+    }),
+  },
+]
