@@ -168,14 +168,16 @@ export function createUsers(deps: UserDeps): Users {
       const isInternal = origin === internalOrigin
       const isHashed = isInternal && passwordHash === undefined && !(withoutPassword && password === undefined)
       if (isHashed) await checkPassword(zone, password ?? '')
+      const made = newUser(draft, { zoneId: zone.id }, { clock, random })
+      const plan = await aliases.forNew(made, by.isServerAdmin === true)
       const maxUsers = await checkRoom(zone)
       await checkOrigin(store, zone, origin, behaviour)
       checkLengths(draft)
       if (await store.users.findByName(zone.id, origin, draft.userName)) throw taken(draft)
       const requester = { zoneId: zone.id, address: by.remoteAddress }
       const hash = isHashed ? await passwords.hash(password ?? '', requester) : isInternal ? passwordHash : undefined
-      const made = newUser(draft, { zoneId: zone.id, passwordHash: hash }, { clock, random })
-      const { user, copy } = await aliases.forNew(made, by.isServerAdmin === true)
+      const user = { ...plan.user, ...(hash !== undefined && { passwordHash: hash }) }
+      const { copy } = plan
       const decisions = approvals.map(approval => ({ ...approval, zoneId: zone.id, userId: user.id }))
       try {
         if (!(await store.users.create(zone.id, user, { maxUsers, approvals: decisions, copy }))) {

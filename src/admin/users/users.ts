@@ -237,7 +237,8 @@ function staleAs422(error: unknown): unknown {
 
 function verifyEndpoint(app: FastifyInstance, { service, users }: UserEndpointDeps): void {
   const config = { access: userAccess(service, 'scim.write', 'scim.create'), audience: 'api' } as const
-  app.get<OfUser>('/Users/:id/verify', { config, errorHandler: refuseMalformed }, async (request, reply) => {
+  const options = { config, errorHandler: refuseMalformed, exposeHeadRoute: false } // it changes the user
+  app.get<OfUser>('/Users/:id/verify', options, async (request, reply) => {
     const { zone, params } = request
     await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
     const expected = versionOf(expectedVersion(request))

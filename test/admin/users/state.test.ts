@@ -132,6 +132,7 @@ for (const mode of MODES) {
           message: `Attempt to update a user (${id}) with wrong version: expected=0 but found=12`,
         })
         assert.equal((await verify('abc')).status, 400)
+        assert.ok((await api.send('HEAD', `/Users/${id}/verify`)).status >= 400)
         assert.equal((await api.read(id)).verified, false)
         assert.equal((await verify('"0"')).status, 200)
         assertRefused(await api.send('GET', '/Users/none/verify'), nobody)
