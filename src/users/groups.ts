@@ -24,6 +24,13 @@ export interface GroupDraft {
   readonly externalId?: string | null | undefined
 }
 
+/** A group to be made. */
+export interface NewGroup extends GroupDraft {
+  readonly members: readonly Member[]
+  /** UAA: the body may say with which version a group begins. */
+  readonly version?: number | undefined
+}
+
 /** A change of one group. */
 export interface GroupChange {
   /** The version that it may replace; absent for whatever the group has. */
@@ -36,7 +43,7 @@ export type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
 
 /** Groups of every zone. All of it throws `OAuthError`, with the codes of UAA's API. */
 export interface Groups {
-  create(zone: Zone, group: GroupDraft & { readonly members: readonly Member[] }, by: GroupCaller): Promise<Group>
+  create(zone: Zone, group: NewGroup, by: GroupCaller): Promise<Group>
   /** Replaces what `compute` gives; it may run again if others change the group meanwhile. */
   change(
     zone: Zone,
@@ -155,14 +162,15 @@ export function createGroups(deps: GroupDeps): Groups {
   }
 
   return {
-    async create(zone, { members, ...draft }, by) {
+    async create(zone, { members, version = 0, ...draft }, by) {
       checkDraft(zone, draft)
       if (await store.groups.findByName(zone.id, draft.displayName)) throw nameTaken(draft)
       rights.checkNames(zone, [draft.displayName], by)
       checkMembers(members)
       const [first] = members
       if (first && isDefault(zone, draft.displayName)) throw invalidMember(first)
-      const group = newGroup({ ...draft, zoneId: zone.id }, { id: random.uuid(), now: clock.now() })
+      const made = { id: random.uuid(), now: clock.now() }
+      const group = { ...newGroup({ ...draft, zoneId: zone.id }, made), version }
       try {
         await store.groups.insert(zone.id, group, members)
       } catch (cause) {
@@ -289,7 +297,7 @@ function checkMembers(members: readonly Member[]): void {
   }
   const seen = new Set<string>()
   for (const member of members) {
-    if (member.memberId === '' || seen.has(member.memberId)) throw invalidMember(member)
+    if (member.memberId === '' || member.origin === '' || seen.has(member.memberId)) throw invalidMember(member)
     if (member.origin.length > MAX_ORIGIN_LENGTH) {
       throw refuseResource('scim', `The value of origin must have at most ${MAX_ORIGIN_LENGTH} characters`)
     }
