@@ -5,6 +5,7 @@ import { approvalEndpoints } from './admin/approvals/approvals.ts'
 import { clientJwtEndpoint } from './admin/clients/client-jwt.ts'
 import { clientListEndpoint } from './admin/clients/list.ts'
 import { clientEndpoints } from './admin/clients/clients.ts'
+import { groupEndpoints } from './admin/groups/groups.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import { openApiEndpoints } from './admin/openapi/openapi.ts'
 import { providerTestEndpoint } from './admin/providers/directory-test.ts'
@@ -256,12 +257,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })
     providerTestEndpoint(app, { ...shared, outbound, log, passwords: foreignHashes })
     const users = createUsers(shared)
+    const groups = createGroups(shared)
     userEndpoints(app, { ...shared, users, limits })
+    groupEndpoints(app, { ...shared, groups })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     scimEndpoints(app, {
       ...shared,
       users,
-      groups: createGroups(shared),
+      groups,
       groupsShown: createGroupsShown(shared),
       vault,
       log,

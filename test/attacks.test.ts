@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
+import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { operationsAttacks } from './attacks/operations.ts'
@@ -20,6 +21,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
   approvals: approvalAttacks,
+  groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,

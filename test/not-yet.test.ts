@@ -44,7 +44,6 @@ const ABSENCES: readonly Absence[] = [
       'dpop_signing_alg_values_supported',
     ],
   },
-  { entry: "groups by UAA's API (`/Groups`)", paths: ['/Groups'] },
   {
     entry: 'sign-up, forgotten password, change of e-mail or password by oneself, invitations; mail',
     paths: ['/create_account', '/forgot_password', '/change_email', '/change_password', '/invitations/accept'],

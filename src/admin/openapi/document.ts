@@ -8,6 +8,7 @@ import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
 import { clientsArea } from './clients.ts'
+import { groupsArea } from './groups.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
 import { KEPT, may, open, sent, text } from './description.ts'
 import { loginArea } from './login.ts'
@@ -65,6 +66,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   approvalsArea(),
   usersArea(),
   clientsArea(facts),
+  groupsArea(),
   zonesArea(facts),
   providersArea(facts),
   scimArea(),

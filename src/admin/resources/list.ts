@@ -129,7 +129,7 @@ export const wants = ({ attributes }: Pick<ListParameters, 'attributes'>, name: 
   attributes.length === 0 || attributes.includes(name)
 
 /** The resource with exactly the names asked for, in their order; null where it has no such attribute. */
-function selected(resource: Resource, names: readonly string[], rules: ListRules): Resource {
+export function selected(resource: Resource, names: readonly string[], rules: ListRules): Resource {
   if (names.length === 0) return resource
   return Object.fromEntries(names.map(name => [name, valueOf(resource, name, rules) ?? null]))
 }

@@ -18,10 +18,10 @@ export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | 
   throw refuseResource('scim', `Invalid version match header (should be a version number): ${header}`)
 }
 
-/** As `expectedVersion`, where a change must say which version it replaces. */
-export function requiredVersion(request: FastifyRequest): ExpectedVersion {
+/** As `expectedVersion`, where a change must say which version it replaces; `method` is what the refusal names. */
+export function requiredVersion(request: FastifyRequest, method = 'PUT'): ExpectedVersion {
   const expected = expectedVersion(request)
-  if (expected === undefined) throw refuseResource('scim', 'Missing If-Match for PUT') // UAA: for PATCH, too
+  if (expected === undefined) throw refuseResource('scim', `Missing If-Match for ${method}`) // UAA: users' PATCH too
   return expected
 }
 

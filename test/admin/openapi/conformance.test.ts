@@ -25,7 +25,7 @@ const RULES: readonly RegExp[] = [
   /Client jwt configuration with invalid URI/,
   /only openid scope is allowed|authority is allowed|cannot be blank|only the internal IdP/, // §5.7
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
-  /Client not found|invalid_filter|Invalid filter expression/, // a text with a grammar of its own
+  /Client not found|invalid_filter|Invalid filter expression|Filter not supported|Invalid attributes/, // a text with a grammar of its own
   /appLaunchUrl must be a valid URL/,
   /email must be provided|A (?:user)?name must be provided|Username must match|Invalid origin|alias|Password must/i, // of users
   /Only schema|There is no client|An approval must have|must be a date|cannot be removed|Can not drop/,
@@ -33,6 +33,8 @@ const RULES: readonly RegExp[] = [
   /Invalid attributes|Old password is incorrect|cannot be the same as the old/,
   /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
   /Error accessing user's approvals/, // the same, as UAA says it
+  /Invalid group member|does not exist|named twice|A group with displayName: .* already exists/, // of groups
+  /A displayName must be provided/, // which a PATCH clears without sending another
 ]
 
 /** What depends on the records that are there: none of that name, one already, a rule of one. */
@@ -90,7 +92,7 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
   const isList = Array.isArray(example)
   const [first]: unknown[] = isList ? example : [example]
   const record = Object(first) as Members
-  const named = (name: string): unknown => (Object.hasOwn(record, name) ? { ...record, [name]: id } : record)
+  const named = (name: string): Members => (Object.hasOwn(record, name) ? { ...record, [name]: id } : record)
   const wrap = (body: unknown): unknown => (isList ? [body] : body)
   const make = async (url: string, body: unknown): Promise<TestAnswer> => {
     const answer = await send('POST', url, body)
@@ -113,6 +115,18 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
       path: path.replace('{client_id}', id),
       body: wrap('clientId' in record ? named('clientId') : named('client_id')),
     }
+  }
+  if (path.startsWith('/Groups')) {
+    const user = await store.users.findByName('svc', 'svc', 'somebody')
+    const members = 'members' in record ? { members: [{ value: user?.id ?? '' }] } : {}
+    if (path.endsWith('zones')) return { id, path, body: { ...record, ...members } }
+    const groupId = String((await make('/Groups', { displayName: `${id}-before` })).json()['id'])
+    const memberId = user?.id ?? ''
+    if (path.endsWith('{memberId}')) await make(`/Groups/${groupId}/members`, { value: memberId })
+    if (path.endsWith('members')) return { id, path: path.replace('{id}', groupId), body: { value: memberId } }
+    if (path.endsWith('External')) return { id, path, body: { groupId, externalGroup: id } }
+    const url = path.replace('{id}', groupId).replace('{memberId}', memberId)
+    return { id, path: url, body: { ...named('displayName'), members: [{ value: memberId }] } }
   }
   if (path === '/identity-zones/{id}/clients')
     return { id, path: '/identity-zones/z1/clients', body: named('client_id') }
@@ -166,7 +180,7 @@ for (const [offset, mode] of MODES.entries()) {
           bearer: path.startsWith('/approvals') ? personBearer : bearer,
           ...(body !== undefined && {
             body: typeof body === 'string' ? body : JSON.stringify(body),
-            headers: { 'content-type': 'application/json', ...(path.startsWith('/Users') && { 'if-match': '*' }) },
+            headers: { 'content-type': 'application/json', 'if-match': '*' },
           }),
         })
     })
@@ -200,7 +214,7 @@ for (const [offset, mode] of MODES.entries()) {
     it('agree about parameters of the query', async () => {
       const problems: string[] = []
       const places = placesOf(api).filter(
-        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals|Users)/.test(path),
+        ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals|Users|Groups)/.test(path),
       )
       for (const { path, operation } of places.filter(place => !place.path.includes('{'))) {
         for (const parameter of parametersIn(operation, 'query')) {

@@ -207,8 +207,40 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
         .map(({ name }) => [name, HEADERS[name] ?? '']),
     ),
     ...(type?.endsWith('form-urlencoded') && { form }),
-    ...(type?.endsWith('json') && { json: body?.example }),
+    ...(type?.endsWith('json') && { json: withMembers(body?.example, world) }),
   }
+}
+
+/** Examples of members name nobody who is there. */
+const withMembers = (example: unknown, { ids }: World): unknown =>
+  example === undefined
+    ? undefined
+    : JSON.parse(JSON.stringify(example).replaceAll('6f0b1c1e-7a0f-4b58-9a55-0c8f3b1d2e90', ids['userId'] ?? ''))
+
+/** A group with a member and a mapping, and one of a zone, made anew where an earlier request took them. */
+async function prepareGroups(
+  { store, clock }: TestServer,
+  { method, path }: Place,
+  userId = '',
+): Promise<Readonly<Record<string, string>>> {
+  const now = clock.now()
+  const names = { mapped: 'mapped', 'orders.read': 'orders', 'zones.gz.admin': 'gz' }
+  for (const [displayName, id] of Object.entries(names)) {
+    const group = { zoneId: 'svc', id, displayName, version: 0, createdAt: now, updatedAt: now }
+    if (!(await store.groups.find('svc', id))) await store.groups.insertMissing('svc', [group])
+  }
+  for (const groupId of ['mapped', 'gz']) {
+    if (!(await store.groups.find('svc', groupId))) continue
+    await store.groups.addMember('svc', { groupId, memberId: userId, memberType: 'USER', origin: 'svc' })
+  }
+  if (await store.groups.find('svc', 'mapped')) {
+    await store.groups.addExternal('svc', { groupId: 'mapped', origin: 'ldap', externalGroup: 'ext' })
+  }
+  const mapping = { groupId: 'mapped', displayName: 'mapped', externalGroup: 'ext', origin: 'ldap' }
+  const isFree = method === 'PUT' || path.endsWith('members')
+  const free = isFree ? await store.groups.findByName('svc', 'orders.read') : undefined
+  const id = path.endsWith('{memberId}') ? 'mapped' : (free?.id ?? 'mapped')
+  return { ...mapping, id, memberId: userId, userId, zoneId: 'gz', scope: 'admin' }
 }
 
 const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))
@@ -454,7 +486,7 @@ for (const { name: title, mode, config, paths } of servers) {
     after(() => world.server.stop())
 
     /** The same names stand for different things in different places. */
-    function at(place: Place): Place {
+    async function at(place: Place): Promise<Place> {
       const { path } = place
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
       const client_id = path.startsWith('/identity-zones') ? 'portal' : 'shop'
@@ -462,6 +494,8 @@ for (const { name: title, mode, config, paths } of servers) {
       const records = { ...known, ...world.made }
       const id = path.startsWith('/Users') ? known['managed'] : records[SCIM_KINDS[path] ?? kind]
       world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
+      if (path.startsWith('/Groups'))
+        world.ids = { ...world.ids, ...(await prepareGroups(world.server, place, known['userId'])) }
       return place
     }
 
@@ -469,13 +503,13 @@ for (const { name: title, mode, config, paths } of servers) {
       const places = placesOf(world.api).toSorted(byOrder)
       const wanted = places.filter(({ path }) => paths.test(path))
       assert.ok(wanted.length > 10)
-      for (const place of wanted.filter(each => !isEnd(each))) await askRightly(world, at(place))
+      for (const place of wanted.filter(each => !isEnd(each))) await askRightly(world, await at(place))
       for (const place of wanted) {
-        await askWrongly(world, at(place))
-        await askAtRandom(world, at(place))
+        await askWrongly(world, await at(place))
+        await askAtRandom(world, await at(place))
       }
       for (const place of wanted.filter(isEnd)) {
-        await askRightly(world, at(place))
+        await askRightly(world, await at(place))
       }
       assert.deepEqual(world.problems, [])
       assert.deepEqual(world.server.faults, [])

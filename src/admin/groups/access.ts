@@ -1,0 +1,29 @@
+// Who may call what below `/Groups`.
+import type { FastifyRequest } from 'fastify'
+import type { Service } from '../../model/service.ts'
+import type { GroupCaller } from '../../users/group-rights.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import type { Access } from '../../web/route.ts'
+
+/** Who may call an endpoint of groups: those with one of the scopes, and administrators, also of another zone. */
+export const groupAccess = (service: Service, ...scopes: readonly string[]): Access => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), ...scopes],
+  ofDefaultZone: ['zones.{zone}.admin'],
+  acrossZones: true,
+})
+
+/** Who may call the endpoints of groups of zones, with a token of the default zone and in it only. */
+export const zoneGroupAccess = (service: Service): Access => ({
+  by: 'bearer',
+  scopes: [],
+  ofDefaultZone: [service.scope('admin'), 'scim.zones'],
+})
+
+/** Who asks, and what they may do. */
+export const groupCallerOf = (request: FastifyRequest, service: Service): GroupCaller => ({
+  ...auditOriginOf(request),
+  ...(request.bearer?.user && { userId: request.bearer.user.id }),
+  scopes: request.bearer?.scopes ?? [],
+  ofDefaultZone: request.bearer?.client.zoneId === service.name,
+})

@@ -1,0 +1,85 @@
+// Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of who asked.
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyReply } from 'fastify'
+import type { Group } from '../../model/group.ts'
+import type { MemberPage, Store } from '../../store/store.ts'
+import { groupHead, memberToJson, SCHEMAS } from './json.ts'
+
+/** Read and written in one go. */
+const PAGE = 1000
+
+/** Parts of a JSON array without its brackets: one for each page that is not empty. */
+async function* pieces<T>(
+  list: (page: MemberPage) => Promise<readonly T[]>,
+  { idOf, show, count = PAGE }: { idOf: (item: T) => string; show: (item: T) => unknown; count?: number },
+): AsyncGenerator<string> {
+  let after: string | undefined
+  for (;;) {
+    const page = await list({ count, after })
+    if (page.length > 0) yield (after === undefined ? '' : ',') + page.map(item => JSON.stringify(show(item))).join(',')
+    if (page.length < count) return
+    after = page.map(idOf).at(-1)
+    await nextTurn()
+  }
+}
+
+/** The members of a group, for `sendPieces`. */
+export const memberPieces = ({ groups }: Pick<Store, 'groups'>, { zoneId, id }: Group): AsyncGenerator<string> =>
+  pieces(page => groups.listMembers(zoneId, id, page), { idOf: member => member.memberId, show: memberToJson })
+
+/** Everything that is left, for what will be gone when it is answered. */
+export async function collected(parts: AsyncIterable<string>): Promise<readonly string[]> {
+  const all = []
+  for await (const part of parts) all.push(part)
+  return all
+}
+
+/** Records are larger than members. */
+const RECORDS_PAGE = 200
+
+/** As `memberPieces`, with the record of each member that is still there. */
+export const recordPieces = (
+  { groups }: Pick<Store, 'groups'>,
+  { zoneId, id }: Group,
+  show: (record: Awaited<ReturnType<Store['groups']['listMemberRecords']>>[number]) => unknown,
+): AsyncGenerator<string> =>
+  pieces(page => groups.listMemberRecords(zoneId, id, page), {
+    idOf: ({ member }) => member.memberId,
+    show,
+    count: RECORDS_PAGE,
+  })
+
+/** Answers JSON made of parts; in one go where there is one part only. */
+export async function sendPieces(
+  reply: FastifyReply,
+  parts: AsyncIterable<string> | Iterable<string>,
+  { before, after }: { readonly before: string; readonly after: string },
+): Promise<FastifyReply> {
+  reply.type('application/json')
+  const iterator = Symbol.asyncIterator in parts ? parts[Symbol.asyncIterator]() : parts[Symbol.iterator]()
+  const first = await iterator.next()
+  const second = first.done === true ? first : await iterator.next()
+  if (second.done === true) return reply.send(before + (first.done === true ? '' : first.value) + after)
+  async function* rest(): AsyncGenerator<string> {
+    yield before + String(first.value)
+    yield String(second.value)
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
+    yield after
+  }
+  return reply.send(Readable.from(rest()))
+}
+
+/** What stands before and behind the members of a group. */
+export const frameOf = (group: Group): { readonly before: string; readonly after: string } => ({
+  before: `${JSON.stringify(groupHead(group)).slice(0, -1)},"members":[`,
+  after: `],"schemas":${JSON.stringify(SCHEMAS)}}`,
+})
+
+/** Answers a group with its members and its version. */
+export const sendGroup = (
+  reply: FastifyReply,
+  group: Group,
+  { members, status = 200 }: { readonly members: AsyncIterable<string> | Iterable<string>; readonly status?: number },
+): Promise<FastifyReply> =>
+  sendPieces(reply.status(status).header('etag', `"${group.version}"`), members, frameOf(group))

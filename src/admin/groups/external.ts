@@ -1,0 +1,166 @@
+// Mappings of groups of external providers to groups of the zone.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Filter } from '../../model/filter.ts'
+import { InvalidFilter, parseFilter } from '../../model/filter.ts'
+import type { ExternalGroup, Group } from '../../model/group.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import type { GroupDeps, Groups } from '../../users/groups.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
+import { queryForm, repeatedName } from '../../web/query.ts'
+import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { groupAccess, groupCallerOf } from './access.ts'
+import { SCHEMAS } from './json.ts'
+
+/** Of the provider that a mapping is for where nothing names it. */
+const DEFAULT_ORIGIN = 'ldap'
+const MAX_PER_PAGE = 10_000
+const MAX_SHOWN = 255
+
+type MappingParams = {
+  readonly [Name in 'groupId' | 'displayName' | 'externalGroup' | 'origin']?: string | undefined
+}
+
+/** The current paths, and the deprecated ones. */
+const DELETIONS = [
+  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup/origin/:origin',
+  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup/origin/:origin',
+  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup',
+  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup',
+  '/Groups/External/id/:groupId/:externalGroup',
+  '/Groups/External/:displayName/:externalGroup',
+] as const
+
+/** `/Groups/External` and below. */
+export function externalGroupEndpoints(app: FastifyInstance, groups: Groups, deps: GroupDeps): void {
+  const { store, service, behaviour } = deps
+  const options = { errorHandler: refuseMalformed }
+  const reading = { ...options, config: { access: groupAccess(service, 'scim.read'), audience: 'api' } } as const
+  const access = groupAccess(service, 'scim.write')
+  const deleting = { ...options, config: { access, audience: 'api' } } as const
+  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
+
+  async function groupOf(request: FastifyRequest, { groupId, displayName }: MappingParams): Promise<Group> {
+    if (groupId !== undefined) {
+      const group = await store.groups.find(request.zone.id, groupId)
+      if (!group) throw notFound(`Group ${groupId.slice(0, MAX_SHOWN)} does not exist`)
+      return group
+    }
+    if (displayName === undefined) throw notFound('Group not found, not name provided')
+    const group = await store.groups.findByName(request.zone.id, displayName)
+    if (!group) throw notFound(`Group not found:${displayName.slice(0, MAX_SHOWN)}`)
+    return group
+  }
+
+  for (const [url, hasParameters] of [
+    ['/Groups/External', true],
+    ['/Groups/External/list', false],
+  ] as const) {
+    app.get(url, reading, async (request, reply) => {
+      const query = queryForm(request)
+      const repeated = repeatedName(query, ['startIndex', 'count', 'origin', 'externalGroup', 'filter'], behaviour)
+      if (repeated !== undefined) throw refuse(`The parameter ${repeated} must not be repeated`)
+      const startIndex = Math.max(1, wholeNumber('startIndex', query.get('startIndex') || '1'))
+      const count = Math.min(MAX_PER_PAGE, Math.max(0, wholeNumber('count', query.get('count') || '100')))
+      const named = {
+        origin: (hasParameters && query.get('origin')) || undefined,
+        externalGroup: (hasParameters && query.get('externalGroup')) || undefined,
+      }
+      const filter = query.get('filter') || undefined
+      if (filter !== undefined && (named.origin !== undefined || named.externalGroup !== undefined)) {
+        const parameters = 'origin or externalGroup parameters'
+        throw refuse(`Deprecated filter parameter may not be used in conjunction with ${parameters}`)
+      }
+      const asked = filter === undefined ? named : conditionsOf(filter)
+      const page = await store.groups.listExternal(request.zone.id, { ...asked, startIndex, count })
+      const resources = page.records.map(({ groupId, displayName, externalGroup, origin }) => ({
+        groupId,
+        displayName,
+        externalGroup,
+        origin,
+      }))
+      const { totalResults } = page
+      return sendJson(reply, { resources, startIndex, itemsPerPage: resources.length, totalResults, schemas: SCHEMAS })
+    })
+  }
+
+  app.post('/Groups/External', writing, async (request, reply) => {
+    const body = jsonBody(request)
+    const group = await groupOf(request, { groupId: textOf(body, 'groupId'), displayName: textOf(body, 'displayName') })
+    const mapping = {
+      externalGroup: textOf(body, 'externalGroup') ?? '',
+      origin: textOf(body, 'origin') ?? DEFAULT_ORIGIN,
+    }
+    const made = await groups.map(request.zone, group, mapping, groupCallerOf(request, service))
+    return sendJson(reply, mappingToJson(group, made), 201)
+  })
+
+  for (const url of DELETIONS) {
+    app.delete<{ Params: MappingParams }>(url, deleting, async (request, reply) => {
+      const { externalGroup = '', origin = DEFAULT_ORIGIN } = request.params
+      const group = await groupOf(request, request.params)
+      const by = groupCallerOf(request, service)
+      return sendJson(
+        reply,
+        mappingToJson(group, await groups.unmap(request.zone, group, { externalGroup, origin }, by)),
+      )
+    })
+  }
+}
+
+const refuse = (message: string): OAuthError => refuseResource('scim', message)
+const notFound = (message: string): OAuthError => refuseResource('scim', message, { status: 404 })
+
+function wholeNumber(name: string, text: string): number {
+  if (/^-?\d{1,9}$/.test(text)) return Number(text)
+  throw refuse(`The parameter ${name} must be a whole number`)
+}
+
+/** An empty text counts as none. */
+function textOf(body: JsonRecord, name: string): string | undefined {
+  const value = memberOf(body, name) ?? undefined
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && isKeepable(value)) return value
+  throw refuse(`${name} must be a string`)
+}
+
+const UNSUPPORTED = 'Filter not supported, please use origin and externalGroup parameters'
+
+/** What the deprecated filter asks for: `eq` of the two attributes, joined by `and`. */
+function conditionsOf(text: string): { readonly origin?: string; readonly externalGroup?: string } {
+  const found: { origin?: string; externalGroup?: string } = {}
+  const read = (filter: Filter): void => {
+    if (filter.kind === 'and') return filter.parts.forEach(read)
+    if (filter.kind !== 'compare' || filter.comparison !== 'eq' || typeof filter.value !== 'string') {
+      throw refuse(UNSUPPORTED)
+    }
+    const name = (['origin', 'externalGroup'] as const).find(
+      each => each.toLowerCase() === filter.attribute.toLowerCase(),
+    )
+    if (name === undefined || found[name] !== undefined) throw refuse(UNSUPPORTED)
+    found[name] = filter.value
+  }
+  try {
+    read(parseFilter(text))
+  } catch (cause) {
+    throw cause instanceof InvalidFilter ? refuseResource('scim', UNSUPPORTED, { cause }) : cause
+  }
+  return found
+}
+
+function mappingToJson(
+  group: Group,
+  { externalGroup, origin, createdAt = group.createdAt }: ExternalGroup,
+): JsonRecord {
+  const created = createdAt.toISOString()
+  return {
+    meta: { version: 0, created, lastModified: created },
+    groupId: group.id,
+    externalGroup,
+    displayName: group.displayName,
+    origin,
+    schemas: SCHEMAS,
+  }
+}

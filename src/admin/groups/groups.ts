@@ -1,0 +1,115 @@
+// One group at a time: made, read, replaced, patched and deleted.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Group } from '../../model/group.ts'
+import type { GroupChange, Groups } from '../../users/groups.ts'
+import type { GroupDeps } from '../../users/groups.ts'
+import { jsonBody } from '../../web/json.ts'
+import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { expectedVersion, requiredVersion } from '../resources/versions.ts'
+import type { ExpectedVersion } from '../resources/versions.ts'
+import { groupAccess, groupCallerOf } from './access.ts'
+import { collected, memberPieces, sendGroup } from './answers.ts'
+import { externalGroupEndpoints } from './external.ts'
+import { readGroup } from './json.ts'
+import type { SentGroup } from './json.ts'
+import { groupListEndpoint } from './list.ts'
+import { memberEndpoints } from './members.ts'
+import { zoneGroupEndpoints } from './zones.ts'
+
+interface OfGroup {
+  readonly Params: { readonly id: string }
+}
+
+/** A group with ten thousand members. */
+export const BODY_LIMIT = 2 * 1024 * 1024
+
+/** Everything below `/Groups`. */
+export function groupEndpoints(app: FastifyInstance, deps: GroupDeps & { readonly groups: Groups }): void {
+  const { groups } = deps
+  groupListEndpoint(app, deps)
+  singleEndpoints(app, groups, deps)
+  memberEndpoints(app, groups, deps)
+  externalGroupEndpoints(app, groups, deps)
+  zoneGroupEndpoints(app, groups, deps)
+}
+
+function singleEndpoints(app: FastifyInstance, groups: Groups, { store, service }: GroupDeps): void {
+  const options = { errorHandler: refuseMalformed, bodyLimit: BODY_LIMIT }
+  const reading = { ...options, config: { access: groupAccess(service, 'scim.read'), audience: 'api' } } as const
+  const deleting = { ...options, config: { access: groupAccess(service, 'scim.write'), audience: 'api' } } as const
+  const access = groupAccess(service, 'scim.write', 'groups.update')
+  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
+
+  const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
+    sendGroup(reply, group, { members: memberPieces(store, group), status })
+  const change = (request: FastifyRequest, expected: ExpectedVersion | undefined): GroupChange => ({
+    expected: expected === 'any' ? undefined : expected,
+    by: groupCallerOf(request, service),
+  })
+
+  app.get<OfGroup>('/Groups/:id', reading, async (request, reply) => {
+    const group = await store.groups.find(request.zone.id, request.params.id)
+    if (!group) throw noSuchResource('Group', request.params.id)
+    return send(reply, group)
+  })
+
+  app.post('/Groups', writing, async (request, reply) => {
+    const { displayName = '', description, members = [], version } = readGroup(jsonBody(request), service)
+    const draft = { displayName, description, members, version }
+    return send(reply, await groups.create(request.zone, draft, groupCallerOf(request, service)), 201)
+  })
+
+  app.put<OfGroup>('/Groups/:id', writing, async (request, reply) => {
+    const expected = requiredVersion(request)
+    const { displayName = '', description, members = [] } = readGroup(jsonBody(request), service)
+    const replacement = { displayName, description, members: { remove: 'others', add: members } } as const
+    return send(
+      reply,
+      await groups.change(request.zone, request.params.id, () => replacement, change(request, expected)),
+    )
+  })
+
+  app.patch<OfGroup>('/Groups/:id', writing, async (request, reply) => {
+    const expected = requiredVersion(request, 'PATCH')
+    const patch = readPatch(readGroup(jsonBody(request), service))
+    return send(reply, await groups.change(request.zone, request.params.id, patch, change(request, expected)))
+  })
+
+  app.delete<OfGroup>('/Groups/:id', deleting, async (request, reply) => {
+    const { zone, params } = request
+    const found = await store.groups.find(zone.id, params.id)
+    if (!found) throw noSuchResource('Group', params.id)
+    const asked = change(request, expectedVersion(request))
+    const members = await collected(memberPieces(store, found))
+    return sendGroup(reply, await groups.delete(zone, params.id, asked), { members })
+  })
+}
+
+const CLEARABLE = new Set(['description', 'displayname', 'members'])
+const FIXED = new Map([
+  ['zoneid', 'ZoneId'],
+  ['id', 'ID'],
+])
+
+/** What a PATCH makes of a group: it changes what it names, and no more. */
+function readPatch(patch: SentGroup): Parameters<Groups['change']>[2] {
+  for (const name of patch.cleared) {
+    const fixed = FIXED.get(name.toLowerCase())
+    if (fixed !== undefined) throw refuseResource('scim', `Cannot delete or change ${fixed}`)
+    if (CLEARABLE.has(name.toLowerCase())) continue
+    throw refuseResource('scim', `Attribute ${name.slice(0, 255)} cannot be removed using "Meta.attributes"`)
+  }
+  const cleared = new Set(patch.cleared.map(name => name.toLowerCase()))
+  const { members = [] } = patch
+  const seen = new Set(members.map(({ memberId }) => memberId))
+  if (seen.size < members.length) throw refuseResource('invalid_scim_resource', 'A member is named twice')
+  const remove = cleared.has('members')
+    ? 'others'
+    : members.filter(({ isRemoved }) => isRemoved).map(({ memberId }) => memberId)
+  const add = members.filter(({ isRemoved }) => !isRemoved)
+  return ({ displayName, description }) => ({
+    displayName: patch.displayName ?? (cleared.has('displayname') ? '' : displayName),
+    description: patch.description ?? (cleared.has('description') ? undefined : description),
+    members: { remove, add },
+  })
+}

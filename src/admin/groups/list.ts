@@ -1,0 +1,124 @@
+// The list of a zone's groups with their members, in UAA's dialect of SCIM.
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Group, Member } from '../../model/group.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Service } from '../../model/service.ts'
+import type { Store } from '../../store/store.ts'
+import { sendJson } from '../../web/json.ts'
+import { queryForm } from '../../web/query.ts'
+import { escapedFilter, findPage, listOf, readListParameters, selected, wants } from '../resources/list.ts'
+import type { ListParameters, ListRules } from '../resources/list.ts'
+import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { groupAccess } from './access.ts'
+import { memberPieces } from './answers.ts'
+import { groupHead, memberToJson, SCHEMAS } from './json.ts'
+
+const RULES: ListRules = {
+  defaults: { filter: 'id pr', sortBy: 'created' },
+  isDescending: sortOrder => sortOrder.toLowerCase() !== 'ascending', // UAA: whatever else it says
+  lenient: { startIndex: false, count: false },
+  attributePaths: true,
+  allowsNot: false,
+  schemas: SCHEMAS,
+  refuse: message => refuseResource('scim', message),
+  refuseFilter: ({ filter }, cause) =>
+    refuseResource('scim', `Invalid filter expression: [${escapedFilter(filter)}]`, { cause, detail: cause.message }),
+}
+
+/** Groups whose members are read together, and how many members at most. */
+const BATCH = 64
+const MAX_TOGETHER = 1000
+
+/** `GET /Groups`. */
+export function groupListEndpoint(
+  app: FastifyInstance,
+  deps: { readonly store: Store; readonly service: Service; readonly behaviour: Behaviour },
+): void {
+  const { store, service, behaviour } = deps
+
+  app.get(
+    '/Groups',
+    { config: { access: groupAccess(service, 'scim.read'), audience: 'api' }, errorHandler: refuseMalformed },
+    async (request, reply) => {
+      const parameters = readListParameters(queryForm(request), RULES, behaviour)
+      const { zone } = request
+      const page = await findPage(parameters, RULES, query => store.groups.list(zone.id, query))
+      const { totalResults } = page
+      const records = parameters.count === 0 ? [] : page.records
+      if (!wants(parameters, 'members') || records.length === 0) {
+        return sendJson(reply, listOf(records.map(headOf), parameters, { rules: RULES, totalResults }))
+      }
+      // The envelope with an empty list, of which the beginning and the end are written around the groups.
+      const envelope = JSON.stringify(listOf([], parameters, { rules: RULES, totalResults }))
+      const before = '{"resources":['
+      const after = envelope.slice(before.length)
+      const parts = groupTexts(records, parameters, store)
+      const first = await parts.next() // a fault of the store is still an answer
+      async function* all(): AsyncGenerator<string> {
+        yield before
+        if (first.done !== true) yield first.value
+        yield* parts
+        yield after
+      }
+      return reply.type('application/json').send(Readable.from(all()))
+    },
+  )
+}
+
+const headOf = (group: Group) => ({ ...groupHead(group), schemas: SCHEMAS })
+
+/** The groups as JSON, with commas between them. */
+async function* groupTexts(
+  groups: readonly Group[],
+  parameters: ListParameters,
+  store: Pick<Store, 'groups'>,
+): AsyncGenerator<string> {
+  for (let start = 0; start < groups.length; start += BATCH) {
+    const batch = groups.slice(start, start + BATCH)
+    const small = await membersOfSmall(batch, store)
+    let text = ''
+    for (const [index, group] of batch.entries()) {
+      const { head, tail } = frameOf(group, parameters)
+      text += (start + index === 0 ? '' : ',') + head
+      const members = small.get(group.id)
+      if (members) text += members.map(member => JSON.stringify(memberToJson(member))).join(',')
+      else {
+        yield text
+        yield* memberPieces(store, group)
+        text = ''
+      }
+      text += tail
+    }
+    yield text
+    await nextTurn()
+  }
+}
+
+/** The members of those groups that have few; the others are absent. */
+async function membersOfSmall(
+  batch: readonly Group[],
+  { groups }: Pick<Store, 'groups'>,
+): Promise<ReadonlyMap<string, readonly Member[]>> {
+  const ids = batch.map(({ id }) => id)
+  const rows = await groups.listMembersOfGroups(batch[0]?.zoneId ?? '', ids, MAX_TOGETHER)
+  const byGroup = Map.groupBy(rows, ({ groupId }) => groupId)
+  if (rows.length < MAX_TOGETHER) return new Map(ids.map(id => [id, byGroup.get(id) ?? []]))
+  byGroup.delete(rows.at(-1)?.groupId ?? '') // perhaps not all of them
+  return byGroup
+}
+
+/** A group as the request wants it, split where its members belong. */
+function frameOf(group: Group, { attributes }: ListParameters): { readonly head: string; readonly tail: string } {
+  const whole = { ...groupHead(group), members: [], schemas: SCHEMAS }
+  const entries = Object.entries(selected(whole, attributes, RULES))
+  const place = entries.findIndex(([name]) => name === 'members')
+  const text = (some: typeof entries): string =>
+    some.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
+  const [before, after] = [text(entries.slice(0, place)), text(entries.slice(place + 1))]
+  return {
+    head: `{${before}${before === '' ? '' : ','}"members":[`,
+    tail: `]${after === '' ? '' : ','}${after}}`,
+  }
+}

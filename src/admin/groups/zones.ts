@@ -1,0 +1,82 @@
+// Shortcuts for the groups of the default zone that give rights in other zones, for who has `scim.zones`.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Group, Member } from '../../model/group.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { GroupCaller } from '../../users/group-rights.ts'
+import type { GroupDeps, Groups } from '../../users/groups.ts'
+import { jsonBody } from '../../web/json.ts'
+import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { groupCallerOf, zoneGroupAccess } from './access.ts'
+import { memberPieces, sendGroup } from './answers.ts'
+import { readGroup } from './json.ts'
+
+const ZONE_GROUP = /^zones\.[^.]+\.(?:admin|read|clients\.(?:admin|read|write)|scim\.(?:create|read|write)|idps\.read)$/
+
+interface OfZone {
+  readonly Params: { readonly userId: string; readonly zoneId: string; readonly scope?: string }
+}
+
+/** `POST /Groups/zones` and the two `DELETE`s below it. */
+export function zoneGroupEndpoints(app: FastifyInstance, groups: Groups, { store, service }: GroupDeps): void {
+  const options = { errorHandler: refuseMalformed }
+  const access = zoneGroupAccess(service)
+  const deleting = { ...options, config: { access, audience: 'api' } } as const
+  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
+
+  /** `scim.zones` is the right to give the scopes of zones. */
+  function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
+    const by = groupCallerOf(request, service)
+    return { ...by, scopes: [...by.scopes, displayName] }
+  }
+
+  const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
+    sendGroup(reply, group, { members: memberPieces(store, group), status })
+
+  /** Adds the members to the group, which is made if there is none. */
+  async function give(
+    request: FastifyRequest,
+    { displayName, members }: { readonly displayName: string; readonly members: readonly Member[] },
+  ): Promise<Group> {
+    const { zone } = request
+    const by = callerFor(request, displayName)
+    const add = (id: string): Promise<Group> =>
+      groups.change(zone, id, group => ({ ...group, members: { remove: [], add: members } }), { by })
+    const existing = await store.groups.findByName(zone.id, displayName)
+    if (existing) return add(existing.id)
+    try {
+      return await groups.create(zone, { displayName, members }, by)
+    } catch (cause) {
+      const made = isTaken(cause) ? await store.groups.findByName(zone.id, displayName) : undefined
+      if (!made) throw cause
+      return add(made.id)
+    }
+  }
+
+  app.post('/Groups/zones', writing, async (request, reply) => {
+    const { displayName = '', members = [] } = readGroup(jsonBody(request), service)
+    if (!ZONE_GROUP.test(displayName)) throw refuseResource('scim', 'Invalid group name.')
+    if (members.length === 0) {
+      throw refuseResource('scim', 'Invalid group members, you have to add at least one member.')
+    }
+    return send(reply, await give(request, { displayName, members }), 201)
+  })
+
+  async function take(request: FastifyRequest<OfZone>, reply: FastifyReply): Promise<FastifyReply> {
+    const { zone, params } = request
+    const { userId, zoneId, scope = 'admin' } = params
+    const displayName = `zones.${zoneId}.${scope}`
+    if (!ZONE_GROUP.test(displayName)) throw refuseResource('scim', 'Invalid group name.')
+    const group = await store.groups.findByName(zone.id, displayName)
+    if (!group) throw refuseResource('scim', `Group not found:${displayName}`, { status: 404 })
+    const member = await store.groups.findMember(zone.id, group.id, userId)
+    if (!member) throw refuseResource('scim', 'User is not a zone admin.', { status: 404 })
+    const by = callerFor(request, displayName)
+    const compute = (before: Group) => ({ ...before, members: { remove: [userId], add: [] } })
+    return send(reply, await groups.change(zone, group.id, compute, { by }))
+  }
+  app.delete<OfZone>('/Groups/zones/:userId/:zoneId', deleting, (request, reply) => take(request, reply))
+  app.delete<OfZone>('/Groups/zones/:userId/:zoneId/:scope', deleting, (request, reply) => take(request, reply))
+}
+
+const isTaken = (cause: unknown): boolean =>
+  cause instanceof OAuthError && cause.error === 'scim_resource_already_exists'

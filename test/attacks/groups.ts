@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../support/groups.ts'
+import type { GroupCallerName, GroupServer } from '../support/groups.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Attack } from './attack.ts'
+
+/** The attempt with a server of groups, whose administrators must be the same before and after. */
+const withGroups =
+  (attempt: (api: GroupServer) => Promise<void>, mode: (typeof MODES)[number] = 'uaa'): (() => Promise<void>) =>
+  async () => {
+    const api = await startGroupServer(mode)
+    const { groups } = api.server.store
+    if (!(await groups.findByName('svc', 'svc.admin'))) await api.make('svc.admin')
+    const administrators = async () =>
+      JSON.stringify(await groups.listMembers('svc', await api.groupId('svc.admin'), { count: 1000 }))
+    const before = await administrators()
+    await attempt(api)
+    assert.equal(await administrators(), before)
+    for (const userName of ['gu1', 'gu2', 'marissa']) {
+      const names = await groups.namesOfUser('svc', await api.userId(userName))
+      assert.ok(!names.some(name => /admin|scim\.write|^zones\./.test(name)), `${userName}: ${names.join(' ')}`)
+    }
+    await api.stop()
+  }
+
+const assertForbidden = (answer: { status: number; text: string; json: () => Record<string, unknown> }, what = '') => {
+  assert.equal(answer.status, 403, `${what} ${answer.text}`)
+  assert.equal(answer.json()['error'], 'insufficient_scope')
+}
+
+/** Members and names of groups are scopes: nobody may give more than they have. */
+export const groupAttacks: readonly Attack[] = [
+  ...MODES.map(
+    (mode): Attack => ({
+      attack: `adds a user to groups of administrators with scim.write or groups.update alone (${mode})`,
+      outcome: 'is refused in every way to do it, and nobody becomes an administrator',
+      attempt: withGroups(async api => {
+        const gu1 = await api.userId('gu1')
+        for (const name of ['svc.admin', 'scim.write', 'groups.update', 'zones.z1.admin', 'clients.admin']) {
+          const id = (await api.server.store.groups.findByName('svc', name))?.id ?? (await api.make(name))
+          for (const by of ['writer', 'updater'] as const) {
+            if (by === 'writer' && name === 'scim.write') continue // its own scope
+            if (by === 'updater' && name === 'groups.update') continue
+            const member = { value: gu1 }
+            const request = { by, ifMatch: '*' }
+            const path = `/Groups/${id}`
+            assertForbidden(await api.send('POST', `${path}/members`, member, request), name)
+            assertForbidden(await api.send('PUT', path, { displayName: name, members: [member] }, request), name)
+            assertForbidden(await api.send('PATCH', path, { members: [member] }, request), name)
+            if (by === 'updater') continue
+            const mapping = { groupId: id, externalGroup: 'everybody' }
+            assertForbidden(await api.send('POST', '/Groups/External', mapping, request), name)
+            assertForbidden(
+              await api.send(
+                'POST',
+                '/Groups/External',
+                { ...mapping, groupId: undefined, displayName: name.toUpperCase() },
+                request,
+              ),
+            )
+          }
+        }
+        const { totalResults } = (await api.send('GET', '/Groups/External')).json()
+        assert.equal(totalResults, 0)
+      }, mode),
+    }),
+  ),
+  {
+    attack: 'nests an own group into svc.admin, or into a group that is in it',
+    outcome: 'is refused, and so is whoever joins a group that is in it already',
+    attempt: withGroups(async api => {
+      const admin = await api.groupId('svc.admin')
+      const own = await api.make('team', [{ value: await api.userId('gu1') }], { by: 'writer' })
+      const between = await api.make('between')
+      const nested = await api.send('POST', `/Groups/${admin}/members`, { value: between, type: 'GROUP' })
+      assert.equal(nested.status, 201, nested.text)
+      for (const outer of [admin, between]) {
+        const member = { value: own, type: 'GROUP' }
+        assertForbidden(await api.send('POST', `/Groups/${outer}/members`, member, { by: 'writer' }))
+        const request = { by: 'updater', ifMatch: '*' } as const
+        assertForbidden(await api.send('PATCH', `/Groups/${outer}`, { members: [member] }, request))
+      }
+      const user = { value: await api.userId('gu2') }
+      assertForbidden(await api.send('POST', `/Groups/${between}/members`, user, { by: 'writer' }))
+      const same = { displayName: 'between', description: 'harmless', members: [] }
+      const described = await api.send('PUT', `/Groups/${between}`, same, { by: 'writer', ifMatch: '*' })
+      assert.equal(described.status, 200, described.text)
+      await api.send('DELETE', `/Groups/${admin}/members/${between}`)
+    }),
+  },
+  {
+    attack: 'makes a group named like an administrative scope, or renames a harmless one',
+    outcome: 'is refused, whatever case and blanks are in the name',
+    attempt: withGroups(async api => {
+      const gu1 = await api.userId('gu1')
+      const own = await api.make('team', [{ value: gu1 }], { by: 'writer' })
+      await api.send('DELETE', `/Groups/${await api.groupId('scim.read', 'svc').catch(() => 'none')}`)
+      const names = [
+        'zones.x.admin',
+        'zones.svc.admin',
+        'Zones.X.Admin',
+        'team zones.x.admin',
+        'SCIM.read',
+        'clients.secret',
+        'team\nscim.read',
+        'scim.*',
+        '*.*',
+      ]
+      for (const displayName of names) {
+        for (const by of ['writer', 'updater', 'zone-admin'] as const) {
+          if (by === 'zone-admin' && displayName === 'zones.svc.admin') continue // its own scope
+          const body = { displayName, members: [{ value: gu1 }] }
+          assertForbidden(await api.send('POST', '/Groups', body, { by }), displayName)
+          assertForbidden(await api.send('PUT', `/Groups/${own}`, body, { by, ifMatch: '*' }), displayName)
+          assertForbidden(await api.send('PATCH', `/Groups/${own}`, { displayName }, { by, ifMatch: '*' }), displayName)
+        }
+      }
+      const admin = await api.groupId('svc.admin')
+      const hidden = await api.send('PATCH', `/Groups/${admin}`, { displayName: 'x' }, { by: 'writer', ifMatch: '*' })
+      assertForbidden(hidden)
+    }),
+  },
+  {
+    attack: 'gives a scope that administers with a token that has it',
+    outcome: 'gives that scope and no other',
+    attempt: withGroups(async api => {
+      const gu3 = await api.userId('gu3')
+      const by: GroupCallerName = 'writer-and-reader'
+      const own = await api.make('clients.read', [{ value: gu3 }], { by })
+      assert.equal((await api.send('GET', `/Groups/${own}/members`)).json<readonly unknown[]>().length, 1)
+      assertForbidden(await api.send('POST', '/Groups', { displayName: 'clients.write' }, { by }))
+    }),
+  },
+  {
+    attack: 'administers another zone, and reaches groups and users of the default zone by id',
+    outcome: 'finds none of them, and can make administrators of the own zone only with all rights in it',
+    attempt: withGroups(async api => {
+      const { store } = api.server
+      const admin = await api.groupId('svc.admin')
+      const gu1 = await api.userId('gu1')
+      const theirs = await api.userId('theirs', 'z1')
+      const native = { bearer: await api.tokenOf('native', HOST_OF_Z1), host: HOST_OF_Z1, ifMatch: '*' }
+      const visiting = { by: 'z1-admin', headers: TO_Z1, ifMatch: '*' } as const
+      for (const request of [native, visiting]) {
+        for (const [method, path, body] of [
+          ['GET', `/Groups/${admin}`, undefined],
+          ['PUT', `/Groups/${admin}`, { displayName: 'x', members: [{ value: theirs }] }],
+          ['PATCH', `/Groups/${admin}`, { members: [{ value: theirs }] }],
+          ['DELETE', `/Groups/${admin}`, undefined],
+          ['POST', `/Groups/${admin}/members`, { value: theirs }],
+          ['POST', '/Groups/External', { groupId: admin, externalGroup: 'x' }],
+        ] as const) {
+          assert.equal((await api.send(method, path, body, request)).status, 404, `${method} ${path}`)
+        }
+        const foreign = await api.send('POST', '/Groups', { displayName: 'x', members: [{ value: gu1 }] }, request)
+        assert.equal(foreign.status, 400, foreign.text)
+      }
+      const own = (await store.groups.findByName('z1', 'svc.admin'))?.id ?? (await api.make('svc.admin', [], visiting))
+      const partial = { by: 'z1-writer', headers: TO_Z1 } as const
+      assertForbidden(await api.send('POST', `/Groups/${own}/members`, { value: theirs }, partial))
+      const writer = { bearer: await api.tokenOf('writer', HOST_OF_Z1), host: HOST_OF_Z1 }
+      assertForbidden(await api.send('POST', `/Groups/${own}/members`, { value: theirs }, writer))
+      const full = await api.send('POST', `/Groups/${own}/members`, { value: theirs }, visiting)
+      assert.equal(full.status, 201, full.text)
+      assert.equal(await store.groups.findMember('svc', admin, theirs), undefined)
+    }),
+  },
+  {
+    attack: 'gives rights in a zone with scim.zones by a name that means more',
+    outcome: 'is refused: only the rights of one zone have such a group',
+    attempt: withGroups(async api => {
+      const members = [{ value: await api.userId('gu1') }]
+      for (const displayName of [
+        'svc.admin',
+        'zones.a.b.admin',
+        'zones.*.admin\n',
+        'zones.x.admin svc.admin',
+        'scim.zones',
+      ]) {
+        const answer = await api.send('POST', '/Groups/zones', { displayName, members }, { by: 'zoner' })
+        assert.equal(answer.status, 400, displayName)
+      }
+      const nested = [{ value: await api.groupId('svc.admin'), type: 'GROUP' }]
+      const fine = await api.send(
+        'POST',
+        '/Groups/zones',
+        { displayName: 'zones.x.read', members: nested },
+        { by: 'zoner' },
+      )
+      assert.equal(fine.status, 201, fine.text)
+      const group = String(fine.json()['id'])
+      const admin = await api.groupId('svc.admin')
+      await api.send('POST', `/Groups/${admin}/members`, { value: group, type: 'GROUP' })
+      const into = { displayName: 'zones.y.read', members }
+      await api.make('zones.y.read')
+      await api.send('POST', `/Groups/${admin}/members`, { value: await api.groupId('zones.y.read'), type: 'GROUP' })
+      assertForbidden(await api.send('POST', '/Groups/zones', into, { by: 'zoner' }))
+      await api.send('DELETE', `/Groups/${admin}/members/${await api.groupId('zones.y.read')}`)
+    }),
+  },
+  {
+    attack: 'closes circles of two and three groups, one request after another and all at once',
+    outcome: 'is refused at the last link, and no group is in itself',
+    attempt: withGroups(async api => {
+      const ids = [await api.make('a'), await api.make('b'), await api.make('c')]
+      const [a = '', b = '', c = ''] = ids
+      const nest = (inner: string, outer: string) =>
+        api.send('POST', `/Groups/${outer}/members`, { value: inner, type: 'GROUP' })
+      assert.equal((await nest(a, b)).status, 201)
+      assert.equal((await nest(b, a)).status, 400)
+      assert.equal((await nest(b, c)).status, 201)
+      assert.equal((await nest(c, a)).status, 400)
+      const whole = { displayName: 'a', members: [{ value: c, type: 'GROUP' }] }
+      assert.equal((await api.send('PUT', `/Groups/${a}`, whole, { ifMatch: '*' })).status, 400)
+      for (const id of ids)
+        await api.send('PATCH', `/Groups/${id}`, { meta: { attributes: ['members'] } }, { ifMatch: '*' })
+      const links = ids.flatMap(inner => ids.map(outer => nest(inner, outer)))
+      const done = (await Promise.all(links)).filter(({ status }) => status === 201)
+      assert.equal(done.length, 3)
+      for (const id of ids) {
+        const outer = await api.server.store.groups.listOuter('svc', id)
+        assert.ok(!outer.some(each => each.id === id))
+      }
+    }),
+  },
+  {
+    attack: 'changes a group by an old version, or twice by the same one at once',
+    outcome: 'one change is made, and every other one is refused',
+    attempt: withGroups(async api => {
+      const id = await api.make('contended')
+      const done = await Promise.all(
+        ['a', 'b', 'c', 'd'].map(description =>
+          api.send('PUT', `/Groups/${id}`, { displayName: 'contended', description }, { ifMatch: '0' }),
+        ),
+      )
+      assert.equal(done.filter(({ status }) => status === 200).length, 1)
+      assert.equal(done.filter(({ status }) => status === 409).length, 3)
+      assert.equal((await api.send('DELETE', `/Groups/${id}`, undefined, { ifMatch: '0' })).status, 409)
+      const any = await Promise.all(
+        ['e', 'f', 'g'].map(description => api.send('PATCH', `/Groups/${id}`, { description }, { ifMatch: '*' })),
+      )
+      assert.deepEqual(
+        any.map(({ status }) => status),
+        [200, 200, 200],
+      )
+      assert.equal((await api.send('GET', `/Groups/${id}`)).headers['etag'], '"4"')
+    }),
+  },
+]
