@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import { inRealm } from '../../web/authorization-header.ts'
 
 const ALL = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -13,12 +15,12 @@ const SERVED: readonly (readonly [url: string, methods: readonly (typeof ALL)[nu
   ['/Users/*', []],
 ]
 
-function deny(): never {
-  throw new OAuthError('access_denied', 'Access is denied')
-}
-
 /** Denies every other path and method below `/Users`, to whoever has a token. */
-export function denyOthers(app: FastifyInstance): void {
+export function denyOthers(app: FastifyInstance, service: Service): void {
+  function deny(): never {
+    throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+  }
+
   const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true } as const
   for (const [url, methods] of SERVED) {
     app.route({

@@ -47,7 +47,7 @@ export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps): voi
   statusEndpoint(app, deps)
   passwordEndpoint(app, deps)
   userIdsEndpoint(app, deps)
-  denyOthers(app)
+  denyOthers(app, deps.service)
 }
 
 const valuesIn = (entries: unknown): unknown =>
