@@ -2,6 +2,7 @@
 // hash and refer to nothing run together, so that an import is written in few transactions.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { userNameKey } from '../../model/user.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { errorBody, ScimError } from './error.ts'
@@ -88,11 +89,27 @@ export async function runBulk(
   return { schemas: [BULK_RESPONSE_SCHEMA], Operations: ordered }
 }
 
-/** How many operations from the first on can run at once: at least one. */
+/** How many operations from the first on can run at once: at least one, and none that could take the name of another. */
 function countTogether(batch: readonly { readonly sent: Sent }[]): number {
-  const first = batch.findIndex(({ sent }) => !('operation' in sent) || !isQuick(sent.operation))
-  return Math.max(first < 0 ? batch.length : first, 1)
+  const taken = new Set<string>()
+  let count = 0
+  for (const { sent } of batch) {
+    if (!('operation' in sent) || !isQuick(sent.operation)) break
+    const names = uniqueNamesOf(sent.operation)
+    if (names.some(name => taken.has(name))) break
+    for (const name of names) taken.add(name)
+    count += 1
+  }
+  return Math.max(count, 1)
 }
+
+/** The values of a user that no other may have. */
+const uniqueNamesOf = ({ data }: Operation): readonly string[] =>
+  Object.entries(data).flatMap(([name, value]) => {
+    const attribute = name.toLowerCase()
+    const isUnique = attribute === 'username' || attribute === 'externalid'
+    return isUnique && typeof value === 'string' ? [`${attribute} ${userNameKey(value)}`] : []
+  })
 
 const isQuick = (operation: Operation): boolean =>
   operation.method === 'POST' &&

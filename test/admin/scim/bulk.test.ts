@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import type { TestDatabase } from '../../support/databases.ts'
 import type { ScimServer } from './support.ts'
 import { ENTERPRISE, ERROR_SCHEMA, GROUP_SCHEMA, OWN, patchOf, startScimServer, USER_SCHEMA } from './support.ts'
 
@@ -17,171 +19,178 @@ interface Result {
 const user = (userName: string, more: object = {}) => ({ schemas: [USER_SCHEMA], userName, ...more })
 const post = (bulkId: string, data: object, path = '/Users') => ({ method: 'POST', path, bulkId, data })
 
-describe('SCIM /Bulk', () => {
-  let scim: ScimServer
-  before(async () => {
-    scim = await startScimServer()
-  })
-  after(async () => {
-    assert.deepEqual(scim.server.faults, [])
-    await scim.stop()
-  })
-
-  async function bulk(operations: readonly unknown[], more: object = {}): Promise<readonly Result[]> {
-    const answer = await scim.send('POST', '/Bulk', {
-      by: 'root',
-      body: { schemas: [BULK], Operations: operations, ...more },
+for (const kind of DATABASE_KINDS) {
+  describe(`SCIM /Bulk on ${kind}`, () => {
+    let scim: ScimServer
+    let database: TestDatabase
+    before(async () => {
+      database = await freshDatabase(kind)
+      scim = await startScimServer('standard', { database: database.url })
     })
-    assert.equal(answer.status, 200, answer.text)
-    return answer.json<{ Operations: readonly Result[] }>().Operations
-  }
-  const statuses = (results: readonly Result[]): readonly string[] => results.map(({ status }) => status)
-  const count = () => scim.server.store.users.count('svc')
-
-  it('runs operations of every method in their order', async () => {
-    const { id, meta } = await scim.createUser()
-    const results = await bulk([
-      post('one', user('one@b.example')),
-      { method: 'patch', path: `/Users/${id}`, data: patchOf({ op: 'add', path: 'title', value: 'VP' }) },
-      { method: 'PUT', path: `/Users/${id}`, version: 'W/"1"', data: user('put@b.example') },
-      { method: 'DELETE', path: `/Users/${id}`, version: meta.version },
-      { method: 'DELETE', path: `/Users/${id}` },
-    ])
-    assert.deepEqual(statuses(results), ['201', '200', '200', '412', '204'])
-    const [made, patched, , stale] = results
-    assert.deepEqual([made?.method, made?.bulkId, made?.version], ['POST', 'one', 'W/"0"'])
-    assert.match(String(made?.location), /^http:\/\/localhost:8080\/scim\/v2\/Users\/[0-9a-f-]{36}$/)
-    assert.deepEqual([patched?.location, patched?.version], [meta.location, 'W/"1"'])
-    assert.deepEqual([stale?.location, stale?.response?.schemas], [meta.location, [ERROR_SCHEMA]])
-  })
-
-  it('replaces references to what it makes, wherever they are', async () => {
-    const results = await bulk([
-      post(
-        'g',
-        {
-          schemas: [GROUP_SCHEMA],
-          displayName: 'bulk.group',
-          members: [{ value: 'bulkId:u' }, { value: 'bulkId:inner' }],
-        },
-        '/Groups',
-      ),
-      post('u', user('member@b.example', { [ENTERPRISE]: { manager: { value: 'bulkId:boss' } } })),
-      post('boss', user('boss@b.example')),
-      post('inner', { schemas: [GROUP_SCHEMA], displayName: 'bulk.inner' }, '/Groups'),
-      { method: 'PATCH', path: '/Users/bulkId:u', data: patchOf({ op: 'add', path: 'title', value: 'VP' }) },
-    ])
-    assert.deepEqual(statuses(results), ['201', '201', '201', '201', '200'])
-    const idOf = (place: number): string => results[place]?.location?.split('/').at(-1) ?? ''
-    const group = (await scim.send('GET', `/Groups/${idOf(0)}`)).json<{ members: readonly { value: string }[] }>()
-    assert.deepEqual(group.members.map(({ value }) => value).toSorted(), [idOf(1), idOf(3)].toSorted())
-    const member = (await scim.send('GET', `/Users/${idOf(1)}`)).json<Record<string, { manager: { value: string } }>>()
-    assert.equal(member[ENTERPRISE]?.manager.value, idOf(2))
-    assert.equal(member['title'], 'VP')
-  })
-
-  it('refuses references to nothing, to failures and in circles', async () => {
-    const manager = (bulkId: string) => ({ [ENTERPRISE]: { manager: { value: `bulkId:${bulkId}` } } })
-    const results = await bulk([
-      post('a', user('a@c.example', manager('b'))),
-      post('b', user('b@c.example', manager('a'))),
-      post('self', user('s@c.example', manager('self'))),
-      post('lost', user('l@c.example', manager('nothing'))),
-      post('bad', { userName: 'x' }),
-      post('after', user('after@c.example', manager('bad'))),
-      post('fine', user('fine@c.example')),
-    ])
-    assert.deepEqual(statuses(results), ['409', '409', '409', '409', '400', '409', '201'])
-  })
-
-  it('writes each operation whole or not at all, and goes on after failures', async () => {
-    const before = await count()
-    const results = await bulk([
-      post('1', user('1@d.example')),
-      post('2', user('1@D.example')),
-      post('3', user('3@d.example', { title: 7 })),
-      post(
-        '4',
-        { schemas: [GROUP_SCHEMA], displayName: 'half', members: [{ value: 'bulkId:1' }, { value: 'nobody' }] },
-        '/Groups',
-      ),
-      post('5', user('5@d.example')),
-    ])
-    assert.deepEqual(statuses(results), ['201', '409', '400', '400', '201'])
-    assert.equal(await count(), before + 2)
-    assert.equal(await scim.server.store.groups.findByName('svc', 'half'), undefined)
-  })
-
-  it('stops after as many failures as it may have', async () => {
-    const before = await count()
-    const operations = ['e', 'e', 'f', 'e', 'g'].map((name, place) => post(String(place), user(`${name}@e.example`)))
-    const results = await bulk(operations, { failOnErrors: 2 })
-    assert.deepEqual(statuses(results), ['201', '409', '201', '409'])
-    assert.equal(await count(), before + 2)
-    assert.deepEqual(statuses(await bulk([post('0', user('g@e.example'))], { failOnErrors: 1 })), ['201'])
-  })
-
-  it('imports users with password hashes, many at once', async () => {
-    const { id } = await scim.createUser({ password: 'correct horse 1' })
-    const passwordHash = (await scim.server.store.users.find('svc', id))?.passwordHash
-    const operations = Array.from({ length: 1000 }, (_, n) =>
-      post(`i${n}`, user(`import${n}@f.example`, { [OWN]: { passwordHash } })),
-    )
-    const before = await count()
-    const results = await bulk(operations)
-    assert.deepEqual(new Set(statuses(results)), new Set(['201']))
-    assert.deepEqual(
-      results.map(({ bulkId }) => bulkId),
-      operations.map(({ bulkId }) => bulkId),
-    )
-    assert.equal(await count(), before + 1000)
-    assert.notEqual(await scim.userToken('import999@f.example', 'correct horse 1'), 'undefined')
-    const body = { schemas: [BULK], Operations: [post('w', user('w@f.example', { [OWN]: { passwordHash } }))] }
-    const byWriter = await scim.send('POST', '/Bulk', { body })
-    assert.deepEqual(statuses(byWriter.json<{ Operations: readonly Result[] }>().Operations), ['403'])
-  })
-
-  const refused: readonly (readonly [name: string, operation: unknown])[] = [
-    ['an unknown method', { method: 'GET', path: '/Users' }],
-    ['a method that is no string', { method: {}, path: '/Users' }],
-    ['an unknown path', { method: 'POST', path: '/Me', bulkId: 'x', data: {} }],
-    ['a whole URL', { method: 'POST', path: 'http://localhost:8080/scim/v2/Users', bulkId: 'x', data: {} }],
-    ['a path above', { method: 'DELETE', path: '/Users/../Groups/x' }],
-    ['a path that is not encoded', { method: 'DELETE', path: '/Users/%zz' }],
-    ['a POST with an id', { method: 'POST', path: '/Users/x', bulkId: 'x', data: {} }],
-    ['a PUT without an id', { method: 'PUT', path: '/Users', data: {} }],
-    ['a POST without a bulkId', { method: 'POST', path: '/Users', data: user('nobulk@g.example') }],
-    ['data that is no object', { method: 'POST', path: '/Users', bulkId: 'x', data: 'x' }],
-    ['a version that is no string', { method: 'DELETE', path: '/Users/x', version: 7 }],
-  ]
-  for (const [name, operation] of refused) {
-    it(`refuses an operation with ${name} alone`, async () => {
-      const [result, next] = await bulk([operation, { method: 'DELETE', path: '/Users/gone' }])
-      assert.deepEqual([result?.status, result?.response?.scimType, next?.status], ['400', 'invalidSyntax', '404'])
+    after(async () => {
+      assert.deepEqual(scim.server.faults, [])
+      await scim.stop()
+      await database.drop()
     })
-  }
 
-  it('refuses a body that is none', async () => {
-    for (const [body, status] of [
-      [{ Operations: [] }, 400],
-      [{ schemas: [BULK] }, 400],
-      [{ schemas: [BULK], Operations: ['x'] }, 400],
-      [{ schemas: [BULK], Operations: [], failOnErrors: 0 }, 400],
-      [{ schemas: [BULK], Operations: [], failOnErrors: 'x' }, 400],
-      [{ schemas: [BULK], Operations: [post('x', user('h@h.example')), post('x', user('i@h.example'))] }, 400],
-      [
-        { schemas: [BULK], Operations: Array.from({ length: 1001 }, () => ({ method: 'DELETE', path: '/Users/x' })) },
-        413,
-      ],
-      [{ schemas: [BULK], Operations: [], padding: 'x'.repeat(1024 * 1024) }, 413],
-    ] as const) {
-      const answer = await scim.send('POST', '/Bulk', { body })
-      assert.equal(answer.status, status, answer.text)
-      assert.deepEqual(answer.json()['schemas'], [ERROR_SCHEMA])
+    async function bulk(operations: readonly unknown[], more: object = {}): Promise<readonly Result[]> {
+      const answer = await scim.send('POST', '/Bulk', {
+        by: 'root',
+        body: { schemas: [BULK], Operations: operations, ...more },
+      })
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<{ Operations: readonly Result[] }>().Operations
     }
-    assert.equal(
-      (await scim.send('POST', '/Bulk', { by: 'creator', body: { schemas: [BULK], Operations: [] } })).status,
-      403,
-    )
+    const statuses = (results: readonly Result[]): readonly string[] => results.map(({ status }) => status)
+    const count = () => scim.server.store.users.count('svc')
+
+    it('runs operations of every method in their order', async () => {
+      const { id, meta } = await scim.createUser()
+      const results = await bulk([
+        post('one', user('one@b.example')),
+        { method: 'patch', path: `/Users/${id}`, data: patchOf({ op: 'add', path: 'title', value: 'VP' }) },
+        { method: 'PUT', path: `/Users/${id}`, version: 'W/"1"', data: user('put@b.example') },
+        { method: 'DELETE', path: `/Users/${id}`, version: meta.version },
+        { method: 'DELETE', path: `/Users/${id}` },
+      ])
+      assert.deepEqual(statuses(results), ['201', '200', '200', '412', '204'])
+      const [made, patched, , stale] = results
+      assert.deepEqual([made?.method, made?.bulkId, made?.version], ['POST', 'one', 'W/"0"'])
+      assert.match(String(made?.location), /^http:\/\/localhost:8080\/scim\/v2\/Users\/[0-9a-f-]{36}$/)
+      assert.deepEqual([patched?.location, patched?.version], [meta.location, 'W/"1"'])
+      assert.deepEqual([stale?.location, stale?.response?.schemas], [meta.location, [ERROR_SCHEMA]])
+    })
+
+    it('replaces references to what it makes, wherever they are', async () => {
+      const results = await bulk([
+        post(
+          'g',
+          {
+            schemas: [GROUP_SCHEMA],
+            displayName: 'bulk.group',
+            members: [{ value: 'bulkId:u' }, { value: 'bulkId:inner' }],
+          },
+          '/Groups',
+        ),
+        post('u', user('member@b.example', { [ENTERPRISE]: { manager: { value: 'bulkId:boss' } } })),
+        post('boss', user('boss@b.example')),
+        post('inner', { schemas: [GROUP_SCHEMA], displayName: 'bulk.inner' }, '/Groups'),
+        { method: 'PATCH', path: '/Users/bulkId:u', data: patchOf({ op: 'add', path: 'title', value: 'VP' }) },
+      ])
+      assert.deepEqual(statuses(results), ['201', '201', '201', '201', '200'])
+      const idOf = (place: number): string => results[place]?.location?.split('/').at(-1) ?? ''
+      const group = (await scim.send('GET', `/Groups/${idOf(0)}`)).json<{ members: readonly { value: string }[] }>()
+      assert.deepEqual(group.members.map(({ value }) => value).toSorted(), [idOf(1), idOf(3)].toSorted())
+      const member = (await scim.send('GET', `/Users/${idOf(1)}`)).json<
+        Record<string, { manager: { value: string } }>
+      >()
+      assert.equal(member[ENTERPRISE]?.manager.value, idOf(2))
+      assert.equal(member['title'], 'VP')
+    })
+
+    it('refuses references to nothing, to failures and in circles', async () => {
+      const manager = (bulkId: string) => ({ [ENTERPRISE]: { manager: { value: `bulkId:${bulkId}` } } })
+      const results = await bulk([
+        post('a', user('a@c.example', manager('b'))),
+        post('b', user('b@c.example', manager('a'))),
+        post('self', user('s@c.example', manager('self'))),
+        post('lost', user('l@c.example', manager('nothing'))),
+        post('bad', { userName: 'x' }),
+        post('after', user('after@c.example', manager('bad'))),
+        post('fine', user('fine@c.example')),
+      ])
+      assert.deepEqual(statuses(results), ['409', '409', '409', '409', '400', '409', '201'])
+    })
+
+    it('writes each operation whole or not at all, and goes on after failures', async () => {
+      const before = await count()
+      const results = await bulk([
+        post('1', user('1@d.example')),
+        post('2', user('1@D.example')),
+        post('3', user('3@d.example', { title: 7 })),
+        post(
+          '4',
+          { schemas: [GROUP_SCHEMA], displayName: 'half', members: [{ value: 'bulkId:1' }, { value: 'nobody' }] },
+          '/Groups',
+        ),
+        post('5', user('5@d.example')),
+      ])
+      assert.deepEqual(statuses(results), ['201', '409', '400', '400', '201'])
+      assert.equal(await count(), before + 2)
+      assert.equal(await scim.server.store.groups.findByName('svc', 'half'), undefined)
+    })
+
+    it('stops after as many failures as it may have', async () => {
+      const before = await count()
+      const operations = ['e', 'e', 'f', 'e', 'g'].map((name, place) => post(String(place), user(`${name}@e.example`)))
+      const results = await bulk(operations, { failOnErrors: 2 })
+      assert.deepEqual(statuses(results), ['201', '409', '201', '409'])
+      assert.equal(await count(), before + 2)
+      assert.deepEqual(statuses(await bulk([post('0', user('g@e.example'))], { failOnErrors: 1 })), ['201'])
+    })
+
+    it('imports users with password hashes, many at once', async () => {
+      const { id } = await scim.createUser({ password: 'correct horse 1' })
+      const passwordHash = (await scim.server.store.users.find('svc', id))?.passwordHash
+      const operations = Array.from({ length: 1000 }, (_, n) =>
+        post(`i${n}`, user(`import${n}@f.example`, { [OWN]: { passwordHash } })),
+      )
+      const before = await count()
+      const results = await bulk(operations)
+      assert.deepEqual(new Set(statuses(results)), new Set(['201']))
+      assert.deepEqual(
+        results.map(({ bulkId }) => bulkId),
+        operations.map(({ bulkId }) => bulkId),
+      )
+      assert.equal(await count(), before + 1000)
+      assert.notEqual(await scim.userToken('import999@f.example', 'correct horse 1'), 'undefined')
+      const body = { schemas: [BULK], Operations: [post('w', user('w@f.example', { [OWN]: { passwordHash } }))] }
+      const byWriter = await scim.send('POST', '/Bulk', { body })
+      assert.deepEqual(statuses(byWriter.json<{ Operations: readonly Result[] }>().Operations), ['403'])
+    })
+
+    const refused: readonly (readonly [name: string, operation: unknown])[] = [
+      ['an unknown method', { method: 'GET', path: '/Users' }],
+      ['a method that is no string', { method: {}, path: '/Users' }],
+      ['an unknown path', { method: 'POST', path: '/Me', bulkId: 'x', data: {} }],
+      ['a whole URL', { method: 'POST', path: 'http://localhost:8080/scim/v2/Users', bulkId: 'x', data: {} }],
+      ['a path above', { method: 'DELETE', path: '/Users/../Groups/x' }],
+      ['a path that is not encoded', { method: 'DELETE', path: '/Users/%zz' }],
+      ['a POST with an id', { method: 'POST', path: '/Users/x', bulkId: 'x', data: {} }],
+      ['a PUT without an id', { method: 'PUT', path: '/Users', data: {} }],
+      ['a POST without a bulkId', { method: 'POST', path: '/Users', data: user('nobulk@g.example') }],
+      ['data that is no object', { method: 'POST', path: '/Users', bulkId: 'x', data: 'x' }],
+      ['a version that is no string', { method: 'DELETE', path: '/Users/x', version: 7 }],
+    ]
+    for (const [name, operation] of refused) {
+      it(`refuses an operation with ${name} alone`, async () => {
+        const [result, next] = await bulk([operation, { method: 'DELETE', path: '/Users/gone' }])
+        assert.deepEqual([result?.status, result?.response?.scimType, next?.status], ['400', 'invalidSyntax', '404'])
+      })
+    }
+
+    it('refuses a body that is none', async () => {
+      for (const [body, status] of [
+        [{ Operations: [] }, 400],
+        [{ schemas: [BULK] }, 400],
+        [{ schemas: [BULK], Operations: ['x'] }, 400],
+        [{ schemas: [BULK], Operations: [], failOnErrors: 0 }, 400],
+        [{ schemas: [BULK], Operations: [], failOnErrors: 'x' }, 400],
+        [{ schemas: [BULK], Operations: [post('x', user('h@h.example')), post('x', user('i@h.example'))] }, 400],
+        [
+          { schemas: [BULK], Operations: Array.from({ length: 1001 }, () => ({ method: 'DELETE', path: '/Users/x' })) },
+          413,
+        ],
+        [{ schemas: [BULK], Operations: [], padding: 'x'.repeat(1024 * 1024) }, 413],
+      ] as const) {
+        const answer = await scim.send('POST', '/Bulk', { body })
+        assert.equal(answer.status, status, answer.text)
+        assert.deepEqual(answer.json()['schemas'], [ERROR_SCHEMA])
+      }
+      assert.equal(
+        (await scim.send('POST', '/Bulk', { by: 'creator', body: { schemas: [BULK], Operations: [] } })).status,
+        403,
+      )
+    })
   })
-})
+}

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import type { TestDatabase } from '../../support/databases.ts'
 import type { Resource, ScimServer } from './support.ts'
 import { ENTERPRISE, ERROR_SCHEMA, GROUP_SCHEMA, OWN, startScimServer, TO_Z1 } from './support.ts'
 
@@ -16,218 +18,226 @@ interface Page {
   readonly Resources: readonly (Resource & { readonly userName: string })[]
 }
 
-describe('lists of SCIM', () => {
-  let scim: ScimServer
-  before(async () => {
-    scim = await startScimServer()
-    const people = [
-      { userName: 'anna@x.example', title: 'VP', name: { familyName: 'Adams' }, roles: [{ value: 'guide' }] },
-      {
-        userName: 'bert@x.example',
-        active: false,
-        emails: [
-          { value: 'bert@work.example', type: 'work' },
-          { value: 'B@home.example', type: 'home' },
-        ],
-      },
-      { userName: 'carl@x.example', externalId: 'C-1', [ENTERPRISE]: { department: 'Tours' } },
-      { userName: 'dora@x.example', [OWN]: { gender: 'female' }, displayName: 'Dora' },
+for (const kind of DATABASE_KINDS) {
+  describe(`lists of SCIM on ${kind}`, () => {
+    let scim: ScimServer
+    let database: TestDatabase
+    before(async () => {
+      database = await freshDatabase(kind)
+      scim = await startScimServer('standard', { database: database.url })
+      const people = [
+        { userName: 'anna@x.example', title: 'VP', name: { familyName: 'Adams' }, roles: [{ value: 'guide' }] },
+        {
+          userName: 'bert@x.example',
+          active: false,
+          emails: [
+            { value: 'bert@work.example', type: 'work' },
+            { value: 'B@home.example', type: 'home' },
+          ],
+        },
+        { userName: 'carl@x.example', externalId: 'C-1', [ENTERPRISE]: { department: 'Tours' } },
+        { userName: 'dora@x.example', [OWN]: { gender: 'female' }, displayName: 'Dora' },
+      ]
+      for (const person of people) await scim.createUser(person)
+    })
+    after(async () => {
+      assert.deepEqual(scim.server.faults, [])
+      await scim.stop()
+      await database.drop()
+    })
+
+    const list = async (query: Readonly<Record<string, string>>, path = '/Users'): Promise<Page> => {
+      const answer = await scim.send('GET', path, { query })
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<Page>()
+    }
+    const namesIn = ({ Resources }: Page): readonly string[] =>
+      Resources.map(({ userName }) => userName.split('@', 1)[0] ?? '')
+
+    const filters: readonly (readonly [filter: string, want: readonly string[]])[] = [
+      ['userName eq "ANNA@x.example"', ['anna']],
+      ['username sw "c" or UserName sw "d"', ['carl', 'dora']],
+      ['userName ew "x.example" and userName ne "anna@x.example"', ['bert', 'carl', 'dora']],
+      ['not (userName ew "x.example")', ['joel', 'marissa']],
+      ['active eq false', ['bert']],
+      ['title pr', ['anna']],
+      ['name.familyName co "dam"', ['anna']],
+      ['emails.value eq "bert@WORK.example"', ['bert']],
+      ['emails[type eq "home" and value sw "b@"]', ['bert']],
+      ['emails[type eq "work" and value sw "b@"]', []],
+      ['emails co "home"', ['bert']],
+      ['externalId eq "C-1"', ['carl']],
+      ['externalId eq "c-1"', []],
+      [`${ENTERPRISE}:department eq "tours"`, ['carl']],
+      [`${OWN}:gender eq "female"`, ['dora']],
+      ['urn:ietf:params:scim:schemas:core:2.0:User:displayName eq "dora"', ['dora']],
+      ['meta.lastModified ge "2020-01-01T00:00:00Z" and title pr', ['anna']],
+      ['meta.resourceType eq "User" and title pr', ['anna']],
+      ['meta.resourceType eq "Group"', []],
+      ['userName eq "100%"', []],
     ]
-    for (const person of people) await scim.createUser(person)
-  })
-  after(async () => {
-    assert.deepEqual(scim.server.faults, [])
-    await scim.stop()
-  })
-
-  const list = async (query: Readonly<Record<string, string>>, path = '/Users'): Promise<Page> => {
-    const answer = await scim.send('GET', path, { query })
-    assert.equal(answer.status, 200, answer.text)
-    return answer.json<Page>()
-  }
-  const namesIn = ({ Resources }: Page): readonly string[] =>
-    Resources.map(({ userName }) => userName.split('@', 1)[0] ?? '')
-
-  const filters: readonly (readonly [filter: string, want: readonly string[]])[] = [
-    ['userName eq "ANNA@x.example"', ['anna']],
-    ['username sw "c" or UserName sw "d"', ['carl', 'dora']],
-    ['userName ew "x.example" and userName ne "anna@x.example"', ['bert', 'carl', 'dora']],
-    ['not (userName ew "x.example")', ['joel', 'marissa']],
-    ['active eq false', ['bert']],
-    ['title pr', ['anna']],
-    ['name.familyName co "dam"', ['anna']],
-    ['emails.value eq "bert@WORK.example"', ['bert']],
-    ['emails[type eq "home" and value sw "b@"]', ['bert']],
-    ['emails[type eq "work" and value sw "b@"]', []],
-    ['emails co "home"', ['bert']],
-    ['externalId eq "C-1"', ['carl']],
-    ['externalId eq "c-1"', []],
-    [`${ENTERPRISE}:department eq "tours"`, ['carl']],
-    [`${OWN}:gender eq "female"`, ['dora']],
-    ['urn:ietf:params:scim:schemas:core:2.0:User:displayName eq "dora"', ['dora']],
-    ['meta.lastModified ge "2020-01-01T00:00:00Z" and title pr', ['anna']],
-    ['meta.resourceType eq "User" and title pr', ['anna']],
-    ['meta.resourceType eq "Group"', []],
-    ['userName eq "100%"', []],
-  ]
-  for (const [filter, want] of filters) {
-    it(`find ${want.length} by ${filter}`, async () => {
-      const page = await list({ filter, sortBy: 'userName' })
-      assert.deepEqual(namesIn(page), want)
-      assert.deepEqual([page.schemas, page.totalResults, page.startIndex], [[LIST], want.length, 1])
-      const found = await scim.send('POST', '/Users/.search', {
-        body: { schemas: [SEARCH], filter, sortBy: 'userName' },
+    for (const [filter, want] of filters) {
+      it(`find ${want.length} by ${filter}`, async () => {
+        const page = await list({ filter, sortBy: 'userName' })
+        assert.deepEqual(namesIn(page), want)
+        assert.deepEqual([page.schemas, page.totalResults, page.startIndex], [[LIST], want.length, 1])
+        const found = await scim.send('POST', '/Users/.search', {
+          body: { schemas: [SEARCH], filter, sortBy: 'userName' },
+        })
+        assert.deepEqual(namesIn(found.json<Page>()), want)
+        assert.deepEqual(namesIn(await list({ filter, sortBy: 'userName', cursor: '' })), want)
       })
-      assert.deepEqual(namesIn(found.json<Page>()), want)
-      assert.deepEqual(namesIn(await list({ filter, sortBy: 'userName', cursor: '' })), want)
+    }
+
+    const refusals: readonly (readonly [name: string, query: Readonly<Record<string, string>>, scimType: string])[] = [
+      ['an unknown attribute', { filter: 'age eq 7' }, 'invalidFilter'],
+      ['an unknown extension', { filter: 'urn:x:y:User:z eq "1"' }, 'invalidFilter'],
+      ['a password', { filter: 'password sw "a"' }, 'invalidFilter'],
+      ['a hash', { filter: `${OWN}:passwordHash pr` }, 'invalidFilter'],
+      ['an attribute without a column', { filter: 'roles.value eq "guide"' }, 'invalidFilter'],
+      ['half a filter', { filter: 'userName eq' }, 'invalidFilter'],
+      ['single quotes', { filter: "userName eq 'x'" }, 'invalidFilter'],
+      ['another type', { filter: 'active eq "maybe"' }, 'invalidFilter'],
+      ['SQL', { filter: 'userName eq "x"; drop table users' }, 'invalidFilter'],
+      ['a NUL', { filter: 'userName eq "\\u0000"' }, 'invalidFilter'],
+      ['an unknown order', { sortBy: 'age' }, 'invalidFilter'],
+      ['no order', { sortOrder: 'sideways' }, 'invalidValue'],
+      ['a start that is no number', { startIndex: 'x' }, 'invalidValue'],
+      ['a count that is no number', { count: 'many' }, 'invalidCount'],
+      ['a count of nothing with a cursor', { cursor: '', count: '0' }, 'invalidCount'],
+      ['a cursor of somebody', { cursor: 'v1.AAAA' }, 'invalidCursor'],
+      ['a long cursor', { cursor: 'x'.repeat(5000) }, 'invalidCursor'],
+      ['both selections', { attributes: 'userName', excludedAttributes: 'emails' }, 'invalidValue'],
+    ]
+    for (const [name, query, scimType] of refusals) {
+      it(`refuse ${name}`, async () => {
+        const answer = await scim.send('GET', '/Users', { query })
+        assert.equal(answer.status, 400, answer.text)
+        assert.deepEqual([answer.json()['schemas'], answer.json()['scimType']], [[ERROR_SCHEMA], scimType])
+      })
+    }
+
+    it('refuse a parameter that is repeated, and a filter nested 10,000 deep or of 100 kB', async () => {
+      const body = (filter: string) => ({ body: { schemas: [SEARCH], filter } })
+      assert.equal((await scim.send('GET', '/Users?count=1&count=2')).json()['scimType'], 'invalidValue')
+      for (const filter of [
+        `${'('.repeat(10_000)}userName pr${')'.repeat(10_000)}`,
+        `userName eq "${'x'.repeat(100_000)}"`,
+      ]) {
+        assert.equal((await scim.send('POST', '/Users/.search', body(filter))).json()['scimType'], 'invalidFilter')
+      }
     })
-  }
 
-  const refusals: readonly (readonly [name: string, query: Readonly<Record<string, string>>, scimType: string])[] = [
-    ['an unknown attribute', { filter: 'age eq 7' }, 'invalidFilter'],
-    ['an unknown extension', { filter: 'urn:x:y:User:z eq "1"' }, 'invalidFilter'],
-    ['a password', { filter: 'password sw "a"' }, 'invalidFilter'],
-    ['a hash', { filter: `${OWN}:passwordHash pr` }, 'invalidFilter'],
-    ['an attribute without a column', { filter: 'roles.value eq "guide"' }, 'invalidFilter'],
-    ['half a filter', { filter: 'userName eq' }, 'invalidFilter'],
-    ['single quotes', { filter: "userName eq 'x'" }, 'invalidFilter'],
-    ['another type', { filter: 'active eq "maybe"' }, 'invalidFilter'],
-    ['SQL', { filter: 'userName eq "x"; drop table users' }, 'invalidFilter'],
-    ['a NUL', { filter: 'userName eq "\\u0000"' }, 'invalidFilter'],
-    ['an unknown order', { sortBy: 'age' }, 'invalidFilter'],
-    ['no order', { sortOrder: 'sideways' }, 'invalidValue'],
-    ['a start that is no number', { startIndex: 'x' }, 'invalidValue'],
-    ['a count that is no number', { count: 'many' }, 'invalidCount'],
-    ['a count of nothing with a cursor', { cursor: '', count: '0' }, 'invalidCount'],
-    ['a cursor of somebody', { cursor: 'v1.AAAA' }, 'invalidCursor'],
-    ['a long cursor', { cursor: 'x'.repeat(5000) }, 'invalidCursor'],
-    ['both selections', { attributes: 'userName', excludedAttributes: 'emails' }, 'invalidValue'],
-  ]
-  for (const [name, query, scimType] of refusals) {
-    it(`refuse ${name}`, async () => {
-      const answer = await scim.send('GET', '/Users', { query })
-      assert.equal(answer.status, 400, answer.text)
-      assert.deepEqual([answer.json()['schemas'], answer.json()['scimType']], [[ERROR_SCHEMA], scimType])
+    it('have pages by number', async () => {
+      const first = await list({ sortBy: 'userName', count: '4' })
+      assert.deepEqual(
+        [first.totalResults, first.itemsPerPage, namesIn(first)],
+        [6, 4, ['anna', 'bert', 'carl', 'dora']],
+      )
+      assert.deepEqual(namesIn(await list({ sortBy: 'userName', startIndex: '5' })), ['joel', 'marissa'])
+      assert.deepEqual(namesIn(await list({ sortBy: 'userName', sortOrder: 'descending', count: '1' })), ['marissa'])
+      const none = await list({ count: '0', startIndex: '-3' })
+      assert.deepEqual([none.totalResults, none.itemsPerPage, none.startIndex], [6, 0, 1])
+      assert.equal((await list({ count: '99999', startIndex: '99' })).Resources.length, 0)
     })
-  }
 
-  it('refuse a parameter that is repeated, and a filter nested 10,000 deep or of 100 kB', async () => {
-    const body = (filter: string) => ({ body: { schemas: [SEARCH], filter } })
-    assert.equal((await scim.send('GET', '/Users?count=1&count=2')).json()['scimType'], 'invalidValue')
-    for (const filter of [
-      `${'('.repeat(10_000)}userName pr${')'.repeat(10_000)}`,
-      `userName eq "${'x'.repeat(100_000)}"`,
-    ]) {
-      assert.equal((await scim.send('POST', '/Users/.search', body(filter))).json()['scimType'], 'invalidFilter')
-    }
-  })
-
-  it('have pages by number', async () => {
-    const first = await list({ sortBy: 'userName', count: '4' })
-    assert.deepEqual([first.totalResults, first.itemsPerPage, namesIn(first)], [6, 4, ['anna', 'bert', 'carl', 'dora']])
-    assert.deepEqual(namesIn(await list({ sortBy: 'userName', startIndex: '5' })), ['joel', 'marissa'])
-    assert.deepEqual(namesIn(await list({ sortBy: 'userName', sortOrder: 'descending', count: '1' })), ['marissa'])
-    const none = await list({ count: '0', startIndex: '-3' })
-    assert.deepEqual([none.totalResults, none.itemsPerPage, none.startIndex], [6, 0, 1])
-    assert.equal((await list({ count: '99999', startIndex: '99' })).Resources.length, 0)
-  })
-
-  it('have pages by cursor, forwards and back', async () => {
-    const query = { sortBy: 'userName', count: '2', filter: 'userName pr' }
-    const first = await list({ ...query, cursor: '' })
-    assert.deepEqual(
-      [namesIn(first), first.totalResults, first.previousCursor],
-      [['anna', 'bert'], undefined, undefined],
-    )
-    const second = await list({ ...query, cursor: first.nextCursor ?? '' })
-    const third = await list({ ...query, cursor: second.nextCursor ?? '' })
-    assert.deepEqual(
-      [namesIn(second), namesIn(third), third.nextCursor],
-      [['carl', 'dora'], ['joel', 'marissa'], undefined],
-    )
-    const back = await list({ ...query, cursor: third.previousCursor ?? '' })
-    assert.deepEqual(namesIn(back), ['carl', 'dora'])
-    assert.deepEqual(namesIn(await list({ ...query, cursor: back.nextCursor ?? '' })), ['joel', 'marissa'])
-    const start = await list({ ...query, cursor: back.previousCursor ?? '' })
-    assert.deepEqual([namesIn(start), start.previousCursor], [['anna', 'bert'], undefined])
-    for (const cursor of [first.nextCursor, third.previousCursor]) assert.match(String(cursor), /^[\w.~-]+$/) // RFC 9865 §2
-  })
-
-  it('take a cursor for its own list and zone only, and unchanged', async () => {
-    const query = { sortBy: 'userName', count: '2' }
-    const { nextCursor: cursor = '' } = await list({ ...query, cursor: '' })
-    const changed = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`
-    const refused = async (path: string, request: Parameters<ScimServer['send']>[2]) => {
-      const answer = await scim.send('GET', path, request)
-      assert.equal(answer.json()['scimType'], 'invalidCursor', answer.text)
-    }
-    await refused('/Users', { query: { ...query, cursor: changed } })
-    await refused('/Users', { query: { ...query, cursor, sortBy: 'id' } })
-    await refused('/Users', { query: { ...query, cursor, sortOrder: 'descending' } })
-    await refused('/Users', { query: { ...query, cursor, filter: 'title pr' } })
-    await refused('/Groups', { query: { count: '2', cursor } })
-    await refused('/Users', { query: { ...query, cursor }, by: 'z1-admin', headers: TO_Z1 })
-    assert.deepEqual(namesIn(await list({ ...query, cursor, count: '1' })), ['carl'])
-  })
-
-  it('lose and repeat nobody while others come and go', async () => {
-    const seen: string[] = []
-    let cursor: string | undefined = ''
-    for (let round = 0; cursor !== undefined; round += 1) {
-      const page: Page = await list({ cursor, count: '1', sortBy: 'userName', filter: 'userName co "@x.example"' })
-      seen.push(...namesIn(page))
-      cursor = page.nextCursor
-      if (round === 0) await scim.createUser({ userName: 'aaaa@x.example' })
-      if (round === 1) await scim.createUser({ userName: 'zzzz@x.example' })
-    }
-    assert.deepEqual(seen, ['anna', 'bert', 'carl', 'dora', 'zzzz'])
-    for (const userName of ['aaaa@x.example', 'zzzz@x.example']) {
-      const { Resources } = await list({ filter: `userName eq "${userName}"` })
-      await scim.send('DELETE', `/Users/${Resources[0]?.id}`)
-    }
-  })
-
-  it('show the attributes that are asked for', async () => {
-    const one = async (query: Readonly<Record<string, string>>) =>
-      (await list({ ...query, filter: 'userName eq "anna@x.example"' })).Resources[0] ?? {}
-    const keys = async (query: Readonly<Record<string, string>>) => Object.keys(await one(query)).toSorted()
-    assert.deepEqual(await keys({ attributes: 'userName' }), ['id', 'schemas', 'userName'])
-    assert.deepEqual(await keys({ attributes: 'NAME.familyname, unknown' }), ['id', 'name', 'schemas'])
-    assert.deepEqual(await keys({ attributes: 'password' }), ['id', 'schemas'])
-    assert.deepEqual(await keys({ attributes: `${OWN}:origin` }), ['id', 'schemas', OWN])
-    assert.ok(!(await keys({ excludedAttributes: 'name,id,groups' })).includes('name'))
-    assert.ok((await keys({ excludedAttributes: 'id' })).includes('id'))
-    const own = (await one({ attributes: OWN })) as Readonly<Record<string, object>>
-    assert.deepEqual(Object.keys(own[OWN] ?? {}).toSorted(), ['origin', 'passwordLastModified', 'verified'])
-    const emails = await one({ excludedAttributes: 'emails.primary' })
-    assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
-  })
-
-  it('search users and groups together', async () => {
-    await scim.send('POST', '/Groups', {
-      body: { schemas: [GROUP_SCHEMA], displayName: 'search.me', externalId: 'C-1' },
+    it('have pages by cursor, forwards and back', async () => {
+      const query = { sortBy: 'userName', count: '2', filter: 'userName pr' }
+      const first = await list({ ...query, cursor: '' })
+      assert.deepEqual(
+        [namesIn(first), first.totalResults, first.previousCursor],
+        [['anna', 'bert'], undefined, undefined],
+      )
+      const second = await list({ ...query, cursor: first.nextCursor ?? '' })
+      const third = await list({ ...query, cursor: second.nextCursor ?? '' })
+      assert.deepEqual(
+        [namesIn(second), namesIn(third), third.nextCursor],
+        [['carl', 'dora'], ['joel', 'marissa'], undefined],
+      )
+      const back = await list({ ...query, cursor: third.previousCursor ?? '' })
+      assert.deepEqual(namesIn(back), ['carl', 'dora'])
+      assert.deepEqual(namesIn(await list({ ...query, cursor: back.nextCursor ?? '' })), ['joel', 'marissa'])
+      const start = await list({ ...query, cursor: back.previousCursor ?? '' })
+      assert.deepEqual([namesIn(start), start.previousCursor], [['anna', 'bert'], undefined])
+      for (const cursor of [first.nextCursor, third.previousCursor]) assert.match(String(cursor), /^[\w.~-]+$/) // RFC 9865 §2
     })
-    const search = async (more: Readonly<Record<string, unknown>>) => {
-      const answer = await scim.send('POST', '/.search', { body: { schemas: [SEARCH], ...more } })
-      return { status: answer.status, page: answer.json<Page>(), scimType: answer.json()['scimType'] }
-    }
-    const typesOf = ({ page }: Awaited<ReturnType<typeof search>>) =>
-      page.Resources.map(({ meta }) => meta.location.split('/').at(-2))
-    assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"' })), ['Users', 'Groups'])
-    assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"', startIndex: 2 })), ['Groups'])
-    assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"', count: 1 })), ['Users'])
-    assert.deepEqual(typesOf(await search({ filter: 'userName sw "anna"' })), ['Users'])
-    assert.deepEqual(typesOf(await search({ filter: 'meta.resourceType eq "Group" and displayName sw "search"' })), [
-      'Groups',
-    ])
-    assert.equal((await search({ filter: 'age eq 7' })).scimType, 'invalidFilter')
-    assert.equal((await search({ cursor: '' })).scimType, 'invalidCursor')
-    assert.equal(
-      (await scim.send('POST', '/.search', { body: { filter: 'id pr' } })).json()['scimType'],
-      'invalidSyntax',
-    )
-    for (const body of [{ filter: 7 }, { count: '7' }, { count: 1.5 }, { attributes: [7] }]) {
-      assert.equal((await search(body)).scimType, 'invalidValue', JSON.stringify(body))
-    }
+
+    it('take a cursor for its own list and zone only, and unchanged', async () => {
+      const query = { sortBy: 'userName', count: '2' }
+      const { nextCursor: cursor = '' } = await list({ ...query, cursor: '' })
+      const changed = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`
+      const refused = async (path: string, request: Parameters<ScimServer['send']>[2]) => {
+        const answer = await scim.send('GET', path, request)
+        assert.equal(answer.json()['scimType'], 'invalidCursor', answer.text)
+      }
+      await refused('/Users', { query: { ...query, cursor: changed } })
+      await refused('/Users', { query: { ...query, cursor, sortBy: 'id' } })
+      await refused('/Users', { query: { ...query, cursor, sortOrder: 'descending' } })
+      await refused('/Users', { query: { ...query, cursor, filter: 'title pr' } })
+      await refused('/Groups', { query: { count: '2', cursor } })
+      await refused('/Users', { query: { ...query, cursor }, by: 'z1-admin', headers: TO_Z1 })
+      assert.deepEqual(namesIn(await list({ ...query, cursor, count: '1' })), ['carl'])
+    })
+
+    it('lose and repeat nobody while others come and go', async () => {
+      const seen: string[] = []
+      let cursor: string | undefined = ''
+      for (let round = 0; cursor !== undefined; round += 1) {
+        const page: Page = await list({ cursor, count: '1', sortBy: 'userName', filter: 'userName co "@x.example"' })
+        seen.push(...namesIn(page))
+        cursor = page.nextCursor
+        if (round === 0) await scim.createUser({ userName: 'aaaa@x.example' })
+        if (round === 1) await scim.createUser({ userName: 'zzzz@x.example' })
+      }
+      assert.deepEqual(seen, ['anna', 'bert', 'carl', 'dora', 'zzzz'])
+      for (const userName of ['aaaa@x.example', 'zzzz@x.example']) {
+        const { Resources } = await list({ filter: `userName eq "${userName}"` })
+        await scim.send('DELETE', `/Users/${Resources[0]?.id}`)
+      }
+    })
+
+    it('show the attributes that are asked for', async () => {
+      const one = async (query: Readonly<Record<string, string>>) =>
+        (await list({ ...query, filter: 'userName eq "anna@x.example"' })).Resources[0] ?? {}
+      const keys = async (query: Readonly<Record<string, string>>) => Object.keys(await one(query)).toSorted()
+      assert.deepEqual(await keys({ attributes: 'userName' }), ['id', 'schemas', 'userName'])
+      assert.deepEqual(await keys({ attributes: 'NAME.familyname, unknown' }), ['id', 'name', 'schemas'])
+      assert.deepEqual(await keys({ attributes: 'password' }), ['id', 'schemas'])
+      assert.deepEqual(await keys({ attributes: `${OWN}:origin` }), ['id', 'schemas', OWN])
+      assert.ok(!(await keys({ excludedAttributes: 'name,id,groups' })).includes('name'))
+      assert.ok((await keys({ excludedAttributes: 'id' })).includes('id'))
+      const own = (await one({ attributes: OWN })) as Readonly<Record<string, object>>
+      assert.deepEqual(Object.keys(own[OWN] ?? {}).toSorted(), ['origin', 'passwordLastModified', 'verified'])
+      const emails = await one({ excludedAttributes: 'emails.primary' })
+      assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
+    })
+
+    it('search users and groups together', async () => {
+      await scim.send('POST', '/Groups', {
+        body: { schemas: [GROUP_SCHEMA], displayName: 'search.me', externalId: 'C-1' },
+      })
+      const search = async (more: Readonly<Record<string, unknown>>) => {
+        const answer = await scim.send('POST', '/.search', { body: { schemas: [SEARCH], ...more } })
+        return { status: answer.status, page: answer.json<Page>(), scimType: answer.json()['scimType'] }
+      }
+      const typesOf = ({ page }: Awaited<ReturnType<typeof search>>) =>
+        page.Resources.map(({ meta }) => meta.location.split('/').at(-2))
+      assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"' })), ['Users', 'Groups'])
+      assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"', startIndex: 2 })), ['Groups'])
+      assert.deepEqual(typesOf(await search({ filter: 'externalId eq "C-1"', count: 1 })), ['Users'])
+      assert.deepEqual(typesOf(await search({ filter: 'userName sw "anna"' })), ['Users'])
+      assert.deepEqual(typesOf(await search({ filter: 'meta.resourceType eq "Group" and displayName sw "search"' })), [
+        'Groups',
+      ])
+      assert.equal((await search({ filter: 'age eq 7' })).scimType, 'invalidFilter')
+      assert.equal((await search({ cursor: '' })).scimType, 'invalidCursor')
+      assert.equal(
+        (await scim.send('POST', '/.search', { body: { filter: 'id pr' } })).json()['scimType'],
+        'invalidSyntax',
+      )
+      for (const body of [{ filter: 7 }, { count: '7' }, { count: 1.5 }, { attributes: [7] }]) {
+        assert.equal((await search(body)).scimType, 'invalidValue', JSON.stringify(body))
+      }
+    })
   })
-})
+}
