@@ -81,7 +81,7 @@ import { createLimits } from './web/limits.ts'
 import { createNoRouteHook } from './web/no-route.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
-import { createPasswordDemand } from './web/password-change.ts'
+import { createSignInDemands } from './web/sign-in-demands.ts'
 import { encodePlainBasic } from './web/plain-basic.ts'
 import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
@@ -193,8 +193,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls, behaviour })
-  const passwordDemand = createPasswordDemand({ ...shared, sessions })
-  const gates = createGates({ resolveZone, bearerGate, sessions, denial, passwordDemand, urls })
+  const signInDemands = createSignInDemands({ ...shared, sessions })
+  const gates = createGates({ resolveZone, bearerGate, sessions, denial, signInDemands, urls })
   const routes = watchRoutes(http, gates)
 
   const assets = loadAssets(ASSETS, urls.basePath)
@@ -230,7 +230,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
-  const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, passwordDemand }
+  const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands }
   const journeys = createJourneys({ store, sessions, urls })
   const elsewhere = { ...web, identity, journeys, attempts: createAttempts({ ...shared, sessions, vault }), log }
   const external = createExternalSignIn(elsewhere)

@@ -6,13 +6,14 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestOrigin } from '../model/request.ts'
+import type { SignInDemand } from '../model/sign-in-demands.ts'
 
 /** Why a sign-in was refused. Messages to the user must reveal no more than this. */
 export type SignInRefusal =
   | 'bad-credentials'
   | 'account-locked'
   | 'account-not-verified'
-  | 'password-change-required'
+  | SignInDemand['refusal']
   | 'provider-disabled'
   /** The external provider refused or gave no usable response. */
   | 'refused-upstream'

@@ -4,13 +4,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
+import { PASSWORD_CHANGE_PATH } from '../model/sign-in-demands.ts'
 import type { Urls } from '../model/urls.ts'
 import { forcePasswordChangePage } from '../pages/force-password-change.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
-import { PASSWORD_CHANGE_PATH } from '../web/password-change.ts'
-import type { PasswordDemand } from '../web/password-change.ts'
+import type { SignInDemands } from '../web/sign-in-demands.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
@@ -22,7 +22,7 @@ export interface ForcePasswordChangeDeps extends NewPasswordDeps {
   readonly csrf: Csrf
   readonly pages: PageWriter
   readonly urls: Urls
-  readonly passwordDemand: PasswordDemand
+  readonly signInDemands: SignInDemands
 }
 
 const COMPLETED_PATH = '/force_password_change_completed'
@@ -30,13 +30,14 @@ const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which leads on. */
 export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePasswordChangeDeps): void {
-  const { store, sessions, denial, csrf, pages, urls, behaviour, passwordDemand } = deps
+  const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
   const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 
   /** The signed-in person, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
     const visitor = await sessions.visitor(request)
-    return visitor && (await passwordDemand.isOpen(request.zone, visitor.user)) ? visitor : undefined
+    const demand = visitor && (await signInDemands.open(request.zone, visitor.user))
+    return demand?.name === 'password-change' ? visitor : undefined
   }
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>

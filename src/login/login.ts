@@ -31,7 +31,7 @@ import { EMPTY_FORM, parseForm } from '../web/form.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
-import type { PasswordDemand } from '../web/password-change.ts'
+import type { SignInDemands } from '../web/sign-in-demands.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
@@ -57,7 +57,7 @@ export interface LoginDeps {
   readonly journeys: Journeys
   readonly external: ExternalSignIn
   readonly chooseAccountPage: ChooseAccountPage
-  readonly passwordDemand: PasswordDemand
+  readonly signInDemands: SignInDemands
   readonly pageSettings: PageSettings
   /** The JSON answer of `/login`, the same as `/info`. */
   readonly serverInfo: (zone: AddressedZone, query: Form) => Promise<object>
@@ -108,9 +108,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result.amr)
-    if (await deps.passwordDemand.isOpen(request.zone, result.user)) {
-      return deps.passwordDemand.raise(request, reply, destination)
-    }
+    const demand = await deps.signInDemands.open(request.zone, result.user)
+    if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
 

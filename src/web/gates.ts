@@ -5,12 +5,12 @@ import type { Urls } from '../model/urls.ts'
 import type { BearerGate } from './bearer.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
-import type { PasswordDemand } from './password-change.ts'
 import { takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './session.ts'
 import { startOfZone } from './zone.ts'
 import { refuseSwitch, requestedZoneOf } from './zone-switch.ts'
+import type { SignInDemands } from './sign-in-demands.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
@@ -20,10 +20,10 @@ export function createGates(deps: {
   bearerGate: BearerGate
   sessions: Sessions
   denial: Denial
-  passwordDemand: PasswordDemand
+  signInDemands: SignInDemands
   urls: Urls
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, passwordDemand, urls } = deps
+  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls } = deps
 
   async function requireSession(
     request: FastifyRequest,
@@ -35,8 +35,8 @@ export function createGates(deps: {
     if (!visitor) {
       return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
     }
-    if (whileDemanded || !(await passwordDemand.isOpen(request.zone, visitor.user))) return undefined
-    return passwordDemand.raise(request, reply, path)
+    const demand = whileDemanded ? undefined : await signInDemands.open(request.zone, visitor.user)
+    return demand && signInDemands.raise(request, reply, demand, path)
   }
 
   function gateFor(access: Access): Hook | undefined {

@@ -18,7 +18,7 @@ export type Access =
   /** A signed-in person; everybody else is redirected to sign-in. */
   | {
       readonly by: 'session'
-      /** Allows people who must change their password; all other routes redirect them to do so. */
+      /** Allows people who owe something, such as a new password; all other routes redirect them to its page. */
       readonly whileDemanded?: true
     }
 

@@ -7,6 +7,7 @@ import { signedIn } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { SIGN_IN_DEMANDS } from '../../src/model/sign-in-demands.ts'
 
 const META = ['/oauth/clients/meta', '/oauth/clients/:client_id/meta']
 
@@ -30,6 +31,15 @@ for (const mode of MODES) {
         assert.ok(['anyone', 'client', 'bearer', 'session'].includes(access.by), `${method} ${url}`)
         assert.ok(['api', 'page', 'open'].includes(audience), `${method} ${url}`)
         if (access.by === 'anyone') assert.ok(access.because.length > 10, `${method} ${url} says why`)
+      }
+    })
+
+    it('lets whoever owes something reach the page where it is done, by GET and POST', () => {
+      for (const { path } of SIGN_IN_DEMANDS) {
+        for (const method of ['GET', 'POST']) {
+          const route = routes().find(each => each.url === path && each.method === method)
+          assert.deepEqual(route?.access, { by: 'session', whileDemanded: true }, `${method} ${path}`)
+        }
       }
     })
 

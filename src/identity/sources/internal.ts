@@ -2,7 +2,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
+import { openDemand } from '../../model/sign-in-demands.ts'
 import type { User } from '../../model/user.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
@@ -69,9 +69,8 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     return refused('bad-credentials', user)
   }
   if (!user.verified) return refused('account-not-verified', user)
-  if (attempt.opensSession !== true && mustChangePassword(user, passwordPolicy(provider), now)) {
-    return refused('password-change-required', user)
-  }
+  const demand = attempt.opensSession === true ? undefined : openDemand({ user, provider, now })
+  if (demand) return refused(demand.refusal, user)
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
     const renewed = await passwords.hash(attempt.password, requester)
     await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, renewed)

@@ -15,13 +15,13 @@ import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPas
 import { decide } from './next-step.ts'
 import type { CheckStep } from './next-step.ts'
 import {
-  changePasswordFirst,
+  meetDemandsFirst,
   findPerson,
   findScopes,
   isCall,
   readCaller,
   readIdTokenHint,
-  requireNewPassword,
+  requireDemandsMet,
   requirePerson,
   signInFirst,
   switchProvider,
@@ -71,7 +71,7 @@ const STANDARD: readonly Check[] = [
   readTokenFormat,
   readPrompt,
   requirePasswordGrant,
-  requireNewPassword,
+  requireDemandsMet,
   readIdTokenHint,
   signInWithPassword,
   requirePerson,
@@ -87,7 +87,7 @@ const UAA: readonly Check[] = [
   findPerson,
   setHeaders,
   signInFirst,
-  changePasswordFirst,
+  meetDemandsFirst,
   findClient,
   requireRedirectGrant,
   verifyRedirectUri,
@@ -99,7 +99,7 @@ const UAA: readonly Check[] = [
   readScope,
   readTokenFormat,
   readPrompt,
-  requireNewPassword,
+  requireDemandsMet,
   signInWithPassword,
   findScopes,
   recordApproval,
@@ -143,8 +143,8 @@ async function take(step: CheckStep, context: AuthorizeContext, deps: AuthorizeD
   switch (step.kind) {
     case 'sign-in':
       return signIn(context, deps)
-    case 'change-password':
-      return deps.passwordDemand.raise(request, reply, `${AUTHORIZE_PATH}?${query}`)
+    case 'meet-demand':
+      return deps.signInDemands.raise(request, reply, step.demand, `${AUTHORIZE_PATH}?${query}`)
     case 'choose-account':
       return chooseAccount(context, deps)
     case 'switch-provider':

@@ -23,7 +23,7 @@ import type { Denial } from '../../web/denial.ts'
 import type { Form } from '../../web/form.ts'
 import type { Limits } from '../../web/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
-import type { PasswordDemand } from '../../web/password-change.ts'
+import type { SignInDemands } from '../../web/sign-in-demands.ts'
 import type { Sessions } from '../../web/session.ts'
 import type { Params } from '../params.ts'
 import type { CodeChallengeMethod } from '../pkce.ts'
@@ -44,7 +44,7 @@ export interface AuthorizeDeps {
   readonly csrf: Csrf
   readonly pages: PageWriter
   readonly limits: Limits
-  readonly passwordDemand: PasswordDemand
+  readonly signInDemands: SignInDemands
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly clock: Clock
   readonly random: Random

@@ -9,9 +9,10 @@ import type { GrantedScopes } from '../../model/scopes.ts'
 import { checkedRequest, found } from './context.ts'
 import type { AuthorizationRequest, AuthorizeContext, AuthorizeDeps, Demands } from './context.ts'
 import { wasAskedForHint } from './prompt.ts'
+import type { SignInDemand } from '../../model/sign-in-demands.ts'
 
-/** The step that a check names: one of the decision's, or the new password that is due before it. */
-export type CheckStep = Step | { readonly kind: 'change-password' }
+/** The step that a check names: one of the decision's, or what the sign-in owes before it. */
+export type CheckStep = Step | { readonly kind: 'meet-demand'; readonly demand: SignInDemand }
 
 /** The person who is signed in, as far as the decision depends on it. */
 export interface SignedIn {

@@ -47,23 +47,25 @@ export function requirePerson({ person, silent, program }: AuthorizeContext): St
 export const signInFirst = ({ person, silent, program }: AuthorizeContext): Step | undefined =>
   person || silent || program?.by === 'password' ? undefined : { kind: 'sign-in' }
 
-/** UAA: and so does a new password that is due. See docs/compatibility.md, A1. */
-export const changePasswordFirst = async (
+/** UAA: and so does what the sign-in still owes. See docs/compatibility.md, A1. */
+export const meetDemandsFirst = async (
   context: AuthorizeContext,
   deps: AuthorizeDeps,
-): Promise<CheckStep | undefined> => (context.silent ? undefined : requireNewPassword(context, deps))
+): Promise<CheckStep | undefined> => (context.silent ? undefined : requireDemandsMet(context, deps))
 
-/** A new password that is due comes before anything is granted in a browser. */
-export async function requireNewPassword(
+/** What the sign-in still owes, such as a new password, comes before anything is granted in a browser. */
+export async function requireDemandsMet(
   { request, asked, person, silent, program }: AuthorizeContext,
-  { passwordDemand, behaviour }: AuthorizeDeps,
+  { signInDemands, behaviour }: AuthorizeDeps,
 ): Promise<CheckStep | undefined> {
-  if (!person || program || !(await passwordDemand.isOpen(request.zone, person.user))) return undefined
-  if (!silent) return { kind: 'change-password' }
+  if (!person || program) return undefined
+  const demand = await signInDemands.open(request.zone, person.user)
+  if (!demand) return undefined
+  if (!silent) return { kind: 'meet-demand', demand }
   const target = found(asked.target)
   // UAA: travels as a missing sign-in does. See docs/compatibility.md, R7.
   const mode = behaviour.standardSilentErrors ? undefined : signInErrorMode(target)
-  throw new RedirectRefusal(target, new OAuthError('interaction_required', 'password change required'), mode)
+  throw new RedirectRefusal(target, new OAuthError('interaction_required', demand.description), mode)
 }
 
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */

@@ -4,7 +4,7 @@ import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { mustChangePassword, passwordPolicy } from '../../model/password-policy.ts'
+import { openDemand } from '../../model/sign-in-demands.ts'
 import type { User } from '../../model/user.ts'
 import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -55,8 +55,9 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused({ reason: 'account-not-verified' }, deps)
   }
-  const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, owner.origin))
-  if (mustChangePassword(owner, policy, deps.clock.now())) throw refused({ reason: 'password-change-required' }, deps)
+  const provider = await deps.store.providers.findByOrigin(zone.id, owner.origin)
+  const demand = openDemand({ user: owner, provider, now: deps.clock.now() })
+  if (demand) throw refused({ reason: demand.refusal }, deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   await checkProvider(zone, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
