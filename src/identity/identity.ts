@@ -16,6 +16,7 @@ import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
 import type {
+  AnswerShape,
   AssertionReader,
   ExternalPerson,
   ExternalRefusal,
@@ -106,6 +107,8 @@ export interface Identity {
   isOffered(zone: Zone, provider: IdentityProvider): boolean
   /** The authorization URL at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
+  /** What the provider's answers look like; undefined for one that nobody is redirected to. */
+  answerShape(zone: Zone, origin: string): Promise<AnswerShape | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
@@ -280,6 +283,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
+    answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
     async finishRedirect(from, { origin, answer, attempt, client }) {
       const { zone } = from
       const found = await redirectOf(zone, origin)

@@ -94,13 +94,16 @@ export interface RedirectStart extends RedirectAttempt {
   readonly reauthenticate: boolean
 }
 
-/** The parameters of the authorization response. */
-export interface RedirectAnswer {
-  readonly code?: string | undefined
-  readonly error?: string | undefined
-  /** RFC 9207. */
-  readonly issuer?: string | undefined
+/** The fields of a protocol's answer, as the browser brings it back in a query or a posted form. */
+export interface AnswerShape {
+  /** The field that repeats what the sign-in was started with: `state`, or SAML's `RelayState`. */
+  readonly state: string
+  /** Every other field that the source reads. */
+  readonly fields: readonly string[]
 }
+
+/** What the browser brought back: the fields of the shape, by name. */
+export type RedirectAnswer = Readonly<Record<string, string | undefined>>
 
 /** Why a redirect sign-in failed. */
 export type RedirectRefusal =
@@ -112,13 +115,14 @@ export type RedirectRefusal =
 
 /** Signs users in by redirect to the provider. */
 export interface RedirectSignIn {
+  readonly answer: AnswerShape
   /** The authorization URL; undefined while the provider's endpoints are unknown. */
   start(attempt: RedirectStart): Promise<string | undefined>
   /** Whether `start` would return a URL. */
   isReady(): Promise<boolean>
   /** Whether a page shows the provider. Answers from the cache and refreshes it in the background, so no page waits. */
   isOffered(): boolean
-  /** Redeems the code and verifies the tokens. */
+  /** Verifies the answer, with the provider where the protocol asks it. */
   finish(
     answer: RedirectAnswer,
     attempt: RedirectAttempt,

@@ -3,6 +3,7 @@
 // docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity, RedirectResult } from '../identity/identity.ts'
+import type { AnswerShape } from '../identity/source.ts'
 import { allowsProvider } from '../model/client.ts'
 import { linkTextOf } from '../model/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -76,8 +77,8 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   }
 }
 
-/** The parameters of an authorization response that are used. */
-const ANSWER = ['state', 'code', 'error', 'iss'] as const
+/** For a provider that is gone, so that its answer is refused like any other that nobody waits for. */
+const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
 
 /** `GET /login/external/:origin`, and `GET` and `POST /login/callback/:origin` (OpenID Connect Core §3.1.2.5). */
 export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { external: ExternalSignIn }): void {
@@ -110,10 +111,14 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     (request, reply) => comeBack(request, reply, request.params.origin),
   )
 
-  app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, (request, reply) => {
+  const shapeOf = async ({ zone }: FastifyRequest, origin: string): Promise<AnswerShape> =>
+    (await identity.answerShape(zone, origin)) ?? NO_ANSWER
+
+  app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, async (request, reply) => {
     // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
     const form = bodyForm(request) ?? EMPTY_FORM
-    const pairs = ANSWER.flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
+    const { state, fields } = await shapeOf(request, request.params.origin)
+    const pairs = [state, ...fields].flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
     const target = callbackUrl(urls, request.zone, request.params.origin)
     return reply.redirect(`${target}?${new URLSearchParams(pairs).toString()}`, 303)
   })
@@ -121,8 +126,9 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
   async function comeBack(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<FastifyReply> {
     const { zone } = request
     const query = queryForm(request)
-    const isPlain = ANSWER.every(name => query.all(name).length <= 1) // RFC 6749 §3.1
-    const state = query.get('state')
+    const shape = await shapeOf(request, origin)
+    const isPlain = [shape.state, ...shape.fields].every(name => query.all(name).length <= 1) // RFC 6749 §3.1
+    const state = query.get(shape.state)
     const attempt = isPlain && state ? await attempts.take(request, reply, { origin, state }) : undefined
     if (!attempt) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
@@ -131,7 +137,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const path = attempt.path ?? (await sessions.savedRequest(request))?.path
     const result = await identity.finishRedirect(contextOf(request), {
       origin,
-      answer: { code: query.get('code'), error: query.get('error'), issuer: query.get('iss') },
+      answer: Object.fromEntries(shape.fields.map(name => [name, query.get(name)])),
       attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
       client: await journeys.clientOf(zone, path),
     })

@@ -8,6 +8,7 @@ import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { isOwnParameter } from '../../providers/provider-oauth.ts'
 import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type {
+  AnswerShape,
   ExternalPerson,
   ExternalRefusal,
   RedirectAnswer,
@@ -33,6 +34,9 @@ export interface OidcRedirectDeps {
 export type Read = (
   claims: ForeignClaims,
 ) => { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal
+
+/** RFC 6749 §4.1.2, RFC 9207 §2. */
+const ANSWER: AnswerShape = { state: 'state', fields: ['code', 'error', 'iss'] }
 
 /** Whether the provider uses the code flow; with other response types, tokens would pass through the browser. */
 export const mayRedirect = ({ config }: IdentityProvider): boolean =>
@@ -86,6 +90,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
   }
 
   return (provider, read) => ({
+    answer: ANSWER,
     async start({ redirectUri, state, nonce, codeVerifier, userName, reauthenticate }) {
       const { config } = provider
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' }))
@@ -121,9 +126,10 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
       if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
-      if (answer.error !== undefined) return { outcome: 'declined', error: answer.error }
-      if (answer.code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
-      const redeemed = await redeem(provider, settings, { code: answer.code, attempt })
+      const { error, code } = answer
+      if (error !== undefined) return { outcome: 'declined', error }
+      if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
+      const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
       const idToken: unknown = Reflect.get(redeemed.tokens, 'id_token')
       if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
@@ -158,7 +164,7 @@ function redirectSettings(settings: OidcSettings): RedirectSettings | undefined 
 }
 
 /** RFC 9207 §2.4: `iss` must be the provider's issuer, and must be present if its metadata says so. */
-function isFromProvider({ issuer }: RedirectAnswer, settings: OidcSettings): boolean {
+function isFromProvider({ iss: issuer }: RedirectAnswer, settings: OidcSettings): boolean {
   return issuer === undefined ? settings.sendsIssuer !== true : issuer === settings.issuer
 }
 
