@@ -10,8 +10,10 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
+import { formPostPage } from '../pages/form-post.ts'
 import type { Store } from '../store/store.ts'
 import { EMPTY_FORM } from '../web/form.ts'
+import type { Form } from '../web/form.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
@@ -77,8 +79,17 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   }
 }
 
+/** A posted answer that makes a longer URL, such as a SAML response, is posted once more instead; proxies cut URLs off. */
+const MAX_URL_LENGTH = 4000
+const POSTED_AGAIN = 'posted_again'
+
 /** For a provider that is gone, so that its answer is refused like any other that nobody waits for. */
 const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
+
+const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
+
+/** Whether no field was sent twice (RFC 6749 §3.1). */
+const isPlain = (form: Form, shape: AnswerShape): boolean => namesOf(shape).every(name => form.all(name).length <= 1)
 
 /** `GET /login/external/:origin`, and `GET` and `POST /login/callback/:origin` (OpenID Connect Core §3.1.2.5). */
 export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { external: ExternalSignIn }): void {
@@ -108,28 +119,41 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
   app.get<{ Params: { origin: string } }>(
     '/login/callback/:origin',
     { config, exposeHeadRoute: false },
-    (request, reply) => comeBack(request, reply, request.params.origin),
+    (request, reply) => comeBack(request, reply, request.params.origin, queryForm(request)),
   )
 
   const shapeOf = async ({ zone }: FastifyRequest, origin: string): Promise<AnswerShape> =>
     (await identity.answerShape(zone, origin)) ?? NO_ANSWER
 
   app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, async (request, reply) => {
-    // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
     const form = bodyForm(request) ?? EMPTY_FORM
-    const { state, fields } = await shapeOf(request, request.params.origin)
-    const pairs = [state, ...fields].flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
+    if (form.get(POSTED_AGAIN) !== undefined) return comeBack(request, reply, request.params.origin, form)
+    const shape = await shapeOf(request, request.params.origin)
+    const pairs = namesOf(shape).flatMap(name => form.all(name).map((value): [string, string] => [name, value]))
     const target = callbackUrl(urls, request.zone, request.params.origin)
-    return reply.redirect(`${target}?${new URLSearchParams(pairs).toString()}`, 303)
+    // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
+    const url = `${target}?${new URLSearchParams(pairs).toString()}`
+    if (url.length <= MAX_URL_LENGTH) return reply.redirect(url, 303)
+    if (!isPlain(form, shape)) return fail(request, reply, LOST)
+    // It sends them with a form of our own page too.
+    const chrome = await pages.chrome(request, reply)
+    const fields = { ...Object.fromEntries(pairs), [POSTED_AGAIN]: 'true' }
+    return pages.send(
+      reply,
+      formPostPage(chrome, { clientName: chrome.branding.companyName ?? chrome.zoneName, action: target, fields }),
+    )
   })
 
-  async function comeBack(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<FastifyReply> {
+  async function comeBack(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    origin: string,
+    form: Form,
+  ): Promise<FastifyReply> {
     const { zone } = request
-    const query = queryForm(request)
     const shape = await shapeOf(request, origin)
-    const isPlain = [shape.state, ...shape.fields].every(name => query.all(name).length <= 1) // RFC 6749 §3.1
-    const state = query.get(shape.state)
-    const attempt = isPlain && state ? await attempts.take(request, reply, { origin, state }) : undefined
+    const state = form.get(shape.state)
+    const attempt = isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state }) : undefined
     if (!attempt) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
       return fail(request, reply, LOST)
@@ -137,7 +161,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const path = attempt.path ?? (await sessions.savedRequest(request))?.path
     const result = await identity.finishRedirect(contextOf(request), {
       origin,
-      answer: Object.fromEntries(shape.fields.map(name => [name, query.get(name)])),
+      answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
       attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
       client: await journeys.clientOf(zone, path),
     })

@@ -409,6 +409,23 @@ for (const mode of MODES) {
         assert.ok(await isSignedIn(browser))
       })
 
+      it('takes a posted answer that is too long for a URL by having it posted again from here, once', async () => {
+        const browser = server.browser()
+        const state = (await leave(browser)).get('state') ?? ''
+        const code = 'c'.repeat(9000)
+        const posted = await server.send('/login/callback/corp', { form: { code, state, magic: 'x' } })
+        assert.equal(posted.status, 200)
+        assert.match(posted.text, /<form[^>]* action="http:\/\/localhost:8080\/login\/callback\/corp" method="post"/)
+        const fields = [...posted.text.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)]
+        const form = Object.fromEntries(fields.map(([, name = '', value = '']) => [name, value]))
+        assert.deepEqual(form, { state, code, posted_again: 'true' })
+        const elsewhere = await server.send('/login/callback/corp', { form })
+        assert.equal(elsewhere.status, mode === 'standard' ? 400 : 302)
+        assert.equal((await browser.send('/login/callback/corp', { form })).headers['location'], START)
+        assert.equal(upstream.requests.at(-1)?.form.get('code'), code)
+        assert.ok(await isSignedIn(browser))
+      })
+
       it('takes the issuer beside the code when it is the right one', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
