@@ -325,8 +325,6 @@ export interface CodeStore {
   insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
   /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
-  /** Deletes the codes of this client and user that were not redeemed; used ones stay, for reuse detection. */
-  deleteUnused(zoneId: string, of: { readonly clientId: string; readonly userId: string }): Promise<void>
 }
 
 /** Opaque, revocable and refresh tokens, and the revocations of tokens that are not stored. */
@@ -357,6 +355,15 @@ export interface TokenStore {
   deleteRefreshTokens(zoneId: string, of: { clientId: string; userId: string; kept: string }): Promise<void>
   /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
+  /**
+   * Revokes every grant of which the client has a stored token for the user, as `revokeGrant`, and deletes its tokens and
+   * codes; used codes stay, for reuse detection. One transaction.
+   */
+  revokeGrantsOf(
+    zoneId: string,
+    of: { readonly clientId: string; readonly userId: string },
+    expiresAt: Date,
+  ): Promise<void>
   /** Keeps the revocation of a token that is not stored, by its `jti`, until `expiresAt`. */
   revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
   /** Whether the grant or the token is revoked; `grantId` is undefined for a token without a grant. */

@@ -22,11 +22,6 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
    where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
 )
 
-const DELETE_UNUSED = statement<{ zone_id: string; client_id: string; user_id: string }>(
-  `delete from authorization_codes
-   where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and used_at is null`,
-)
-
 /** Implements `CodeStore` for both databases. */
 export function createCodes(db: Database): CodeStore {
   return {
@@ -50,9 +45,6 @@ export function createCodes(db: Database): CodeStore {
       }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
-    },
-    async deleteUnused(zoneId, { clientId, userId }) {
-      await db.write(DELETE_UNUSED, { zone_id: zoneId, client_id: clientId, user_id: userId })
     },
   }
 }
@@ -128,6 +120,23 @@ const someWith = <Args extends object>(condition: string): Some<Args> => ({
 const OF_USER = someWith<{ user_id: string }>('user_id = :user_id')
 const OF_CLIENT = someWith<{ client_id: string }>('client_id = :client_id')
 const OF_PAIR = someWith<{ client_id: string; user_id: string }>('client_id = :client_id and user_id = :user_id')
+interface PairKey {
+  zone_id: string
+  client_id: string
+  user_id: string
+}
+const OF_PAIR_IN_ZONE = `zone_id = :zone_id and client_id = :client_id and user_id = :user_id`
+const REVOKE_OF_PAIR = statement<PairKey & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at)
+   select zone_id, grant_id, cast(:expires_at as bigint) from tokens
+   where ${OF_PAIR_IN_ZONE} and grant_id is not null group by zone_id, grant_id
+   on conflict (zone_id, revoked_id) do update set expires_at = case
+     when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`,
+)
+const DELETE_OF_PAIR = statement<PairKey>(`delete from tokens where ${OF_PAIR_IN_ZONE}`)
+const DELETE_UNUSED_CODES = statement<PairKey>(
+  `delete from authorization_codes where ${OF_PAIR_IN_ZONE} and used_at is null`,
+)
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 // A second revocation must not shorten the first.
 const REVOKE = statement<Revoked & { expires_at: number }>(
@@ -194,6 +203,14 @@ export function createTokens(db: Database): TokenStore {
       await db.transaction(async within => {
         await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: expiresAt.getTime() })
         await within.run(DELETE_OF_GRANT, { zone_id: zoneId, grant_id: grantId })
+      })
+    },
+    async revokeGrantsOf(zoneId, { clientId, userId }, expiresAt) {
+      const pair = { zone_id: zoneId, client_id: clientId, user_id: userId }
+      await db.transaction(async within => {
+        await within.run(REVOKE_OF_PAIR, { ...pair, expires_at: expiresAt.getTime() })
+        await within.run(DELETE_OF_PAIR, pair)
+        await within.run(DELETE_UNUSED_CODES, pair)
       })
     },
     async revokeUnstored(zoneId, tokenId, expiresAt) {

@@ -28,15 +28,8 @@ export async function endAccessOfClient(
   { userId, client }: { readonly userId: string; readonly client: Client },
   { store, clock, behaviour }: AccessDeps,
 ): Promise<void> {
-  const { clientId } = client
-  await store.codes.deleteUnused(zone.id, { clientId, userId })
-  const now = clock.now()
-  const stored = await store.tokens.listOfUser(zone.id, userId, now)
-  const grants = new Set(stored.flatMap(token => (token.clientId === clientId ? (token.grantId ?? []) : [])))
-  for (const grantId of grants) {
-    await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, client, now, behaviour))
-  }
-  while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
+  const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
+  await store.tokens.revokeGrantsOf(zone.id, { clientId: client.clientId, userId }, forgetAt)
 }
 
 /**

@@ -43,6 +43,34 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().tokens.isRevoked(z, { grantId: 'other', tokenId: 'none' }), false)
     })
 
+    it('of a client and a user go with their codes, and their grants stay revoked', async () => {
+      const [z, other] = [newZone(), newZone()]
+      const { tokens, codes } = store()
+      const mine = { userId: 'u1', grantId: 'g1' }
+      await insert(
+        z,
+        mine,
+        { ...mine, idDigest: 'again', usedAt: at(1) },
+        { ...mine, idDigest: 'none', grantId: 'g2' },
+        { userId: 'u1', idDigest: 'grantless' },
+        { ...mine, idDigest: 'client', clientId: 'b', grantId: 'g3' },
+        { ...mine, idDigest: 'user', userId: 'u2', grantId: 'g4' },
+      )
+      await insert(other, { ...mine, idDigest: 'elsewhere' })
+      for (const codeDigest of ['open', 'used']) await codes.insert(z, code({ zoneId: z, codeDigest }))
+      await codes.insert(z, code({ zoneId: z, codeDigest: 'theirs', userId: 'u2' }))
+      await codes.redeem(z, 'used', at(1))
+      await tokens.revokeGrant(z, 'g2', at(500))
+      await tokens.revokeGrantsOf(z, { clientId: 'app', userId: 'u1' }, at(100))
+      const ids = ['t1', 'again', 'none', 'grantless', 'client', 'user']
+      assert.deepEqual(await left(z, ids), ['client', 'user'])
+      assert.deepEqual(await left(other, ['elsewhere']), ['elsewhere'])
+      const revoked = ['g1', 'g2', 'g3', 'g4'].map(grantId => tokens.isRevoked(z, { grantId, tokenId: 'none' }))
+      assert.deepEqual(await Promise.all(revoked), [true, true, false, false])
+      const outcomes = ['open', 'used', 'theirs'].map(async id => (await codes.redeem(z, id, at(2))).outcome)
+      assert.deepEqual(await Promise.all(outcomes), ['unknown', 'used', 'redeemed'])
+    })
+
     it('that refresh are deleted for one client and user, and no others', async () => {
       const z = newZone()
       const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
