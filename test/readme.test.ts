@@ -96,13 +96,18 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(answers, /"access_token":"/)
   })
 
-  it('has people made, found, changed, signed out and deleted', () => {
-    const [clients = '', people = ''] = blocksOf('Administer it', 'sh')
+  it('has people made, found, changed, signed out and deleted, by either API', () => {
+    const [clients = '', people = '', scim = ''] = blocksOf('Administer it', 'sh')
     const [token = ''] = clients.split('\n\n')
     const answers = paste(`${token}\n${people}`)
     assert.match(answers, /"resources":\[\{.*"userName":"ann"/)
     assert.equal(answers.match(/"givenName":"Anna"/g)?.length, 2, answers)
-    assert.doesNotMatch(answers, /"error"/)
+    const [api = ''] = people.split('\n\n')
+    const scimAnswers = paste(`${token}\n${api}\n${scim}`)
+    assert.match(scimAnswers, /"Resources":\[\{.*"nickName":"Bob"/)
+    assert.match(scimAnswers, /"nickName":"Bobby"/)
+    for (const each of [answers, scimAnswers]) assert.doesNotMatch(each, /"error"|"status":"4/)
+    assert.doesNotMatch(paste(`${token}\n${api}\napi http://localhost:8080/Users`), /"userName":"(?:ann|bob)"/)
   })
 })
 
