@@ -40,20 +40,32 @@ export function prefixOf(number: number): string {
 }
 
 const BATCH = 100_000
+/** The most members of the group. */
+export const MEMBERS = 100_000
+/** The id and the name of the group that the first users are in. */
+export const CROWD = 'crowd'
 
 /** Adds the users; tables and zone are there, and no server runs. The hash is everybody's. */
 export async function fillWithUsers(
   url: string,
-  { zoneId, users, passwordHash }: { zoneId: string; users: number; passwordHash: string },
+  filling: { readonly zoneId: string; readonly users: number; readonly passwordHash: string },
 ): Promise<void> {
+  const { zoneId, users, passwordHash } = filling
   const run = url.startsWith('sqlite:') ? openSqlite(url.slice('sqlite:'.length)) : await openPostgres(url)
   for (let first = 0; first < users; first += BATCH) {
     const batch = { zoneId, passwordHash, first, last: Math.min(first + BATCH, users) - 1 }
     for (const text of insertions(batch)) await run.execute(text)
   }
+  await run.execute(
+    `insert into groups (zone_id, id, display_name, display_name_lower, version, created_at, updated_at)
+     values ('${zoneId}', '${CROWD}', '${CROWD}', '${CROWD}', 0, 0, 0)`,
+  )
+  await run.execute(crowd(zoneId, Math.min(users / 2, MEMBERS)))
   await run.execute(`insert into user_counts (zone_id, slot, total, removed) values ('${zoneId}', 0, ${users}, 0)`)
   await run.close()
 }
+
+const ID = `substr(cast(10000000000 + (number * ${SPREAD}) % ${RANGE} as text), 2) || '-0000-4000-8000-000000000000'`
 
 interface Batch {
   readonly zoneId: string
@@ -66,11 +78,10 @@ function insertions({ zoneId, passwordHash, first, last }: Batch): readonly stri
   const letter = (divisor: number): string =>
     `substr('${LETTERS}', cast(1 + (((number * ${STRIDE}) % ${COMBINATIONS}) / ${divisor}) % ${LETTERS.length} as integer), 1)`
   const name = `${letter(LETTERS.length ** 2)} || ${letter(LETTERS.length)} || ${letter(1)} || '-' || cast(number as text)`
-  const id = `substr(cast(10000000000 + (number * ${SPREAD}) % ${RANGE} as text), 2) || '-0000-4000-8000-000000000000'`
   const created = `${FIRST_CREATED} + number / ${SAME_MOMENT}`
   const numbers = `with recursive numbers (number) as (
     select cast(${first} as bigint) union all select number + 1 from numbers where number < ${last}),
-    named as (select ${id} as id, ${name} as name, ${created} as created, number from numbers)`
+    named as (select ${ID} as id, ${name} as name, ${created} as created, number from numbers)`
   const value = (attribute: string, text: string): string =>
     `${numbers} insert into user_values (zone_id, user_id, attribute, position, value, value_lower, is_primary)
      select '${zoneId}', id, '${attribute}', 0, ${text}, lower(${text}), 1 from named`
@@ -84,6 +95,12 @@ function insertions({ zoneId, passwordHash, first, last }: Batch): readonly stri
     value('phoneNumbers', `'+1 ' || cast(number as text)`),
   ]
 }
+
+const crowd = (zoneId: string, members: number): string =>
+  `with recursive numbers (number) as (
+     select cast(0 as bigint) union all select number + 1 from numbers where number < ${members - 1})
+   insert into group_members (zone_id, group_id, member_id, member_type, origin)
+   select '${zoneId}', '${CROWD}', ${ID}, 'USER', 'svc' from numbers`
 
 interface Filling {
   execute(text: string): Promise<void>
@@ -111,6 +128,7 @@ async function openPostgres(url: string): Promise<Filling> {
       // Which PostgreSQL does by itself within minutes of such a load.
       await client.query('vacuum analyze users')
       await client.query('vacuum analyze user_values')
+      await client.query('vacuum analyze group_members')
       await client.end()
     },
   }

@@ -7,7 +7,7 @@ import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { freshDatabase } from '../test/support/databases.ts'
 import type { DatabaseKind } from '../test/support/databases.ts'
-import { fillWithUsers, numbered, prefixOf } from './million-users.ts'
+import { CROWD, MEMBERS, fillWithUsers, numbered, prefixOf } from './million-users.ts'
 import { createHome } from './servers.ts'
 import type { Processes } from './processes.ts'
 import { progress } from './progress.ts'
@@ -123,8 +123,9 @@ async function ask(
   }))
 }
 
-function requestsOf({ users: store }: Store, users: number): readonly Request[] {
+function requestsOf({ users: store, groups }: Store, users: number): readonly Request[] {
   const anyone = (): number => Math.floor(Math.random() * users)
+  const members = Math.min(users / 2, MEMBERS)
   const EVERYONE = parseFilter('id pr', 'scim')
 
   async function expect(found: Promise<readonly { readonly id: string }[]>, id: string): Promise<void> {
@@ -200,6 +201,9 @@ function requestsOf({ users: store }: Store, users: number): readonly Request[] 
     { name: 'a sign-in', judged: true, make: signIn },
     { name: 'the number of users', judged: true, make: count },
     { name: 'a first page by number', judged: true, make: () => byNumber(1) },
+    { name: 'a page of the members of a large group', judged: true, make: membersOf },
+    { name: 'one more member of that group, and one less', judged: true, make: joinAndLeave },
+    { name: 'the members of that group by filter', judged: false, every: 10, make: membersByFilter },
     { name: 'a page by number, anywhere', judged: false, every: 10, make: () => byNumber(1 + anyone()) },
     { name: 'a filter without an index', judged: false, every: 100, make: withoutIndex },
   ]
@@ -217,6 +221,22 @@ function requestsOf({ users: store }: Store, users: number): readonly Request[] 
   }
   async function count(): Promise<void> {
     if ((await store.count(ZONE)) !== users) throw new Error('the number of users is wrong')
+  }
+  async function membersOf(): Promise<void> {
+    const after = numbered(Math.floor(Math.random() * (members - PAGE))).id
+    const found = await groups.listMemberRecords(ZONE, CROWD, { after, count: PAGE })
+    if (found.some(({ user }) => user === undefined)) throw new Error('a member has no record')
+  }
+  async function joinAndLeave(): Promise<void> {
+    const memberId = numbered(users - 1).id
+    const membership = { groupId: CROWD, memberId, memberType: 'USER', origin: ORIGIN } as const
+    if ((await groups.insertMember(ZONE, membership)) !== 'added') throw new Error('a member was not added')
+    if (!(await groups.removeMember(ZONE, CROWD, memberId))) throw new Error('a member was not removed')
+  }
+  async function membersByFilter(): Promise<void> {
+    const filter = parseFilter(`groups.display eq "${CROWD}"`, 'scim')
+    const page = { filter, sortBy: 'id', descending: false, count: PAGE, dialect: 'scim' } as const
+    if ((await store.page(ZONE, page)).records.length !== PAGE) throw new Error('members are missing')
   }
   async function byNumber(startIndex: number): Promise<void> {
     const query = { filter: EVERYONE, sortBy: 'created', descending: false, startIndex, count: PAGE }

@@ -34,6 +34,8 @@ export interface ValueRows {
   readonly from: string | readonly string[]
   /** Its column with the key of the filtered row. */
   readonly owner: string
+  /** Whether any number of rows may have the same value. */
+  readonly crowded?: boolean
   /** Attributes of a value, for filters in brackets, by lower-case name. */
   readonly members?: Attributes
 }

@@ -7,7 +7,8 @@ import type { Database, Value } from './database.ts'
 import { statementOnce } from './database.ts'
 import type { Attribute, Condition, Filterable } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
-import { isEverything, isSeekable } from './filter-plan.ts'
+import { isBounded, isEverything, isSeekable } from './filter-plan.ts'
+import { beyond, hide, orderBy, placeArgs, positionOf } from './listing-order.ts'
 import type { CursorQuery, ListQuery, Position } from './store.ts'
 
 /** A table whose rows are listed by zone; its key is not null and indexed together with the zone. */
@@ -75,11 +76,13 @@ export async function readPage<Row extends object>(
   const condition = all ? EVERYTHING : compileFilter(filter, listing)
 
   // Few rows that an index finds, and pages in the order of an index, are quick; anything else scans every row.
-  const found = { listing, condition, zoneId }
-  const few = isSeekable(filter, listing) ? await countUpTo(db, found, { limit: SMALL_LIST, way: 'read' }) : undefined
+  const seeks = isSeekable(filter, listing)
+  const isQuick = seeks && isBounded(filter, listing)
+  const found = { listing, condition, zoneId, seeks }
+  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: isQuick ? 'read' : 'scan' }) : undefined
   const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
   const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
-  const isNear = few !== undefined || (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST
+  const isNear = few === undefined ? (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST : isQuick
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
   const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
@@ -96,7 +99,7 @@ export async function readPage<Row extends object>(
   const order = orderBy(column, listing, { descending: backwards, walk: totalResults > SMALL_LIST })
   const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, '>=')}`
   // Skipped rows are not read, only their keys in the index.
-  const keys = `select ${key} from ${table} where ${whereOf(found, way)}${from} order by ${order} limit :most offset :passed`
+  const keys = `select ${key} from ${table} where ${whereOf(found)}${from} order by ${order} limit :most offset :passed`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
      where zone_id = :zone_id and ${key} in (${keys})
@@ -130,11 +133,12 @@ export async function readFrom<Row extends object>(
   const column = sortColumn(listing, query.sortBy)
   const all = isEverything(filter, listing)
   const condition = all ? EVERYTHING : compileFilter(filter, listing)
-  const isFound = isSeekable(filter, listing)
-  const isSmall = !isFound && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
-  const way = isFound || isSmall ? 'read' : 'scan'
+  const seeks = isSeekable(filter, listing)
+  const isQuick = seeks && isBounded(filter, listing)
+  const isSmall = !isQuick && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
+  const way = isQuick || isSmall ? 'read' : 'scan'
   // Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that.
-  const found = { listing, condition, zoneId }
+  const found = { listing, condition, zoneId, seeks }
   const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
   const walks = few === undefined && (column === key || indexed?.has(column) === true)
   const walked =
@@ -143,7 +147,7 @@ export async function readFrom<Row extends object>(
   const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
-     where ${whereOf({ ...found, condition: walked }, walks ? 'read' : way)}${from} order by ${order} limit :most`,
+     where ${whereOf({ ...found, condition: walked, seeks: seeks || walks })}${from} order by ${order} limit :most`,
   )
   const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
   const isNear = all ? walks : way === 'read' && few !== undefined
@@ -167,17 +171,19 @@ interface Found {
   readonly listing: Listing
   readonly zoneId: string
   readonly condition?: Condition
+  /** Whether an index finds them. */
+  readonly seeks?: boolean
 }
 
 type Way = 'read' | 'scan'
 
-function whereOf({ listing, condition = EVERYTHING }: Found, way: Way): string {
-  const hint = condition === EVERYTHING ? undefined : way === 'scan' ? listing.anyRow : listing.uncovered
+function whereOf({ listing, condition = EVERYTHING, seeks = false }: Found): string {
+  const hint = condition === EVERYTHING ? undefined : seeks ? listing.uncovered : listing.anyRow
   return `zone_id = :zone_id and ${condition.text}${hint === undefined ? '' : ` and ${hint}`}`
 }
 
 async function countRows(db: Database, found: Found, way: Way = 'read'): Promise<number> {
-  const text = `select count(*) as total from ${found.listing.table} where ${whereOf(found, way)}`
+  const text = `select count(*) as total from ${found.listing.table} where ${whereOf(found)}`
   const [row] = await db[way](statementOnce<{ total: number }>(text), {
     ...found.condition?.args,
     zone_id: found.zoneId,
@@ -191,7 +197,7 @@ async function countUpTo(
   found: Found,
   { limit, way }: { limit: number; way: Way },
 ): Promise<number | undefined> {
-  const some = `select 1 as one from ${found.listing.table} where ${whereOf(found, way)} limit :most`
+  const some = `select 1 as one from ${found.listing.table} where ${whereOf(found)} limit :most`
   const args = { ...found.condition?.args, zone_id: found.zoneId, most: limit + 1 }
   const [row] = await db[way](
     statementOnce<{ total: number }>(`select count(*) as total from (${some}) as found`),
@@ -215,9 +221,6 @@ const isOrderOf = (filter: Filter, { attributes }: Listing, column: string): boo
   })
 }
 
-/** The value of a column as an expression that no index serves. */
-const hide = (column: string): string => `coalesce(${column}, ${column})`
-
 /** The same attributes and key without an index. */
 const hidden = ({ table, attributes, key }: Filterable): Filterable => ({
   table,
@@ -232,14 +235,6 @@ const hidden = ({ table, attributes, key }: Filterable): Filterable => ({
 
 const hiddenFold = ({ folded }: Attribute): Partial<Attribute> =>
   folded ? { folded: { ...folded, column: hide(folded.column) } } : {}
-
-const positionOf = (row: { readonly sort_value: Value }, key: string): Position => ({
-  value: row.sort_value,
-  key: String(Reflect.get(row, key)),
-})
-
-const placeArgs = (at: Position | undefined): Readonly<Record<string, Value>> =>
-  at === undefined ? {} : { place_value: at.value, place_key: at.key }
 
 /** The last known position up to `before`; the beginning has none. */
 function nearest(outline: Outline | undefined, before: number): { readonly before: number; readonly at?: Position } {
@@ -261,42 +256,4 @@ function remember({ places }: Outline, before: number, positions: readonly Posit
     if (places.size <= MAX_REMEMBERED_PAGES) return
     places.delete(oldest)
   }
-}
-
-/**
- * Rows on one side of a position, as a comparison of rows where an index serves it. Elsewhere the column may be null, and
- * nulls stand at one end.
- */
-function beyond(
-  column: string,
-  { key, indexed, nulls = 'first' }: Listing,
-  sign: '>' | '>=' | '<',
-  value: Value = 0,
-): string {
-  if (column === key) return `${key} ${sign} :place_key`
-  if (indexed?.has(column) === true) return `(${column}, ${key}) ${sign} (:place_value, :place_key)`
-  const forwards = sign !== '<'
-  const nullsFollow = forwards === (nulls === 'last')
-  if (value === null) {
-    const rest = `(${column} is null and ${key} ${sign} :place_key)`
-    return nullsFollow ? rest : `(${rest} or ${column} is not null)`
-  }
-  const direct = `${column} ${forwards ? '>' : '<'} :place_value or (${column} = :place_value and ${key} ${sign} :place_key)`
-  return nullsFollow ? `(${direct} or ${column} is null)` : `(${direct})`
-}
-
-/**
- * Ties are ordered by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
- * one that finds the rows. The databases differ in the position of nulls.
- */
-function orderBy(
-  column: string,
-  { key, indexed, nulls = 'first' }: Listing,
-  { descending, walk }: { descending: boolean; walk: boolean },
-): string {
-  const direction = descending ? 'desc' : 'asc'
-  const byKey = `${walk ? key : hide(key)} ${direction}`
-  if (column === key) return byKey
-  if (indexed?.has(column) === true) return `${walk ? column : hide(column)} ${direction}, ${byKey}`
-  return `${column} ${direction} nulls ${descending === (nulls === 'first') ? 'last' : 'first'}, ${byKey}`
 }

@@ -1,0 +1,55 @@
+// The order of a page's rows, and where one ends: keyset pagination.
+import type { Value } from './database.ts'
+import type { Listing } from './listing.ts'
+import type { Position } from './store.ts'
+
+/** The value of a column as an expression that no index serves. */
+export const hide = (column: string): string => `coalesce(${column}, ${column})`
+
+/** The position of a row that was read with its `sort_value`. */
+export const positionOf = (row: { readonly sort_value: Value }, key: string): Position => ({
+  value: row.sort_value,
+  key: String(Reflect.get(row, key)),
+})
+
+/** The parameters of `beyond`. */
+export const placeArgs = (at: Position | undefined): Readonly<Record<string, Value>> =>
+  at === undefined ? {} : { place_value: at.value, place_key: at.key }
+
+/**
+ * Rows on one side of a position, as a comparison of rows where an index serves it. Elsewhere the column may be null, and
+ * nulls stand at one end.
+ */
+export function beyond(
+  column: string,
+  { key, indexed, nulls = 'first' }: Listing,
+  sign: '>' | '>=' | '<',
+  value: Value = 0,
+): string {
+  if (column === key) return `${key} ${sign} :place_key`
+  if (indexed?.has(column) === true) return `(${column}, ${key}) ${sign} (:place_value, :place_key)`
+  const forwards = sign !== '<'
+  const nullsFollow = forwards === (nulls === 'last')
+  if (value === null) {
+    const rest = `(${column} is null and ${key} ${sign} :place_key)`
+    return nullsFollow ? rest : `(${rest} or ${column} is not null)`
+  }
+  const direct = `${column} ${forwards ? '>' : '<'} :place_value or (${column} = :place_value and ${key} ${sign} :place_key)`
+  return nullsFollow ? `(${direct} or ${column} is null)` : `(${direct})`
+}
+
+/**
+ * Ties are ordered by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
+ * one that finds the rows. The databases differ in the position of nulls.
+ */
+export function orderBy(
+  column: string,
+  { key, indexed, nulls = 'first' }: Listing,
+  { descending, walk }: { descending: boolean; walk: boolean },
+): string {
+  const direction = descending ? 'desc' : 'asc'
+  const byKey = `${walk ? key : hide(key)} ${direction}`
+  if (column === key) return byKey
+  if (indexed?.has(column) === true) return `${walk ? column : hide(column)} ${direction}, ${byKey}`
+  return `${column} ${direction} nulls ${descending === (nulls === 'first') ? 'last' : 'first'}, ${byKey}`
+}
