@@ -150,9 +150,9 @@ describe('README.md: the application', () => {
     const changed = program
       .replaceAll('http://localhost:8080', provider.baseUrl)
       .replaceAll('http://localhost:9000', origin)
-      .replace('listen(9000', `listen(${port}`)
+      .replace("listen(9000, '127.0.0.1')", `listen(${port}, '127.0.0.1', () => console.log('listening'))`)
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    writeFileSync(join(folder, 'app.mjs'), `${changed}\nconsole.log('listening')\n`)
+    writeFileSync(join(folder, 'app.mjs'), changed)
     const application = run(process.execPath, ['app.mjs'], { cwd: folder, env: environment({}) })
     try {
       await application.shows(/listening/)
