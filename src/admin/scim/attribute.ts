@@ -20,11 +20,16 @@ export interface Attribute {
   readonly canonicalValues?: readonly string[]
   readonly referenceTypes?: readonly string[]
   readonly subAttributes?: readonly Attribute[]
+  /** Of a list; `MAX_VALUES` unless given. */
+  readonly maxValues?: number
   /** Whether `/Schemas` leaves it out, since few may use it. */
   readonly unlisted?: true
   /** The members of the record that hold it, joined by dots. Absent for what is computed. */
   readonly at?: string
 }
+
+/** As many values as a list of a profile can have. */
+export const MAX_VALUES = 100
 
 /** A schema: a resource's own, or an extension of it. */
 export interface Schema {

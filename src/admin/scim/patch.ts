@@ -1,5 +1,4 @@
 // PATCH (RFC 7644 §3.5.2) as a function from one resource to the next: every operation or none.
-import { isDeepStrictEqual } from 'node:util'
 import { isJsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filter.ts'
 import type { Attribute, Json, Names, Place } from './attribute.ts'
@@ -7,10 +6,10 @@ import { nameOf, named } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { readTarget } from './patch-path.ts'
 import type { Target } from './patch-path.ts'
-import { checkComplete, isPrimary, readSingle, readValue, shown } from './reader.ts'
+import { checkComplete, checkCount, isPrimary, readSingle, readValue, shown } from './reader.ts'
 import type { SentOperation } from './tolerances.ts'
 import { entryFor, mayBeAbsent, tolerated } from './tolerances.ts'
-import { selects } from './value-filter.ts'
+import { exactValueOf, selects, sizeOf } from './value-filter.ts'
 
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
@@ -60,7 +59,8 @@ function readOperation({ op: sent, path, value }: SentOperation): Operation {
 /** The resource after all operations. Throws `ScimError` for the first that cannot be done. */
 export function applyPatch(names: Names, resource: Json, operations: readonly Operation[]): Json {
   const draft: Draft = structuredClone(resource)
-  for (const operation of operations) apply(names, draft, operation)
+  const budget: Budget = { left: MAX_COMPARISONS }
+  for (const operation of operations) apply(names, draft, { ...operation, budget })
   checkComplete(names, draft)
   for (const { id } of names.type.extensions) {
     const members = draft[id]
@@ -69,11 +69,17 @@ export function applyPatch(names: Names, resource: Json, operations: readonly Op
   return draft
 }
 
-function apply(names: Names, draft: Draft, { op, path, value }: Operation): void {
-  if (path !== undefined) return change(draft, { op, target: readTarget(names, path), value })
+/** Comparisons of values with filters that a request may still cost: some tenths of a second in all. */
+interface Budget {
+  left: number
+}
+const MAX_COMPARISONS = 200_000
+
+function apply(names: Names, draft: Draft, { op, path, value, budget }: Operation & { readonly budget: Budget }): void {
+  if (path !== undefined) return change(draft, { op, target: readTarget(names, path), value, budget })
   if (!isJsonRecord(value)) throw new ScimError('invalidValue', 'Without a path, the value must be an object')
   for (const [name, each] of Object.entries(value)) {
-    change(draft, { op, target: readTarget(names, name), value: each })
+    change(draft, { op, target: readTarget(names, name), value: each, budget })
   }
 }
 
@@ -81,9 +87,10 @@ interface Change {
   readonly op: Op
   readonly target: Target
   readonly value: unknown
+  readonly budget: Budget
 }
 
-function change(draft: Draft, { op, target, value }: Change): void {
+function change(draft: Draft, { op, target, value, budget }: Change): void {
   if ('schema' in target) {
     const { id, attributes } = target.schema
     if (op !== 'remove' && !isJsonRecord(value)) throw new ScimError('invalidValue', `${id} must be an object`)
@@ -93,14 +100,14 @@ function change(draft: Draft, { op, target, value }: Change): void {
       if (!attribute) throw new ScimError('invalidPath', `There is no attribute ${id}:${shown(name)}`)
       const each = isJsonRecord(value) ? value[name] : undefined
       if (op === 'remove' && attribute.mutability === 'readOnly') continue
-      change(draft, { op, target: { place: { extension: id, attribute } }, value: each })
+      change(draft, { op, target: { place: { extension: id, attribute } }, value: each, budget })
     }
     return
   }
   const { place, filter } = target
   checkMutable(place)
   const owner = place.extension === undefined ? draft : ownerOf(draft, place.extension)
-  const context: Context = { owner, place, path: nameOf(place) }
+  const context: Context = { owner, place, path: nameOf(place), budget }
   // RFC 7643 §2.5: null and an empty list are no value.
   const isEmpty = value === null || (Array.isArray(value) && value.length === 0)
   if (op === 'remove' || (isEmpty && op === 'replace')) return remove(context, filter, op)
@@ -116,6 +123,7 @@ interface Context {
   readonly place: Place
   /** For messages. */
   readonly path: string
+  readonly budget: Budget
 }
 
 /** The members of an extension, which are there from now on. */
@@ -171,10 +179,26 @@ const listIn = (owner: Draft, { name }: Attribute): readonly unknown[] => {
   return Array.isArray(list) ? list : []
 }
 
+/** The values that a filter selects; all without one. */
+function chosenIn(
+  list: readonly unknown[],
+  filter: Filter | undefined,
+  { place: { attribute }, budget }: Context,
+): ReadonlySet<unknown> {
+  if (!filter) return new Set(list)
+  const id = exactValueOf(filter, attribute)
+  if (id !== undefined) return new Set(list.filter(entry => idOf(entry) === id))
+  budget.left -= list.length * sizeOf(filter)
+  if (budget.left < 0) throw new ScimError('invalidValue', 'The filters of the request compare too many values')
+  return new Set(list.filter(entry => selects(filter, entry, attribute)))
+}
+
 function changeList(
-  { owner, place: { attribute, sub }, path }: Context,
+  context: Context,
   { op, filter, value }: { readonly op: Op; readonly filter: Filter | undefined; readonly value: unknown },
 ): void {
+  const { owner, place, path } = context
+  const { attribute, sub } = place
   const list = listIn(owner, attribute)
   if (!filter && !sub) {
     const sent = Array.isArray(value) ? value : [value]
@@ -183,7 +207,7 @@ function changeList(
     owner[attribute.name] = op === 'replace' ? values : joined(attribute, list, values)
     return
   }
-  const chosen = new Set(list.filter(entry => filter === undefined || selects(filter, entry, attribute)))
+  const chosen = chosenIn(list, filter, context)
   if (chosen.size === 0) {
     const entry = filter && entryFor(filter)
     if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
@@ -226,12 +250,22 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
 /** The list with the values that it does not have yet. A new primary value takes the mark from the old one (§3.5.2). */
 function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
   const id = attribute.subAttributes?.find(({ name, mutability }) => name === 'value' && mutability === 'immutable')
-  const known = id ? new Set(list.map(entry => idOf(entry))) : undefined
-  const fresh = values.filter(value =>
-    known ? !known.has(idOf(value)) && known.add(idOf(value)) : !list.some(each => isDeepStrictEqual(each, value)),
-  )
-  return onlyPrimary([...list, ...fresh], fresh.find(isPrimary))
+  const keyOf = (entry: unknown): unknown => (id ? idOf(entry) : textOf(entry))
+  const known = new Set(list.map(keyOf))
+  const fresh = values.filter(value => {
+    const key = keyOf(value)
+    const isNew = !known.has(key)
+    known.add(key)
+    return isNew
+  })
+  const all = [...list, ...fresh]
+  checkCount(attribute, all, attribute.name)
+  return onlyPrimary(all, fresh.find(isPrimary))
 }
+
+/** The same text for equal values, whatever the order of their members. */
+const textOf = (entry: unknown): string =>
+  JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
 
 const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
 
@@ -241,7 +275,9 @@ const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unk
     ? list
     : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...Object(entry), primary: false } : entry))
 
-function remove({ owner, place: { attribute, sub }, path }: Context, filter: Filter | undefined, op: Op): void {
+function remove(context: Context, filter: Filter | undefined, op: Op): void {
+  const { owner, place, path } = context
+  const { attribute, sub } = place
   const isWhole = !filter && !sub
   if ((isWhole && (attribute.required || attribute.mutability)) || (sub && (sub.required || sub.mutability))) {
     throw new ScimError('mutability', `${path} cannot be removed`)
@@ -257,7 +293,7 @@ function remove({ owner, place: { attribute, sub }, path }: Context, filter: Fil
     return
   }
   const list = listIn(owner, attribute)
-  const chosen = new Set(list.filter(entry => filter === undefined || selects(filter, entry, attribute)))
+  const chosen = chosenIn(list, filter, context)
   if (chosen.size === 0 && filter && !(op === 'remove' && mayBeAbsent(attribute))) {
     throw new ScimError('noTarget', `${path} has no such value`)
   }

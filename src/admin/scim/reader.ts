@@ -3,7 +3,7 @@
 import { isJsonRecord } from '../../base/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import type { Attribute, Json, Names } from './attribute.ts'
-import { named } from './attribute.ts'
+import { MAX_VALUES, named } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { isForeignSchema, toleratedBoolean, toleratedComplex } from './tolerances.ts'
 
@@ -77,11 +77,17 @@ export function readValue(attribute: Attribute, sent: unknown, path: string): un
   if (sent === null || sent === undefined) return undefined
   if (!attribute.multiValued) return readSingle(attribute, sent, path)
   if (!Array.isArray(sent)) throw new ScimError('invalidValue', `${path} must be a list`)
+  checkCount(attribute, sent, path)
   const values = sent.map(each => readSingle(attribute, each, path)).filter(value => value !== undefined)
   if (values.filter(isPrimary).length > 1) {
     throw new ScimError('invalidValue', `${path} has more than one primary value`) // RFC 7643 §2.4
   }
   return values.length > 0 ? values : undefined
+}
+
+/** Throws for more values than the attribute can have. */
+export function checkCount({ maxValues = MAX_VALUES }: Attribute, values: readonly unknown[], path: string): void {
+  if (values.length > maxValues) throw new ScimError('invalidValue', `${path} must have at most ${maxValues} values`)
 }
 
 /** Whether the value is marked as the preferred one. */

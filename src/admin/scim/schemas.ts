@@ -229,6 +229,7 @@ const ownUser: Schema = {
       name: 'customAttributes',
       type: 'complex',
       multiValued: true,
+      maxValues: 500,
       description: "The organization's own attributes. A name with several values has several entries.",
       subAttributes: [
         text('name', 'The name of the attribute.', { caseExact: true, required: true }),
@@ -262,6 +263,7 @@ const group: Schema = {
       name: 'members',
       type: 'complex',
       multiValued: true,
+      maxValues: 10_000, // of one request, or of a filter
       description: 'Users and groups that are in the group.',
       subAttributes: [
         text('value', 'The id of the member.', { mutability: 'immutable', caseExact: true }),

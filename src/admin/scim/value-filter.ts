@@ -39,6 +39,28 @@ function checkNames(filter: Filter, parts: readonly Attribute[]): void {
   }
 }
 
+/** How many comparisons a filter has. */
+export function sizeOf(filter: Filter): number {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.parts.reduce((sum, part) => sum + sizeOf(part), 0)
+    case 'not':
+      return sizeOf(filter.part)
+    case 'values':
+      return sizeOf(filter.filter)
+    default:
+      return 1
+  }
+}
+
+/** The value that a filter such as `value eq "…"` names, where case counts; undefined for any other filter. */
+export function exactValueOf(filter: Filter, attribute: Attribute): string | undefined {
+  const isPlain = filter.kind === 'compare' && filter.comparison === 'eq' && filter.attribute.toLowerCase() === 'value'
+  if (!isPlain || typeof filter.value !== 'string') return undefined
+  return named(partsOf(attribute), 'value')?.caseExact ? filter.value : undefined
+}
+
 /** Whether the filter selects the value. */
 export function selects(filter: Filter, value: unknown, attribute: Attribute): boolean {
   const parts = partsOf(attribute)

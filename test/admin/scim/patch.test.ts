@@ -380,6 +380,33 @@ describe('a PATCH is refused', () => {
     assert.throws(() => patch(babs, many), { scimType: 'invalidValue' })
   })
 
+  it('with more values than a list can have, all at once or by and by', () => {
+    const many = (start: number) => Array.from({ length: 60 }, (_, n) => ({ value: `${start + n}@example.org` }))
+    const add = (start: number) => ({ op: 'add', path: 'emails', value: many(start) })
+    assert.throws(() => patch(babs, [{ op: 'add', path: 'emails', value: [...many(0), ...many(60)] }]), {
+      scimType: 'invalidValue',
+    })
+    assert.throws(() => patch(babs, [add(0), add(60)]), { scimType: 'invalidValue' })
+  })
+
+  it('with filters that cost too much', () => {
+    const list = Array.from({ length: 95 }, (_, n) => ({ value: `${n}@example.org` }))
+    const wide = Array.from({ length: 45 }, (_, n) => `display co "${n}"`).join(' or ')
+    const costly = { op: 'replace', path: `emails[${wide} or value pr].type`, value: 'work' }
+    const start = performance.now()
+    assert.throws(
+      () =>
+        patch(
+          { ...babs, emails: list },
+          Array.from({ length: 1000 }, () => costly),
+        ),
+      {
+        scimType: 'invalidValue',
+      },
+    )
+    assert.ok(performance.now() - start < 5000)
+  })
+
   it('and pollutes no prototype', () => {
     for (const path of ['__proto__.polluted', 'constructor.prototype.polluted', 'emails[type eq "work"].__proto__']) {
       assert.throws(() => patch(babs, [{ op: 'add', path, value: true }]), ScimError)
