@@ -78,14 +78,15 @@ const READ = [
   'aliasZid',
   'approvals',
 ] as const
-const NAMES: ReadonlyMap<string, string> = new Map([...IGNORED, ...READ].map(name => [name.toLowerCase(), name]))
+const NAMES: ReadonlySet<string> = new Set([...IGNORED, ...READ].map(name => name.toLowerCase()))
 
 /** Reads the body; throws `scim` for a member that is unknown or of another type. */
 export function readUserBody(json: JsonRecord): UserBody {
   const body = new Members(json, '')
-  body.refuseUnknown(NAMES)
   const schemas = body.list('schemas')
   if (schemas.some(schema => schema !== SCHEMA)) throw refuse(`Only schema '${SCHEMA}' is currently supported`)
+  const unknown = Object.keys(json).find(name => !NAMES.has(name.toLowerCase()))
+  if (unknown !== undefined) throw refuse(`Unrecognized field "${shown(unknown)}"`)
   const name = body.members('name')
   const meta = body.members('meta')
   const [displayName, givenName, familyName] = [
@@ -142,12 +143,6 @@ class Members {
       const key = name.toLowerCase()
       if (this.#values.has(key)) throw refuse(`The member ${path}${shown(name)} is there twice`)
       this.#values.set(key, value ?? undefined)
-    }
-  }
-
-  refuseUnknown(known: ReadonlyMap<string, string>): void {
-    for (const name of this.#values.keys()) {
-      if (!known.has(name)) throw refuse(`Unrecognized field "${shown(name)}"`)
     }
   }
 

@@ -206,15 +206,12 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     const before = await store.users.find(zone.id, params.id)
     if (!before) throw noSuchResource('User', params.id)
     const view = await views.of(zone, before)
-    const user = await users
+    await users
       .delete(zone, params.id, { expected, by: by(request) })
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
-    return sendVersioned(reply, { ...view, ...withoutDetails(user) }, user.version)
+    return sendVersioned(reply, view, before.version)
   })
 }
-
-/** The user as deleted, which may be newer than what was read with the groups. */
-const withoutDetails = (user: User): object => userToJson(user)
 
 /** The user that the change gives, if only the names are others; throws `invalid_self_edit` otherwise. */
 function namesOnly(user: User, body: UserBody, compute: (user: User) => User): User {

@@ -457,7 +457,14 @@ for (const mode of MODES) {
           Operations: [{ op: 'replace', path: 'active', value: false }],
         }
         const scim = (message: string) => ({ status: 400, error: 'scim', message })
-        assertRefused(await change('PATCH', user, operations), scim('Unrecognized field "operations"'))
+        assertRefused(
+          await change('PATCH', user, operations),
+          scim("Only schema 'urn:scim:schemas:core:1.0' is currently supported"),
+        )
+        assertRefused(
+          await change('PATCH', user, { Operations: operations.Operations }),
+          scim('Unrecognized field "Operations"'),
+        )
         assertRefused(
           await change('PATCH', user, { schemas: operations.schemas }),
           scim("Only schema 'urn:scim:schemas:core:1.0' is currently supported"),
