@@ -1,6 +1,6 @@
 // The rules of the settings of OAuth 2.0 and OpenID Connect providers (§6.6) that one of them alone cannot say.
 import { isJsonRecord, parseJson } from '../base/json.ts'
-import type { OidcSettings } from '../records/provider-oauth.ts'
+import type { OidcProviderConfig } from '../records/provider-oauth.ts'
 import type { ProviderProblem } from './provider-types.ts'
 
 const OWN_PARAMETERS = new Set([
@@ -35,14 +35,14 @@ const unusable = (key: string, message: string): ProviderProblem => ({ key, mess
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt']
 
 /** How this server proves itself there: what the secret, the key and `clientAuthInBody` come to. */
-export function authMethodOf(config: OidcSettings): string {
+export function authMethodOf(config: OidcProviderConfig): string {
   if (isSet(config.relyingPartySecret)) {
     return config.clientAuthInBody === true ? 'client_secret_post' : 'client_secret_basic'
   }
   return (config.jwtClientAuthentication ?? undefined) === undefined ? 'none' : 'private_key_jwt'
 }
 
-function checkAuthMethod(config: OidcSettings): readonly ProviderProblem[] {
+function checkAuthMethod(config: OidcProviderConfig): readonly ProviderProblem[] {
   const method = config.authMethod ?? undefined
   const hasSecret = isSet(config.relyingPartySecret)
   const hasKey = (config.jwtClientAuthentication ?? undefined) !== undefined
@@ -69,7 +69,7 @@ function isPrivateKey(text: string): boolean {
 const MAX_ISSUER_LENGTH = 2000
 
 /** Of either type: OpenID Connect has every setting of OAuth 2.0 that has a rule. */
-export function checkOauth(config: OidcSettings): readonly ProviderProblem[] {
+export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem[] {
   const { tokenKey, issuer, additionalAuthzParameters: added } = config
   const problems: ProviderProblem[] = []
   if (!isSet(config.relyingPartyId)) {
@@ -97,7 +97,7 @@ export function checkOauth(config: OidcSettings): readonly ProviderProblem[] {
 }
 
 /** The same, and the addresses that nothing else tells. */
-export function checkOidc(config: OidcSettings): readonly ProviderProblem[] {
+export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[] {
   const problems = [...checkOauth(config)]
   if (isSet(config.discoveryUrl)) return problems // whatever is missing is found there, at sign-in
   if (!isSet(config.authUrl)) problems.push(unusable('authUrl', 'Authorization URL must be a valid URL'))

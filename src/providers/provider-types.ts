@@ -3,7 +3,7 @@
 import type { JsonRecord } from '../base/json.ts'
 import { keystoneSettings } from '../records/provider.ts'
 import { internalSettings } from '../records/provider-internal.ts'
-import type { InternalSettings } from '../records/provider-internal.ts'
+import type { InternalProviderConfig } from '../records/provider-internal.ts'
 import { ldapSettings } from '../records/provider-ldap.ts'
 import { oauthSettings, oidcSettings } from '../records/provider-oauth.ts'
 import { samlSettings } from '../records/provider-saml.ts'
@@ -45,7 +45,7 @@ const POLICIES = [
 ] as const
 
 /** Every number of a policy must be there, or a gap would switch off what it is about. */
-function checkInternal(config: InternalSettings): readonly ProviderProblem[] {
+function checkInternal(config: InternalProviderConfig): readonly ProviderProblem[] {
   return POLICIES.flatMap(([name, numbers]) => {
     const policy = config[name]
     if (policy === undefined) return []

@@ -53,4 +53,4 @@ export const internalSettings = section({
 })
 
 /** What is kept of them. */
-export type InternalSettings = SettingsOf<typeof internalSettings>
+export type InternalProviderConfig = SettingsOf<typeof internalSettings>

@@ -48,4 +48,4 @@ export const ldapSettings = section({
 })
 
 /** What is kept of them. */
-export type LdapSettings = SettingsOf<typeof ldapSettings>
+export type LdapProviderConfig = SettingsOf<typeof ldapSettings>

@@ -103,4 +103,4 @@ export const oidcSettings = section({
 })
 
 /** What is kept of them, also of those of OAuth 2.0 but for `checkTokenUrl`. */
-export type OidcSettings = SettingsOf<typeof oidcSettings>
+export type OidcProviderConfig = SettingsOf<typeof oidcSettings>

@@ -3,7 +3,6 @@ import * as v from 'valibot'
 import { string } from './kinds.ts'
 import { choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
 import { section, setting } from './settings.ts'
-import type { SettingsOf } from './settings.ts'
 
 const location = setting({
   kind: v.pipe(
@@ -36,6 +35,3 @@ export const samlSettings = section({
     socketFactoryClassName: setting({ kind: v.unknown(), needs: 'anything', unset: null, dropped: 'always' }),
   },
 })
-
-/** What is kept of them. */
-export type SamlSettings = SettingsOf<typeof samlSettings>

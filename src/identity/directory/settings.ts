@@ -1,6 +1,7 @@
 // Validates the settings of an LDAP provider and adds defaults. There are none for the account, DNs and search bases,
 // which differ between directories.
 import type { JsonRecord } from '../../base/json.ts'
+import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 
 /** One address of the directory. */
 export interface DirectoryUrl {
@@ -81,19 +82,20 @@ const MAX_STRING_LENGTH = 2000
 const MAX_GROUP_DEPTH = 50
 
 /** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
-export function readDirectorySettings(config: JsonRecord): DirectorySettings {
-  const text = (name: string): string | undefined => {
+export function readDirectorySettings(record: JsonRecord): DirectorySettings {
+  const config: LdapProviderConfig = record
+  const text = (name: keyof LdapProviderConfig): string | undefined => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
     if (typeof value !== 'string') return undefined
     if (value.length > MAX_STRING_LENGTH) throw new UnusableDirectory(`${name} is too long`)
     return value
   }
-  const trimmed = (name: string): string | undefined => text(name)?.trim() || undefined
+  const trimmed = (name: keyof LdapProviderConfig): string | undefined => text(name)?.trim() || undefined
   const required = (name: string, value: string | undefined): string => {
     if (value === undefined) throw new UnusableDirectory(`${name} must be given`)
     return value
   }
-  const flag = (name: string, fallback: boolean): boolean => {
+  const flag = (name: keyof LdapProviderConfig, fallback: boolean): boolean => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
     return typeof value === 'boolean' ? value : fallback
   }
@@ -136,7 +138,7 @@ export function readDirectorySettings(config: JsonRecord): DirectorySettings {
     if (!/-(?:as-scopes|map-to-scopes)\.xml$/.test(text('ldapGroupFile') ?? '')) return { kind: 'none' }
     const base = text('groupSearchBase') ?? ''
     if (base === 'memberOf') return { kind: 'member-of' }
-    const depth = config['maxGroupSearchDepth']
+    const depth = config.maxGroupSearchDepth
     return {
       kind: 'search',
       base,
@@ -209,8 +211,8 @@ function readAccount(dn: string | undefined, password: string | undefined): Bind
 }
 
 /** The mapped attributes, and the default ones of what is not mapped. */
-function readAttributes(config: JsonRecord, more: readonly string[]): readonly string[] {
-  const mappings = config['attributeMappings']
+function readAttributes(config: LdapProviderConfig, more: readonly string[]): readonly string[] {
+  const mappings = config.attributeMappings
   const mapped = typeof mappings === 'object' && mappings !== null ? Object.values(mappings).flat() : []
   const names = [...more, ...mapped, 'cn', 'givenname', 'sn', 'telephonenumber']
   // RFC 4512 §2.5: a name or an OID, with options. Excludes `*`, which would return all attributes.

@@ -9,10 +9,11 @@ import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
 import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'
 import { basic, errorOf, parseObject, scopesOf, stringOf } from './oidc-request.ts'
+import type { OidcRecord } from './oidc-request.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 
 /** Whether clients may send passwords of the provider's users. */
-export const mayRelay = ({ config }: IdentityProvider): boolean => config['passwordGrantEnabled'] === true
+export const mayRelay = ({ config }: OidcRecord): boolean => config.passwordGrantEnabled === true
 
 /** Form fields that are never sent as answers to the provider's prompts. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
@@ -41,8 +42,8 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
       if (tokenUrl === undefined || relyingPartyId === undefined) {
         return unavailable('the token endpoint or relyingPartyId is not known')
       }
-      const { config } = openProviderSecrets(provider, vault)
-      const secret = stringOf(config['relyingPartySecret'])
+      const { config }: OidcRecord = openProviderSecrets(provider, vault)
+      const secret = stringOf(config.relyingPartySecret)
       const body = new URLSearchParams({
         ...promptedFields(provider, attempt),
         grant_type: 'password',
@@ -57,7 +58,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
         'content-type': 'application/x-www-form-urlencoded',
         // UAA: ignores `clientAuthInBody` here.
         ...(secret !== undefined && { authorization: basic(relyingPartyId, secret) }),
-        ...(config['setForwardHeader'] === true && remoteAddress !== undefined && { 'x-forwarded-for': remoteAddress }),
+        ...(config.setForwardHeader === true && remoteAddress !== undefined && { 'x-forwarded-for': remoteAddress }),
       }
       try {
         const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })

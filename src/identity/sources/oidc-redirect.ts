@@ -18,9 +18,11 @@ import type {
 } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { basic, errorOf, parseObject, scopesOf, stringOf } from './oidc-request.ts'
+import type { OidcRecord } from './oidc-request.ts'
 import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 import type { TokenCheck } from './oidc-token.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 
 /** Dependencies of `createOidcRedirect`. */
 export interface OidcRedirectDeps {
@@ -39,8 +41,8 @@ export type Read = (
 const ANSWER: AnswerShape = { state: 'state', fields: ['code', 'error', 'iss'] }
 
 /** Whether the provider uses the code flow; with other response types, tokens would pass through the browser. */
-export const mayRedirect = ({ config }: IdentityProvider): boolean =>
-  config['responseType'] === undefined || config['responseType'] === null || config['responseType'] === 'code'
+export const mayRedirect = ({ config }: OidcRecord): boolean =>
+  config.responseType === undefined || config.responseType === null || config.responseType === 'code'
 
 /** `response_mode` is reserved because the response is read from the query. */
 const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'
@@ -55,9 +57,9 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
     { tokenUrl, relyingPartyId }: RedirectSettings,
     { code, attempt }: { code: string; attempt: RedirectAttempt },
   ): Promise<{ readonly outcome: 'tokens'; readonly tokens: object } | RedirectRefusal> {
-    const { config } = openProviderSecrets(provider, vault)
-    const secret = stringOf(config['relyingPartySecret'])
-    const inBody = config['clientAuthInBody'] === true
+    const { config }: OidcRecord = openProviderSecrets(provider, vault)
+    const secret = stringOf(config.relyingPartySecret)
+    const inBody = config.clientAuthInBody === true
     const body = new URLSearchParams({
       ...additionalParameters(config),
       grant_type: 'authorization_code',
@@ -92,7 +94,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
   return (provider, read) => ({
     answer: ANSWER,
     async start({ redirectUri, state, nonce, codeVerifier, userName, reauthenticate }) {
-      const { config } = provider
+      const { config }: OidcRecord = provider
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' }))
       if (!settings) return undefined
       const url = new URL(settings.authUrl)
@@ -108,7 +110,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
         ...(usesPkce(config) && { code_challenge: digest(codeVerifier), code_challenge_method: 'S256' }), // RFC 7636 §4.2
       }
       for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
-      const propagation = stringOf(config['userPropagationParameter'])
+      const propagation = stringOf(config.userPropagationParameter)
       if (propagation !== undefined && userName && !isReserved(propagation)) {
         url.searchParams.set(propagation, userName)
       }
@@ -169,11 +171,11 @@ function isFromProvider({ iss: issuer }: RedirectAnswer, settings: OidcSettings)
 }
 
 /** Required without a client secret: nothing else would bind the code to this server. */
-const usesPkce = (config: IdentityProvider['config']): boolean =>
-  config['pkce'] !== false || stringOf(config['relyingPartySecret']) === undefined
+const usesPkce = (config: OidcProviderConfig): boolean =>
+  config.pkce !== false || stringOf(config.relyingPartySecret) === undefined
 
-function additionalParameters(config: IdentityProvider['config']): Readonly<Record<string, string>> {
-  const given = config['additionalAuthzParameters']
+function additionalParameters(config: OidcProviderConfig): Readonly<Record<string, string>> {
+  const given = config.additionalAuthzParameters
   if (typeof given !== 'object' || given === null) return {}
   return Object.fromEntries(
     Object.entries(given).filter(

@@ -1,10 +1,15 @@
 // Shared by requests to OpenID Connect providers: scopes, client authentication, and reading the response.
 import { isJsonRecord, parseJson } from '../../base/json.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+
+/** A provider's record, as far as its type decides what is in it. */
+export interface OidcRecord {
+  readonly config: OidcProviderConfig
+}
 
 /** The requested scopes, which always include `openid`. */
-export function scopesOf(config: IdentityProvider['config']): string {
-  const scopes = config['scopes']
+export function scopesOf(config: OidcProviderConfig): string {
+  const scopes = config.scopes
   const named = Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '') : []
   return [...new Set(['openid', ...named])].join(' ') // without `openid` there is no ID token (OpenID Connect Core §3.1.2.1)
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { OidcRecord } from './oidc-request.ts'
 
 /** The known settings of a provider; what needs a missing one is not possible. */
 export interface OidcSettings {
@@ -103,12 +104,12 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
 }
 
 /** The settings in the provider's record. */
-const ownSettings = ({ config }: IdentityProvider) => ({
-  authUrl: text(config['authUrl']),
-  issuer: text(config['issuer']),
-  tokenUrl: text(config['tokenUrl']),
-  tokenKey: text(config['tokenKey']),
-  tokenKeyUrl: text(config['tokenKeyUrl']),
+const ownSettings = ({ config }: OidcRecord) => ({
+  authUrl: text(config.authUrl),
+  issuer: text(config.issuer),
+  tokenUrl: text(config.tokenUrl),
+  tokenKey: text(config.tokenKey),
+  tokenKeyUrl: text(config.tokenKeyUrl),
 })
 
 /** The URL of the discovery document, if the record lacks a wanted setting and has the URL. */
@@ -116,13 +117,14 @@ function documentNeeded(provider: IdentityProvider, wanted: Wanted): string | un
   const own = ownSettings(provider)
   const hasKeys = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
   const isComplete = hasKeys && (wanted === 'keys' || (own.authUrl !== undefined && own.tokenUrl !== undefined))
-  return isComplete ? undefined : text(provider.config['discoveryUrl'])
+  const { config }: OidcRecord = provider
+  return isComplete ? undefined : text(config.discoveryUrl)
 }
 
 function merge(provider: IdentityProvider, found: Document, wanted: Wanted): OidcSettings {
-  const { config } = provider
+  const { config }: OidcRecord = provider
   const own = ownSettings(provider)
-  const relyingPartyId = text(config['relyingPartyId'])
+  const relyingPartyId = text(config.relyingPartyId)
   const issuer = own.issuer ?? text(found['issuer']) ?? own.tokenUrl ?? text(found['token_endpoint'])
   const tokenKeyUrl = own.tokenKeyUrl ?? text(found['jwks_uri'])
   const authUrl = own.authUrl ?? text(found['authorization_endpoint'])

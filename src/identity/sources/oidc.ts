@@ -2,7 +2,6 @@ import { decodeJwt } from 'jose/jwt/decode'
 import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Vault } from '../../base/secrets.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { ExternalPerson, ExternalRefusal, IdentitySourceType } from '../source.ts'
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -11,6 +10,7 @@ import { createOidcPassword, mayRelay } from './oidc-password.ts'
 import { createOidcSettings } from './oidc-settings.ts'
 import { createTokenCheck, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
+import type { OidcRecord } from './oidc-request.ts'
 
 /** The type of OpenID Connect providers. */
 export const OIDC = 'oidc1.0'
@@ -57,11 +57,11 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
 /** Maps verified claims to a user. */
 function read(
   claims: ForeignClaims,
-  { config }: IdentityProvider,
+  { config }: OidcRecord,
   now: Date,
 ): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal {
   try {
-    return { outcome: 'genuine', person: personOf(claims, config['attributeMappings'], now) }
+    return { outcome: 'genuine', person: personOf(claims, config.attributeMappings, now) }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
     throw error
