@@ -96,6 +96,8 @@ interface Request {
   readonly judged: boolean
   /** Throws unless the answer is the right one. */
   readonly make: () => Promise<void>
+  /** Takes back what was made; not measured. */
+  readonly undo?: () => Promise<void>
   /** One round in so many has it; 1 unless given. */
   readonly every?: number
 }
@@ -108,11 +110,12 @@ async function ask(
   const kinds = requestsOf(store, users).map(request => ({ ...request, times: [] as number[] }))
   // In turn, so that a slow moment of the machine is in the figures of all.
   for (let round = -SETTLING_ROUNDS; round < requests; round += 1) {
-    for (const { make, times, every = 1 } of kinds) {
+    for (const { make, undo, times, every = 1 } of kinds) {
       if (round % every !== 0) continue
       const start = performance.now()
       await make()
       if (round >= 0) times.push(performance.now() - start)
+      await undo?.()
     }
   }
   return kinds.map(({ name, judged, times }) => ({
@@ -126,6 +129,7 @@ async function ask(
 function requestsOf({ users: store, groups }: Store, users: number): readonly Request[] {
   const anyone = (): number => Math.floor(Math.random() * users)
   const members = Math.min(users / 2, MEMBERS)
+  const newcomer = numbered(users - 1).id
   const EVERYONE = parseFilter('id pr', 'scim')
 
   async function expect(found: Promise<readonly { readonly id: string }[]>, id: string): Promise<void> {
@@ -202,8 +206,8 @@ function requestsOf({ users: store, groups }: Store, users: number): readonly Re
     { name: 'the number of users', judged: true, make: count },
     { name: 'a first page by number', judged: true, make: () => byNumber(1) },
     { name: 'a page of the members of a large group', judged: true, make: membersOf },
-    { name: 'one more member of that group, and one less', judged: true, make: joinAndLeave },
-    { name: 'the members of that group by filter', judged: false, every: 10, make: membersByFilter },
+    { name: 'one more member of that group', judged: true, make: join, undo: leave },
+    { name: 'the members of that group by filter', judged: false, every: 100, make: membersByFilter },
     { name: 'a page by number, anywhere', judged: false, every: 10, make: () => byNumber(1 + anyone()) },
     { name: 'a filter without an index', judged: false, every: 100, make: withoutIndex },
   ]
@@ -227,11 +231,12 @@ function requestsOf({ users: store, groups }: Store, users: number): readonly Re
     const found = await groups.listMemberRecords(ZONE, CROWD, { after, count: PAGE })
     if (found.some(({ user }) => user === undefined)) throw new Error('a member has no record')
   }
-  async function joinAndLeave(): Promise<void> {
-    const memberId = numbered(users - 1).id
-    const membership = { groupId: CROWD, memberId, memberType: 'USER', origin: ORIGIN } as const
+  async function join(): Promise<void> {
+    const membership = { groupId: CROWD, memberId: newcomer, memberType: 'USER', origin: ORIGIN } as const
     if ((await groups.insertMember(ZONE, membership)) !== 'added') throw new Error('a member was not added')
-    if (!(await groups.removeMember(ZONE, CROWD, memberId))) throw new Error('a member was not removed')
+  }
+  async function leave(): Promise<void> {
+    if (!(await groups.removeMember(ZONE, CROWD, newcomer))) throw new Error('a member was not removed')
   }
   async function membersByFilter(): Promise<void> {
     const filter = parseFilter(`groups.display eq "${CROWD}"`, 'scim')
