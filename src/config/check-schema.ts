@@ -1,7 +1,7 @@
-// Checks a value against the keywords of JSON Schema (draft 7) that the configuration's schema uses. Ajv answers the
-// same, which a test proves, but needs a third of a second to compile this schema: too long for a start.
+// Validates a value with the keywords of JSON Schema (draft 7) that the configuration's schema uses. Ajv gives the same
+// results, as a test verifies, but takes a third of a second to compile the schema, too long for a start.
 
-/** The keywords that are understood; the first four are notes for people. */
+/** The supported keywords; the first four are annotations. */
 export interface Schema {
   readonly $schema?: string
   readonly title?: string
@@ -25,17 +25,17 @@ export interface Schema {
   readonly definitions?: Readonly<Record<string, Schema>>
 }
 
-/** Something that the schema does not allow. */
+/** A violation of the schema. */
 export interface SchemaProblem {
   /** `bootstrap.clients[0].scope`; empty for the whole value. */
   readonly key: string
-  /** The same, step by step. */
+  /** The key as a path. */
   readonly steps: readonly (string | number)[]
   readonly keyword: keyof Schema
   readonly message: string
 }
 
-/** Everything that is wrong with the value. A value of a wrong type is not looked into. */
+/** All violations in the value. The content of a value of the wrong type is not checked. */
 export function checkSchema(value: unknown, schema: Schema): readonly SchemaProblem[] {
   const found: SchemaProblem[] = []
 
@@ -52,7 +52,7 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (schema.enum !== undefined && !schema.enum.includes(value)) {
       refuse('enum', `must be one of ${schema.enum.join(', ')}`)
     }
-    if (typeof value === 'string') checkText(value, schema, refuse)
+    if (typeof value === 'string') checkString(value, schema, refuse)
     if (typeof value === 'number') checkNumber(value, schema, refuse)
     if (Array.isArray(value)) {
       const { items, minItems = 0, maxItems = Infinity } = schema
@@ -91,7 +91,7 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
 
 type Refuse = (keyword: keyof Schema, message: string, member?: string) => void
 
-function checkText(text: string, { minLength = 0, maxLength = Infinity, pattern }: Schema, refuse: Refuse): void {
+function checkString(text: string, { minLength = 0, maxLength = Infinity, pattern }: Schema, refuse: Refuse): void {
   const { length } = Array.from(text) // characters, not UTF-16 units
   if (length < minLength)
     refuse('minLength', minLength === 1 ? 'must not be empty' : `must have ${minLength} characters`)

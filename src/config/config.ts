@@ -8,7 +8,7 @@ import type { OperationsSettings } from './operations.ts'
 import type { Bootstrap } from './records.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** Everything that a start needs to know. */
+/** The validated configuration. */
 export interface Config {
   /** Without a trailing slash. With port 0 and no base URL given it ends in `:0` until the port is known. */
   readonly baseUrl: string
@@ -16,27 +16,27 @@ export interface Config {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string
   readonly workers: number
-  /** The service name, `svc` unless told otherwise. */
+  /** The service name; `svc` by default. */
   readonly service: string
   readonly compatibility: CompatibilityMode
-  /** Whether there is no configuration file, and the accounts are the public ones. */
+  /** Whether the server runs without a configuration file, with public accounts. */
   readonly playground: boolean
-  /** 32 bytes; absent: `masterKeyFor` finds or makes one. */
+  /** 32 bytes; if absent, `masterKeyFor` reads or creates one. */
   readonly masterKey?: Buffer
   readonly sessionSameSite: 'lax' | 'none'
   readonly smtp?: SmtpConfig
-  /** Keys of the default zone; absent: one is made and kept in the database. */
+  /** Keys of the default zone; if absent, one is generated and stored. */
   readonly signingKeys?: SigningKeys
   readonly saml: { readonly entityId: string }
-  /** Whether addresses that clients and providers name may lead into private networks. */
+  /** Whether URLs of clients and providers may point to private networks. */
   readonly outbound: { readonly allowPrivate: boolean }
-  /** Of passwords and client secrets. */
+  /** Hashing cost of passwords and client secrets. */
   readonly hashCost: HashCost
-  /** Of requests by pages of other origins. */
+  /** The policy of cross-origin requests. */
   readonly cors: SystemCors
   readonly settings: TokenSettings
   readonly pageSettings: PageSettings
-  /** Absent: nothing is limited but what always is. */
+  /** If absent, only the built-in limits apply. */
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings
   /** The configuration file, absolute; absent in the playground. */
@@ -44,11 +44,11 @@ export interface Config {
   /** Settings of the default zone, without keys. */
   readonly zoneConfig: ZoneConfig
   readonly bootstrap: Bootstrap
-  /** Sentences for the operator: usable, but probably not meant. */
+  /** Warnings for the operator about valid but probably unintended settings. */
   readonly warnings: readonly string[]
 }
 
-/** How mail is sent. */
+/** The mail server. */
 export interface SmtpConfig {
   readonly host: string
   readonly port: number

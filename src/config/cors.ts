@@ -1,10 +1,10 @@
-// The key `cors`: the server's policy of cross-origin requests, under the names that the reference system gives it.
+// The key `cors`: the server's policy of cross-origin requests, with UAA's names.
 import { DEFAULT_CORS, corsProblems, corsRules } from '../model/cors-policy.ts'
 import type { CorsProblem, SystemCors } from '../model/cors-policy.ts'
 import type { CorsConfiguration, CorsPolicy } from '../model/zone.ts'
 import type { Problems } from './problems.ts'
 
-/** `cors` as it stands in the file. */
+/** `cors` in the file. */
 export interface CorsFile {
   readonly xhr?: CorsPartFile
   readonly default?: CorsPartFile
@@ -45,7 +45,7 @@ const part = (description: string, usual: (typeof DEFAULT_CORS)[keyof typeof DEF
           credentials: {
             type: 'boolean',
             default: usual.allowedCredentials,
-            description: "Whether a page may call with the person's cookies.",
+            description: "Whether a page may call with the user's cookies.",
           },
         },
       },
@@ -54,7 +54,7 @@ const part = (description: string, usual: (typeof DEFAULT_CORS)[keyof typeof DEF
         minimum: -1,
         maximum: 2_147_483_647,
         default: usual.maxAge,
-        description: 'Seconds that a browser may keep the answer to a preflight.',
+        description: 'Seconds that a browser may cache the response to a preflight.',
       },
     },
   }) as const
@@ -78,7 +78,7 @@ export const corsSchema = {
   },
 } as const
 
-/** The server's policy; every value that cannot be used becomes a problem under its key. */
+/** The server's policy; reports unusable values as problems of their key. */
 export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCors {
   if (file === undefined || !problems.isSound('cors')) return { policy: DEFAULT_CORS, enforced: false }
   const policy = {
@@ -92,7 +92,7 @@ export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCo
   return { policy, enforced: file.enforceSystemZonePolicyInAllZones ?? false }
 }
 
-/** The same for the policy in the settings of a zone, which stand under `path`. */
+/** Checks the policy in the settings of a zone; `path` is their key. */
 export function checkZoneCors(policy: CorsPolicy | null | undefined, path: string, problems: Problems): void {
   if (!policy || !problems.isSound(`${path}.corsPolicy`)) return
   for (const problem of corsProblems(policy)) {
@@ -100,7 +100,7 @@ export function checkZoneCors(policy: CorsPolicy | null | undefined, path: strin
   }
 }
 
-/** Parts that let any page read, with the person's cookies, whatever they may read. */
+/** Parts of the policy that let any page read with the user's cookies. */
 export const openToEveryPage = ({ policy }: SystemCors): readonly string[] =>
   [
     ['cors.xhr', corsRules(policy.xhrConfiguration)] as const,

@@ -1,5 +1,5 @@
-// The schema of the configuration file for editors: that of the loader, and the settings of each type of provider. The
-// loader reads these as the API does, and so with the same messages.
+// The schema of the configuration file for editors: that of the loader, with the settings of each provider type. The
+// loader reads those like the API, with the same messages.
 import { providerTypes } from '../providers/provider-types.ts'
 import { settingsSchema } from '../records/json-schema.ts'
 import { CONFIG_SCHEMA } from './schema.ts'

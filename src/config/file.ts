@@ -12,7 +12,7 @@ import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
 
-/** The configuration file as its schema describes it, with variables filled in and secrets read from their files. */
+/** The configuration file, with variables replaced and secrets read from their files. */
 export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
   readonly base_url?: string
   readonly service?: string
@@ -46,7 +46,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
   readonly bootstrap?: BootstrapFile
 }
 
-/** Values of the environment that texts may name. */
+/** Environment variables that strings may reference. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Members that may be given as `<name>_file`. */
@@ -64,8 +64,8 @@ const SECRETS = new Set([
 ])
 
 /**
- * Reads, fills in and checks a file of YAML or JSON. Whatever is wrong is added to the problems; only what they call
- * sound has the type that is promised here.
+ * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
+ * `problems.isSound` accepts have the declared type.
  */
 export async function readConfigFile(path: string, env: Environment, problems: Problems): Promise<ConfigFile> {
   const parsed = await parseFile(path, problems)
@@ -87,13 +87,13 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
   const { parseDocument } = await import('yaml')
   const document = parseDocument(content, { prettyErrors: true })
   for (const error of [...document.errors, ...document.warnings]) {
-    problems.add(path, error.message.replace(/:?\n[^]*$/, '')) // without the picture of the line
+    problems.add(path, error.message.replace(/:?\n[^]*$/, '')) // without the excerpt of the line
   }
   if (document.errors.length > 0) return undefined
   try {
     return document.toJS() ?? {}
   } catch (error) {
-    problems.add(path, reasonOf(error)) // such as an alias that expands without end
+    problems.add(path, reasonOf(error)) // for example an endlessly expanding alias
     return undefined
   }
 }
@@ -103,7 +103,7 @@ interface Filling {
   readonly problems: Problems
   readonly folder: string
   readonly key: string
-  /** Keys of texts that came from the environment, and may stand for numbers and booleans. */
+  /** Keys of strings with variables, which may represent numbers and booleans. */
   readonly filledKeys: Set<string>
 }
 
@@ -158,9 +158,9 @@ function readSecret(
 }
 
 async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, problems: Problems): Promise<void> {
-  const { CONFIG_SCHEMA } = await import('./schema.ts') // not for a start without a file
+  const { CONFIG_SCHEMA } = await import('./schema.ts') // only needed with a file
   const first = checkSchema(value, CONFIG_SCHEMA)
-  const found = convertTexts(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
+  const found = convertStrings(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
   for (const { key, keyword, message } of found) {
     const name = key === '' ? 'config' : key
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
@@ -168,8 +168,10 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   }
 }
 
-/** Texts from the environment where a number or boolean belongs become one: YAML sees the text before it is filled in. */
-function convertTexts(root: unknown, found: readonly SchemaProblem[], filledKeys: ReadonlySet<string>): boolean {
+/**
+ * Converts strings with variables where a number or boolean is expected: YAML is parsed before variables are replaced.
+ */
+function convertStrings(root: unknown, found: readonly SchemaProblem[], filledKeys: ReadonlySet<string>): boolean {
   let converted = false
   for (const { key, steps, keyword } of found) {
     if (keyword !== 'type' || !filledKeys.has(key)) continue

@@ -1,16 +1,16 @@
-// The key `passwords`: how hard it is to guess what was hashed.
+// The key `passwords`: the cost of password hashing.
 import { isLoopbackHost } from '../base/loopback.ts'
 import { DEFAULT_COST } from '../base/passwords.ts'
 import type { HashCost } from '../base/passwords.ts'
 import type { Problems } from './problems.ts'
 
-/** The key as it stands in the configuration file. */
+/** The key in the configuration file. */
 export interface HashCostFile {
   readonly memory_kib?: number
   readonly passes?: number
 }
 
-// The least of OWASP's equal choices for argon2id is 7 MiB five times, which is as much work as the others.
+// The smallest of OWASP's equivalent settings for argon2id: 7 MiB and five passes.
 const MIN_MEMORY_KIB = 7168
 const MIN_WORK_KIB = MIN_MEMORY_KIB * 5
 
@@ -38,11 +38,11 @@ export const hashCostSchema = {
   },
 } as const
 
-/** Whether hashes of this cost are guessed too easily to be kept. */
+/** Whether hashes of this cost are too easy to guess. */
 export const isCheap = ({ memoryKib, passes }: HashCost): boolean =>
   memoryKib < MIN_MEMORY_KIB || memoryKib * passes < MIN_WORK_KIB
 
-/** Reads the key; cheap hashes are for servers that nobody else reaches. */
+/** Reads the key; allows cheap hashes on loopback only. */
 export function hashCostOf(file: HashCostFile | undefined, host: string, problems: Problems): HashCost {
   const { memory_kib: memoryKib = DEFAULT_COST.memoryKib, passes = DEFAULT_COST.passes } = file ?? {}
   const cost = { memoryKib, passes }

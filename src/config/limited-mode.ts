@@ -1,10 +1,10 @@
-// The key `uaa.limitedFunctionality`, as the reference system has it.
+// The key `uaa.limitedFunctionality`, as in UAA.
 import { resolve } from 'node:path'
 import { DEFAULT_ENDPOINTS, DEFAULT_METHODS } from '../model/limited-mode.ts'
 import type { LimitedMode } from '../model/limited-mode.ts'
 import type { Problems } from './problems.ts'
 
-/** The key as it stands in the configuration file. */
+/** The key in the configuration file. */
 export interface LimitedModeFile {
   readonly statusFile?: string
   readonly whitelist?: { readonly endpoints?: readonly string[]; readonly methods?: readonly string[] }
@@ -43,7 +43,7 @@ export const limitedModeSchema = {
   },
 } as const
 
-/** The setting; undefined where no file is named, and then nothing is ever limited. */
+/** The setting; undefined without a status file, in which case limited mode is never active. */
 export function limitedModeOf(
   file: LimitedModeFile | undefined,
   folder: string,

@@ -4,18 +4,18 @@ import type { Random } from '../base/random.ts'
 
 const KEY_BYTES = 32
 
-/** 32 bytes as 64 hexadecimal characters, base64 or base64url; undefined when the text is something else. */
+/** Parses 32 bytes in hexadecimal, base64 or base64url; undefined for anything else. */
 export function parseMasterKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) return undefined
-  const key = Buffer.from(trimmed, 'base64') // takes both alphabets
+  const key = Buffer.from(trimmed, 'base64') // accepts both alphabets
   return key.length === KEY_BYTES ? key : undefined
 }
 
 /**
- * The key under which secrets are encrypted: the configured one, else that of `latchkey.key` beside the SQLite database
- * (`./data/latchkey.key` for PostgreSQL), which is made when it is missing; random for a database in memory.
+ * The key that encrypts secrets: the configured one, else that of `latchkey.key` beside the SQLite database
+ * (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
  */
 export async function masterKeyFor(
   config: { readonly masterKey?: Buffer; readonly database: string },
@@ -26,7 +26,7 @@ export async function masterKeyFor(
   const path = config.database.startsWith('sqlite:')
     ? join(dirname(config.database.slice('sqlite:'.length)), 'latchkey.key')
     : join('data', 'latchkey.key')
-  return readKey(path) ?? makeKey(path, random)
+  return readKey(path) ?? createKey(path, random)
 }
 
 function readKey(path: string): Buffer | undefined {
@@ -42,8 +42,8 @@ function readKey(path: string): Buffer | undefined {
   return key
 }
 
-/** The whole file appears at once, under its name only if there is none: of two processes both get the first one's key. */
-function makeKey(path: string, random: Random): Buffer {
+/** Creates the file atomically unless it exists, so that concurrent processes get the same key. */
+function createKey(path: string, random: Random): Buffer {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const key = random.bytes(KEY_BYTES)
   const draft = `${path}.${random.hex(8)}`

@@ -1,5 +1,4 @@
-// The keys `uaa`, `metrics` and `statsd`, as the reference system has them, and `listen.trusted_proxies`: what operators
-// set about health, measurements and the proxies in front.
+// The keys `uaa`, `metrics` and `statsd`, as in UAA, and `listen.trusted_proxies`: health, metrics and proxies.
 import { isIP } from 'node:net'
 import type { LimitedMode } from '../model/limited-mode.ts'
 import { limitedModeOf, limitedModeSchema } from './limited-mode.ts'
@@ -7,7 +6,7 @@ import type { LimitedModeFile } from './limited-mode.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
-/** The keys of this file as they stand in the configuration file. */
+/** The keys in the configuration file. */
 export interface OperationsFile {
   readonly uaa?: {
     readonly health?: { readonly db?: { readonly rate?: number } }
@@ -19,15 +18,15 @@ export interface OperationsFile {
   readonly statsd?: { readonly enabled?: boolean; readonly host?: string; readonly port?: number }
 }
 
-/** What operators set. */
+/** The settings for operations. */
 export interface OperationsSettings {
-  /** Milliseconds between two looks at the database. */
+  /** Milliseconds between two database checks. */
   readonly probeMilliseconds: number
-  /** Milliseconds between the signal to stop and the end of accepting, while `/healthz` says so. */
+  /** Milliseconds that the server keeps accepting requests after the stop signal, while `/healthz` answers 503. */
   readonly stoppingMilliseconds: number
   /** Absent: never limited. */
   readonly limitedMode?: LimitedMode
-  /** Where measurements go; absent: nothing is measured. */
+  /** The StatsD server; if absent, nothing is measured. */
   readonly statsd?: StatsdSettings
 }
 
@@ -35,7 +34,7 @@ export interface OperationsSettings {
 export interface StatsdSettings {
   readonly host: string
   readonly port: number
-  /** Whether each request is told by itself too. */
+  /** Whether to send the duration of each request. */
   readonly perRequest: boolean
 }
 
@@ -44,7 +43,7 @@ const unsafeMatchingSchema = section('The authorization endpoint.', {
     allow_unsafe_matching: {
       type: 'boolean',
       description:
-        'Whether they are matched by wildcards, beginnings of paths and subdomains: default with compatibility: uaa, and only allowed there.',
+        'Whether wildcards, path prefixes and subdomains match. Default with compatibility: uaa, and only allowed there.',
     },
   }),
 })
@@ -72,7 +71,7 @@ export const operationsSchemas = {
         maximum: 600_000,
         default: 0,
         description:
-          'Milliseconds that the server goes on accepting after it was told to stop, while /healthz answers 503, so that a load balancer turns away in time.',
+          'Milliseconds that the server keeps accepting requests after the stop signal, while /healthz answers 503, so that a load balancer can stop sending requests in time.',
       },
     }),
   }),
@@ -96,11 +95,10 @@ export const trustedProxiesSchema = {
   type: 'array',
   items: { type: 'string' },
   default: [],
-  description:
-    'Addresses of the proxies in front, single or as blocks such as 10.0.0.0/8, whose X-Forwarded-For says who calls.',
+  description: 'Addresses of the proxies in front, or blocks such as 10.0.0.0/8, whose X-Forwarded-For is trusted.',
 } as const
 
-/** The settings, where the types are right. */
+/** The settings, as far as their types are correct. */
 export function operationsOf(file: OperationsFile, folder: string, problems: Problems): OperationsSettings {
   const uaa = problems.isSound('uaa') ? file.uaa : undefined
   const metrics = problems.isSound('metrics') ? file.metrics : undefined
@@ -121,7 +119,7 @@ export function operationsOf(file: OperationsFile, folder: string, problems: Pro
   }
 }
 
-/** The proxies; what is no address or block, or everybody's, becomes a problem under its key. */
+/** The proxies; reports what is not an address or block, and blocks of all addresses. */
 export function trustedProxiesOf(blocks: readonly string[] | undefined, problems: Problems): readonly string[] {
   const key = 'listen.trusted_proxies'
   if (blocks === undefined || !problems.isSound(key)) return []

@@ -1,5 +1,4 @@
-// The keys `links` and `servlet`: what the reference system has under the same names about the pages and sessions of every
-// zone.
+// The keys `links` and `servlet`, as in UAA: settings of the pages and sessions of every zone.
 import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { isLink } from '../model/zone-rules.ts'
@@ -7,7 +6,7 @@ import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 import { MAX_SECONDS } from '../records/kinds.ts'
 
-/** The keys of this file as they stand in the configuration file. */
+/** The keys in the configuration file. */
 export interface PagesFile {
   readonly links?: {
     readonly global?: { readonly signup?: string; readonly passwd?: string; readonly homeRedirect?: string }
@@ -31,7 +30,7 @@ export const pagesSchemas = {
     global: section('For every zone without its own links.', {
       signup: link('Where users create an account.'),
       passwd: link('Where users reset a forgotten password.'),
-      homeRedirect: link('Where / and /home lead.'),
+      homeRedirect: link('Where / and /home redirect to.'),
     }),
   }),
   servlet: section('Browser sessions.', {
@@ -56,7 +55,7 @@ export const pagesSchemas = {
 
 const LINKS = ['signup', 'passwd', 'homeRedirect'] as const
 
-/** The settings, where the types are right; a link that leads nowhere and a cookie that never lives become problems. */
+/** The settings, as far as their types are correct; reports invalid links and a cookie lifetime of 0. */
 export function pageSettingsOf(file: PagesFile, problems: Problems): PageSettings {
   const given = problems.isSound('links') ? (file.links?.global ?? {}) : {}
   for (const name of LINKS) {

@@ -3,15 +3,15 @@ import type { CompatibilityMode } from '../model/compatibility.ts'
 import { serviceNamed } from '../model/service.ts'
 import type { Bootstrap } from './records.ts'
 
-/** Why the playground takes neither another address to listen on nor another base URL. */
+/** The error for another listening address or base URL in the playground. */
 export const LOOPBACK_ONLY =
   'without a configuration file the accounts are public, so only loopback (localhost, 127.0.0.1) is allowed'
 
-/** The accounts of a start without a configuration file. Everybody knows their secrets: for trying out, on loopback. */
+/** The public accounts of the playground, for trying out on loopback. */
 export function playgroundBootstrap(serviceName: string, compatibility: CompatibilityMode): Bootstrap {
   const service = serviceNamed(serviceName)
   const redirects = ['http://localhost/callback', 'http://127.0.0.1/callback']
-  // Exact matching leaves the port of loopback addresses free (RFC 8252 §7.3); the lenient rules need it said.
+  // Exact matching allows any port on loopback addresses (RFC 8252 §7.3); the lenient rules need a wildcard.
   const anyPort = behaviourOf(compatibility).exactRedirectUri
     ? []
     : ['http://localhost:*/callback', 'http://127.0.0.1:*/callback']

@@ -1,10 +1,10 @@
-/** One thing that is wrong with the configuration, and where: a key path, an option or an environment variable. */
+/** A problem of the configuration; `key` is a key path, an option or an environment variable. */
 export interface Problem {
   readonly key: string
   readonly message: string
 }
 
-/** Thrown when the configuration cannot be used; holds everything that is wrong with it, not just the first. */
+/** Thrown for an invalid configuration, with all problems. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 
@@ -15,14 +15,14 @@ export class ConfigError extends Error {
   }
 }
 
-/** What was found so far while one configuration is read. */
+/** Collects problems while a configuration is read. */
 export interface Problems {
   readonly list: readonly Problem[]
-  /** Keeps the first problem of a key only: what follows from a bad value is no news. */
+  /** Keeps only the first problem of a key: further ones are usually consequences. */
   add(key: string, message: string): void
-  /** The same, for a value that is missing or of another type, so that nothing may be read from it. */
+  /** Adds a problem of a missing value or a wrong type, which makes the key unsound. */
   addType(key: string, message: string): void
-  /** Whether every value at the key, above it and below it has the type that the schema promises. */
+  /** Whether the values at, above and below the key have the types of the schema. */
   isSound(key: string): boolean
 }
 

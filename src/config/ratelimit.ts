@@ -1,4 +1,4 @@
-// The key `ratelimit`: how many requests are let through, under the names that the reference system gives it.
+// The key `ratelimit`: the rate limits, with UAA's names.
 import { compileSearch, PatternError } from '../base/pattern.ts'
 
 import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../model/rate-limit.ts'
@@ -14,7 +14,7 @@ import type {
 } from '../model/rate-limit.ts'
 import type { Problems } from './problems.ts'
 
-/** `ratelimit` as it stands in the file. */
+/** `ratelimit` in the file. */
 export interface RateLimitFile {
   readonly loggingOption?: string
   readonly credentialID?: string
@@ -26,8 +26,7 @@ type MappingFile = { readonly name: string; readonly pathSelectors: readonly str
 }
 
 const text = (description: string) => ({ type: 'string', minLength: 1, description }) as const
-const rate = (description: string) =>
-  text(`${description} \`<n>r/<s>s\`; the seconds, 1 to 1800, may be left out: 50r/s.`)
+const rate = (description: string) => text(`${description} \`<n>r/<s>s\`; the seconds, 1 to 1800, are optional: 50r/s.`)
 
 /** JSON Schema of `ratelimit`. */
 export const rateLimitSchema = {
@@ -37,11 +36,11 @@ export const rateLimitSchema = {
   required: ['limiterMappings'],
   properties: {
     loggingOption: {
-      ...text(`What leaves a line in the log, in any case of letters: ${RATE_LIMIT_LOGGING.join(', ')}.`),
+      ...text(`What is logged, ignoring case: ${RATE_LIMIT_LOGGING.join(', ')}.`),
       default: RATE_LIMIT_LOGGING[0],
     },
     credentialID: text(
-      'What of a bearer token tells callers apart: JWT, JWT:<section>, JWT:<section>+<regular expression with groups>, or JWTjsonField:<section>:<claim>. Sections: Header or 0, Payload, Claims or 1, Signature or 2.',
+      'The part of a bearer token that identifies callers: JWT, JWT:<section>, JWT:<section>+<regular expression with groups>, or JWTjsonField:<section>:<claim>. Sections: Header or 0, Payload, Claims or 1, Signature or 2.',
     ),
     limiterMappings: {
       type: 'array',
@@ -61,8 +60,8 @@ export const rateLimitSchema = {
               'equals:/path, startsWith:/path, contains:text, other or all, each in one mapping only; paths are below the base URL.',
           },
           withCallerCredentialsID: rate('For each caller that sends a token.'),
-          withCallerRemoteAddressID: rate('For each address, where the token tells nothing.'),
-          withoutCallerID: rate('For all callers together that are told apart by neither.'),
+          withCallerRemoteAddressID: rate('For each address, if the token does not identify the caller.'),
+          withoutCallerID: rate('For all callers without token and address together.'),
           global: rate('For all callers together.'),
         },
       },
@@ -70,7 +69,7 @@ export const rateLimitSchema = {
   },
 } as const
 
-/** The rate limiter; everything that cannot be used becomes a problem under its key. */
+/** The rate limits; reports unusable values as problems of their key. */
 export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems): RateLimitSettings | undefined {
   if (file === undefined || !problems.isSound('ratelimit')) return undefined
   const { loggingOption = RATE_LIMIT_LOGGING[0], credentialID, limiterMappings } = file
@@ -79,9 +78,9 @@ export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems)
   const names = new Map<string, string>()
   const mappings = limiterMappings.map((mapping, index) => {
     const key = `ratelimit.limiterMappings[${index}]`
-    refuseTwin(names, { value: mapping.name, key: `${key}.name`, problems })
+    refuseDuplicate(names, { value: mapping.name, key: `${key}.name`, problems })
     for (const [place, selector] of mapping.pathSelectors.entries()) {
-      refuseTwin(selectors, { value: selector, key: `${key}.pathSelectors[${place}]`, problems })
+      refuseDuplicate(selectors, { value: selector, key: `${key}.pathSelectors[${place}]`, problems })
     }
     return mappingOf(mapping, { key, problems, hasCredential: credentialID !== undefined })
   })
@@ -115,7 +114,7 @@ function mappingOf(
   return { name: mapping.name, selectors, limits: Object.fromEntries(limits) }
 }
 
-function refuseTwin(
+function refuseDuplicate(
   seen: Map<string, string>,
   { value, key, problems }: { value: string; key: string; problems: Problems },
 ): void {

@@ -1,5 +1,5 @@
-// The one description of the configuration file: the loader checks against it, and editor-schema.ts makes the schema for
-// editors of it. Types and keys only; what depends on two keys at once is checked in records.ts and signing-keys.ts.
+// The schema of the configuration file, used by the loader and, through editor-schema.ts, by editors. Types and keys
+// only; rules across keys are checked in records.ts and signing-keys.ts.
 import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
@@ -15,7 +15,7 @@ import { namePartSchemas, userProfileSchemas } from './user-profile.ts'
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
 const fileOf = (what: string) =>
-  text(`A file, relative to this one, that holds ${what}; a final line break is dropped.`)
+  text(`A file, relative to this one, that contains ${what}; a final line break is dropped.`)
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
 const listOf = (name: string, description: string) =>
   ({ type: 'array', items: { $ref: `#/definitions/${name}` }, description }) as const
@@ -86,7 +86,7 @@ const client = {
     client_secret_file: fileOf('the secret'),
     secondary_client_secret_file: fileOf('the second secret'),
     showOnHomePage: flag(
-      'Whether its tile is on the home page, if it has appLaunchUrl; false where only the other two are said.',
+      'Whether the home page shows it, which also requires appLaunchUrl; false if only the other two are set.',
     ),
     appLaunchUrl: text('Start URL of the application, for the home page.'),
     appIcon: text('Icon on the home page: a PNG in base64.'),
@@ -175,7 +175,7 @@ const bootstrapLists = {
   identity_providers: listOf('identityProvider', 'Identity providers.'),
 } as const
 
-// Only defaults depend on the service's name, and a schema has none.
+// The service name affects only defaults, which the schema does not contain.
 const zoneConfigSchema = settingsSchema(zoneConfigSettings(''))
 
 /** JSON Schema (draft 7) of the configuration file. */
@@ -188,9 +188,7 @@ export const CONFIG_SCHEMA = {
   properties: {
     base_url: text('Where clients reach the server, http or https; may have a path. Default http://localhost:<port>.'),
     service: {
-      ...text(
-        'Stands wherever the reference interface says uaa: scopes, cookie names, the default zone, its provider.',
-      ),
+      ...text('Replaces uaa in names of the interface: scopes, cookie names, the default zone and its provider.'),
       pattern: '^[a-z][a-z0-9]*$',
       default: 'svc',
     },
@@ -256,7 +254,8 @@ export const CONFIG_SCHEMA = {
     bootstrap: {
       type: 'object',
       additionalProperties: false,
-      description: 'Records that are applied at start; see docs/operate.md for what wins between the file and the API.',
+      description:
+        'Records that are applied at start; docs/operate.md says whether the file or the API takes precedence.',
       properties: { ...bootstrapLists, identity_zones: listOf('identityZone', 'Further zones.') },
     },
   },

@@ -1,5 +1,5 @@
-// The keys `jwt`, `authentication`, `oauth`, `login`, `scim` and `zones`: settings of the whole server that the reference system has
-// under the same names.
+// The keys `jwt`, `authentication`, `oauth`, `login`, `scim` and `zones`: settings of the whole server, named as in
+// UAA.
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -7,7 +7,7 @@ import type { OperationsFile } from './operations.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
-/** The keys of this file as they stand in the configuration file. */
+/** The keys in the configuration file. */
 export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly jwt?: {
     readonly token?: {
@@ -36,7 +36,7 @@ export const settingsSchemas = {
       }),
       refresh: section('Refresh tokens.', {
         restrict_grant: off(
-          'Whether a refresh token is issued and taken only when the granted scopes hold <service>.offline_token.',
+          'Whether refresh tokens are issued and accepted only if the granted scopes include <service>.offline_token.',
         ),
         grace_seconds: {
           type: 'integer',
@@ -44,7 +44,7 @@ export const settingsSchemas = {
           maximum: 60,
           default: 0,
           description:
-            'Seconds in which a client that lost the answer may use a rotated refresh token once more. 0: a second use always revokes all tokens of the grant. Has no effect with compatibility: uaa.',
+            'Seconds in which a client that did not receive the response may use a rotated refresh token again. 0: a second use always revokes all tokens of the grant. Has no effect with compatibility: uaa.',
         },
       }),
       claims: section('Claims.', {
@@ -59,7 +59,7 @@ export const settingsSchemas = {
   }),
   authentication: section('Authentication of clients.', {
     enableUriEncodingCompatibilityMode: off(
-      'Whether the parts of Basic credentials are taken as they are, instead of form-encoded (RFC 6749 §2.3.1), unless the request has the header X-CF-ENCODED-CREDENTIALS: true.',
+      'Whether the parts of Basic credentials are read literally instead of form-encoded (RFC 6749 §2.3.1), unless the request has the header X-CF-ENCODED-CREDENTIALS: true.',
     ),
   }),
   oauth: section('The authorization endpoint.', {
@@ -92,7 +92,7 @@ export const settingsSchemas = {
   }),
 } as const
 
-/** The settings, where the types are right; what must not be becomes a problem under its key. */
+/** The settings, as far as their types are correct; reports forbidden values. */
 export function settingsOf(
   file: SettingsFile,
   { compatibility, problems }: { compatibility: CompatibilityMode; problems: Problems },

@@ -5,17 +5,17 @@ import type { ZoneConfig } from '../model/zone.ts'
 import type { ConfigFile } from './file.ts'
 import type { Problems } from './problems.ts'
 
-/** The keys of a zone as the configuration gives them, in the clear, by key id. */
+/** The keys of a zone in the configuration, unencrypted, by key id. */
 export interface SigningKeys {
-  /** Id of the key that signs; the others verify what was signed before. */
+  /** Id of the key that signs; the others only verify. */
   readonly active: string
   readonly keys: Readonly<Record<string, KeyMaterial>>
 }
 
-/** Where a person wrote the parts of a key. */
+/** The key paths of the parts of a key. */
 type Paths = Readonly<Record<KeyProblem['part'], string>>
 
-/** Reads `signing_keys`; undefined when it is absent or wrong. */
+/** Reads `signing_keys`; undefined if absent or invalid. */
 export function checkSigningKeys(file: ConfigFile['signing_keys'], problems: Problems): SigningKeys | undefined {
   if (file === undefined || !problems.isSound('signing_keys')) return undefined
   const keys = Object.entries(file.keys).map(
@@ -26,7 +26,7 @@ export function checkSigningKeys(file: ConfigFile['signing_keys'], problems: Pro
 
 type OwnKey = NonNullable<ConfigFile['signing_keys']>['keys'][string]
 
-/** Here, unlike in the zone API, a secret has a name of its own, so that the one is never taken for the other. */
+/** Unlike in the zone API, secrets and PEM have different names, so that they cannot be confused. */
 function checkOwnKey({ alg, pem, secret, cert }: OwnKey, path: string, problems: Problems): KeyMaterial | undefined {
   const algorithm = SIGNING_ALGORITHMS.find(name => name === alg)
   if (algorithm === undefined) return undefined // refused by the schema
@@ -45,8 +45,8 @@ function checkOwnKey({ alg, pem, secret, cert }: OwnKey, path: string, problems:
 }
 
 /**
- * Takes the keys out of a zone's settings (`tokenPolicy.keys`), because they must not be stored with them; `elsewhere`
- * are the keys of `signing_keys`, which leave no room for others.
+ * Removes the keys from a zone's settings (`tokenPolicy.keys`), because they must not be stored there; `elsewhere` are
+ * the keys of `signing_keys`, which exclude others.
  */
 export function takeSigningKeys(
   config: ZoneConfig,
@@ -56,7 +56,7 @@ export function takeSigningKeys(
   const policy: ZoneConfig['tokenPolicy'] & { keys?: Readonly<Record<string, ZoneKey>> } = config.tokenPolicy ?? {}
   const { keys: given = {}, ...tokenPolicy } = policy
   const ids = Object.keys(given)
-  const active = policy.activeKeyId ?? undefined // the API takes null for "not set"
+  const active = policy.activeKeyId ?? undefined // null means "not set" in the API
   const activePath = `${path}.tokenPolicy.activeKeyId`
   if (ids.length === 0) {
     if (active !== undefined && elsewhere?.active !== active) {

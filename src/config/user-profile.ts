@@ -1,10 +1,9 @@
-// What a user of the file has beside the fields of UAA's `/Users`: the attributes of SCIM 2.0 and of OpenID Connect's standard
-// claims, under SCIM's names.
+// The profile of a user in the file: attributes of SCIM 2.0 and standard claims of OpenID Connect, with SCIM's names.
 import { schemaOf } from '../records/json-schema.ts'
 import { profileKind } from '../records/profile.ts'
 import type { Profile } from '../records/profile.ts'
 
-/** Members of the profile that a user in the file has under the same name, with what they are for. */
+/** Members of the profile with the same name in the file, with their descriptions. */
 const MEMBERS = {
   displayName: 'The name for display.',
   nickName: 'Claim `nickname`.',
@@ -15,7 +14,7 @@ const MEMBERS = {
   locale: 'Claim `locale`: a language tag such as `de-CH`.',
   timezone: 'Claim `zoneinfo`: a time zone such as `Europe/Zurich`.',
   ims: 'Instant messaging addresses.',
-  photos: 'Claim `picture`: the primary one, else the first that is no thumbnail.',
+  photos: 'Claim `picture`: the primary one, else the first that is not a thumbnail.',
   addresses: 'Claim `address`: the primary one, else the first.',
   entitlements: 'Entitlements.',
   roles: 'Roles.',
@@ -30,7 +29,7 @@ type Member = keyof typeof MEMBERS
 type Name = NonNullable<Profile['name']>
 const NAME_PARTS = ['formatted', 'middleName', 'honorificPrefix', 'honorificSuffix'] as const satisfies (keyof Name)[]
 
-/** The members of a user in the file that make its profile. */
+/** The members of a user in the file that form the profile. */
 export type ProfileRecord = Pick<Profile, Member> & {
   readonly name?: Name
   readonly customAttributes?: Profile['custom']
@@ -53,7 +52,7 @@ export const userProfileSchemas: Schemas = {
 /** See `userProfileSchemas`. */
 export const namePartSchemas = Object(profileSchemas['name']?.['properties']) as Schemas // of an object
 
-/** The profile of a user in the file; undefined when the file says nothing that it holds. */
+/** The profile of a user in the file; undefined if it would be empty. */
 export function profileOf(record: ProfileRecord): Profile | undefined {
   const { name: given = {}, customAttributes } = record
   const name = definedMembers(given, NAME_PARTS)
@@ -65,7 +64,7 @@ export function profileOf(record: ProfileRecord): Profile | undefined {
   return Object.keys(profile).length > 0 ? profile : undefined
 }
 
-/** The members of these names that are there; undefined for none. */
+/** The present members of these names; undefined for none. */
 function definedMembers<T extends object, K extends keyof T>(record: T, names: readonly K[]): Pick<T, K> | undefined {
   const entries = names.flatMap(name => (record[name] === undefined ? [] : [[name, record[name]] as const]))
   return entries.length > 0 ? (Object.fromEntries(entries) as Pick<T, K>) : undefined // of the same record

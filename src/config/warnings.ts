@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { openToEveryPage } from './cors.ts'
 import { isCheap } from './hash-cost.ts'
 
-/** Sentences about what is usable, but probably not meant. */
+/** Warnings about valid but probably unintended settings. */
 export function warningsOf({
   baseUrl,
   database,
@@ -40,7 +40,7 @@ export function warningsOf({
       true,
       `${part}.allowed: any page may call with the cookies of whoever opened it; name the origins, or switch credentials off`,
     ]),
-    // Weak, but the wire of the reference system: see docs/compatibility.md, A15 and T9.
+    // UAA: weak, but kept. See docs/compatibility.md, A15 and T9.
     [
       compatibility === 'uaa' && !settings.strictRedirects,
       'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included; uaa.oauth.redirect_uri.allow_unsafe_matching: false ends that',
@@ -50,14 +50,14 @@ export function warningsOf({
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }
 
-// `pg` verifies for these; for libpq, `prefer` and `allow` may send in the clear.
+// `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
 const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
 
-/** The host of a PostgreSQL that is reached over a network without verified TLS; undefined for any other database. */
+/** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
 function exposedDatabaseHost(database: string): string | undefined {
   if (!/^postgres(?:ql)?:/.test(database) || !URL.canParse(database)) return undefined
   const { hostname, searchParams } = new URL(database)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
-  if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine too
+  if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine
   return SAFE_SSL_MODES.has(searchParams.get('sslmode') ?? '') ? undefined : host
 }

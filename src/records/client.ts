@@ -1,4 +1,4 @@
-// The record of a client, as `/oauth/clients`, the configuration and the database have it (§3.1 of the interface's page).
+// The record of a client in `/oauth/clients`, the configuration file and the database.
 import type { JsonRecord } from '../base/json.ts'
 import { everythingOrList, flag, jsonText, list, milliseconds, oneOf, own, seconds, string, wordList } from './kinds.ts'
 import { describeRecord } from './record.ts'
@@ -8,19 +8,19 @@ import type { RecordOf, RowOf } from './record.ts'
 export interface ClientSecret {
   /** argon2id in PHC form, or bcrypt from an import. */
   readonly hash: string
-  /** The value that `rev_sig` uses: fixed when the secret was last really changed, not when its hash was renewed. */
+  /** The value used by `rev_sig`: changes with the secret, not when its hash is renewed. */
   readonly revision: string
-  /** Set when it is the empty string, with which anybody can authenticate: such a client has no credential to speak of. */
+  /** Set for the empty string, with which anyone can authenticate: such a client counts as one without a credential. */
   readonly empty?: true
 }
 
-/** What the header of a JWT access token may say of its type, the default first. */
+/** The `typ` headers of JWT access tokens, the default first. */
 export const ACCESS_TOKEN_TYPES = ['JWT', 'at+jwt'] as const
 
 /** One of `ACCESS_TOKEN_TYPES`. */
 export type AccessTokenType = (typeof ACCESS_TOKEN_TYPES)[number]
 
-/** The fields of a client. What a request sends beside them is kept in `additional`. */
+/** The fields of a client. Other members of a request are stored in `additional`. */
 export const clientFields = describeRecord({
   clientId: {
     wire: 'client_id',
@@ -41,9 +41,9 @@ export const clientFields = describeRecord({
     keptBy: 'empty',
     filter: 'list',
     sort: true,
-    about: 'What tokens of its users may carry; may hold wildcards.',
+    about: 'Scopes that tokens of its users may have; may contain wildcards.',
   },
-  /** Kept for clients that expect it. */
+  /** Shown for clients that expect it. */
   resourceIds: {
     wire: 'resource_ids',
     sent: 'never',
@@ -74,7 +74,7 @@ export const clientFields = describeRecord({
     attribute: 'web_server_redirect_uri',
     filter: 'list',
     sort: true,
-    about: 'Where browsers may be sent back to.',
+    about: 'Allowed redirect URIs.',
   },
   autoapprove: {
     wire: 'autoapprove',
@@ -84,11 +84,11 @@ export const clientFields = describeRecord({
     show: (value: true | readonly string[]) => (value === true ? ['true'] : value),
     shownAs: list,
     keptBy: 'empty or false',
-    // In lists, everything is the one entry that answers show.
+    // Filters compare `true` as the list with the entry "true" that responses show.
     expression: `case autoapprove when 'true' then '["true"]' else autoapprove end`,
     filter: 'list',
     sort: true,
-    about: 'true, or the scopes that are granted without asking the person.',
+    about: 'true, or the scopes that are granted without asking the user.',
   },
   authorities: {
     wire: 'authorities',
@@ -97,7 +97,7 @@ export const clientFields = describeRecord({
     storage: 'json',
     keptBy: 'empty',
     sort: true,
-    about: 'What its own tokens may carry.',
+    about: 'Scopes that its own tokens may have.',
   },
   accessTokenSeconds: {
     wire: 'access_token_validity',
@@ -121,14 +121,14 @@ export const clientFields = describeRecord({
     sort: true,
     about: 'Lifetime of refresh tokens in seconds.',
   },
-  /** Absent when never configured: that differs from `false` (PKCE at the token endpoint). */
+  /** Absent if never set, which differs from `false` for PKCE at the token endpoint. */
   allowPublic: {
     wire: 'allowpublic',
     kind: flag,
     column: 'allow_public',
     storage: 'flag',
     optional: true,
-    about: 'Whether the client may come without a credential (PKCE).',
+    about: 'Whether the client may be public: use PKCE instead of a credential.',
   },
   name: {
     wire: 'name',
@@ -136,7 +136,7 @@ export const clientFields = describeRecord({
     column: 'name',
     storage: 'text',
     optional: true,
-    about: 'The name shown to people.',
+    about: 'The name shown to users.',
   },
   /** Absent means all. */
   allowedProviders: {
@@ -188,24 +188,24 @@ export const clientFields = describeRecord({
     kind: flag,
     storage: 'attribute',
     optional: true,
-    about: 'Whether ID tokens leave out every claim that OpenID Connect does not ask for.',
+    about: 'Whether ID tokens omit every claim that OpenID Connect does not require.',
   },
   requireNonce: {
     wire: 'require_nonce',
     kind: flag,
     storage: 'attribute',
     optional: true,
-    about: 'Whether requests whose answer has an ID token must carry a nonce.',
+    about: 'Whether requests that return an ID token must have a nonce.',
   },
   postLogoutRedirectUris: {
     wire: 'post_logout_redirect_uris',
     kind: list,
     storage: 'attribute',
     optional: true,
-    about: 'Where browsers may be sent after a logout.',
+    about: 'Allowed redirect URIs after a logout.',
   },
   createdWith: { wire: 'createdwith', sent: 'never', kind: string, storage: 'attribute', optional: true },
-  /** Used only where `jwksUri` is absent; public members only. */
+  /** Used only without `jwksUri`; public members only. */
   jwks: {
     wire: 'jwks',
     kind: jsonText,
@@ -213,7 +213,7 @@ export const clientFields = describeRecord({
     storage: 'text',
     optional: true,
     shown: 'never',
-    about: 'Public keys for private_key_jwt: a JWK set or JWK, or JSON text of one.',
+    about: 'Public keys for private_key_jwt: a JWK set or JWK, as an object or a JSON string.',
   },
   jwksUri: {
     wire: 'jwks_uri',
@@ -222,13 +222,15 @@ export const clientFields = describeRecord({
     storage: 'text',
     optional: true,
     shown: 'never',
-    about: 'Where those keys are published; wins over jwks.',
+    about: 'URL of the public keys; takes precedence over jwks.',
   },
-  /** Oldest first, at most two: both authenticate, the newest one feeds `rev_sig`. */
+  /** At most two, oldest first. Both authenticate; the newest determines `rev_sig`. */
   secrets: { kind: own<readonly ClientSecret[]>(), column: 'secrets', storage: 'json' },
-  /** Random, different for each record that ever had the id: tokens of a deleted client stay dead. Absent in older records. */
+  /**
+   * Random per record, so that tokens of a deleted client stay invalid if the id is reused. Absent in older records.
+   */
   incarnation: { kind: own<string>(), column: 'incarnation', storage: 'text', optional: true },
-  /** Whatever else the API was given, such as `post_logout_redirect_uris`; returned as it is. */
+  /** Other members that the API received; returned unchanged. */
   additional: {
     kind: own<JsonRecord>(),
     column: 'additional',
@@ -240,7 +242,7 @@ export const clientFields = describeRecord({
   createdAt: { kind: own<Date>(), column: 'created_at', storage: 'time' },
 })
 
-/** What comes with a client and is kept as `secrets`: never shown. */
+/** The secrets in requests, stored in `secrets` and never shown. */
 export const clientSecretFields = describeRecord({
   first: {
     wire: 'client_secret',
@@ -256,12 +258,12 @@ export const clientSecretFields = describeRecord({
     storage: 'none',
     optional: true,
     shown: 'never',
-    about: 'A second valid secret, for changing the first without an interruption.',
+    about: 'A second valid secret, for rotation without downtime.',
   },
 })
 
-/** An application that asks for tokens. Created and changed through the client API or the bootstrap. */
+/** An application that requests tokens. Created and changed through the client API or the bootstrap. */
 export interface Client extends RecordOf<typeof clientFields> {}
 
-/** A client as the database keeps it. */
+/** A client's database row. */
 export interface ClientRow extends RowOf<typeof clientFields> {}

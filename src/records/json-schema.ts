@@ -1,21 +1,21 @@
-// JSON Schemas from descriptions: what may be sent, and what is shown. For the configuration file, OpenAPI and SCIM.
+// Derives JSON Schemas of requests and responses from descriptions, for the configuration file, OpenAPI and SCIM.
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type { JsonRecord } from '../base/json.ts'
 import type { JsonSchema, Kind } from './kinds.ts'
 import type { Field, Fields } from './record.ts'
 import type { Section, Setting } from './settings.ts'
 
-/** The schema of a kind: of what is accepted (`input`), or of what is kept (`output`). */
+/** The schema of a kind: of accepted (`input`) or of stored (`output`) values. */
 export function schemaOf(kind: Kind, typeMode: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...schema } = toJsonSchema(kind, {
     typeMode,
-    errorMode: 'ignore', // checks in code have no keyword
+    errorMode: 'ignore', // custom checks have no keyword
     overrideSchema: ({ jsonSchema }) => withoutImplied(jsonSchema) ?? withTypeList(jsonSchema),
   })
   return schema
 }
 
-/** The values of an `enum` say their types, and every name is a string: one wrong value is reported once. */
+/** Drops implied keywords (`type` beside `enum`, `propertyNames`), so that a wrong value is reported once. */
 function withoutImplied<S extends object>(schema: S): S | undefined {
   const implied = Object.hasOwn(schema, 'enum') ? 'type' : 'propertyNames'
   if (!Object.hasOwn(schema, implied)) return undefined
@@ -24,7 +24,7 @@ function withoutImplied<S extends object>(schema: S): S | undefined {
   return rest
 }
 
-/** `{"type": ["array", "string"], …}` in the place of alternatives that differ in their type only; one `enum` of several. */
+/** Replaces alternatives that differ only in type by `{"type": ["array", "string"], …}`, and several `enum`s by one. */
 function withTypeList<S extends object>(schema: S): S | undefined {
   const alternatives: unknown = Reflect.get(schema, 'anyOf')
   if (!Array.isArray(alternatives)) return undefined
@@ -43,7 +43,7 @@ const described = (schema: JsonSchema, { about, schema: more }: Field): JsonSche
   ...(about !== undefined && { description: about }),
 })
 
-/** What may be sent, by name on the wire; `nullable` where null says the same as nothing. */
+/** The schemas of request members by wire name; `nullable` if null counts as absent. */
 export const sentSchemas = (
   fields: Fields,
   { nullable = false }: { readonly nullable?: boolean } = {},
@@ -63,7 +63,7 @@ const orNull = (schema: JsonSchema): JsonSchema => ({
   ...(Array.isArray(schema['enum']) && { enum: [...schema['enum'], null] }),
 })
 
-/** What answers show, by name on the wire, and which of it is always there. */
+/** The schemas of response members by wire name, and which are always present. */
 export function shownSchemas(fields: Fields): {
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly required: readonly string[]
@@ -81,12 +81,12 @@ export function shownSchemas(fields: Fields): {
   }
 }
 
-/** How settings are sent: in a request, null says the same as nothing; in a file it stands only where it has a meaning. */
+/** `nullable`: null counts as absent, as in requests; in the file, null is allowed only where it has a meaning. */
 interface Sent {
   readonly nullable?: boolean
 }
 
-/** The schema of settings that may be sent; members that are not described are refused unless the description ignores them. */
+/** The schema of settings in a request; refuses unknown members unless the description ignores them. */
 export function settingsSchema(
   { members, others = {}, required, unknown, about }: Section,
   { nullable = false }: Sent = {},

@@ -1,5 +1,5 @@
-// What a description of a record is good for: reading what was sent, showing what is kept, rows, lists and JSON Schemas.
-// Owns nothing of any particular record; rules between fields are plain functions beside the records.
+// Derives from a record's description: readers, output, rows, filters and sort orders. Knows no particular record;
+// rules across fields are plain functions beside the records.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -7,9 +7,8 @@ import { words } from './kinds.ts'
 import type { Kind } from './kinds.ts'
 
 /**
- * How a column keeps a value; `flag` is 0 or 1, `time` milliseconds since 1970, `json` a structure as a string, and
- * `attribute` a member of the structure in the column that the description calls `additional`; `none` is kept elsewhere or
- * in another form.
+ * How a column stores a value: `flag` as 0 or 1, `time` as milliseconds since 1970, `json` as a string, `attribute` as
+ * a member of the column of `additional`; `none` is stored elsewhere or in another form.
  */
 export type Storage = 'text' | 'integer' | 'flag' | 'time' | 'json' | 'attribute' | 'none'
 
@@ -19,48 +18,48 @@ export type FilterType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
 /** One field of a record. */
 export interface Field {
   readonly kind: Kind
-  /** Absent for what has no column of its own. */
+  /** Absent if the field has no column of its own. */
   readonly column?: string
   readonly storage: Storage
-  /** Its name in requests and answers; absent for what only the server knows. */
+  /** Its name in requests and responses; absent for internal fields. */
   readonly wire?: string
-  /** Whether a record can be without it. */
+  /** Whether records may lack it. */
   readonly optional?: true
   /** `never`: the value of a request is ignored. */
   readonly sent?: 'never'
-  /** `never` for secrets; `alone` where lists of records leave it out; `unless empty` for lists that may be left out. */
+  /** `never` for secrets; `alone`: omitted in lists of records; `unless empty`: omitted if an empty list. */
   readonly shown?: 'never' | 'alone' | 'unless empty'
-  /** The form in an answer, where that is not the value itself, and its kind. */
+  /** Converts the value for responses; `shownAs` is the resulting kind. */
   readonly show?: (value: never) => unknown
   readonly shownAs?: Kind
-  /** What every answer shows, whatever the record. */
+  /** A constant that every response shows. */
   readonly always?: unknown
   /** Keywords of JSON Schema that the kind does not know. */
   readonly schema?: JsonRecord
-  /** What in an update leaves the field as it is: nothing or null, or an empty list too, or `false` too. Default: null removes. */
+  /** Values in an update that keep the field: null, also an empty list, or also `false`. By default null removes it. */
   readonly keptBy?: 'null' | 'empty' | 'empty or false'
-  /** How lists filter by it; `as` is the attribute's name where it differs from `wire`. */
+  /** How lists filter by it. */
   readonly filter?: FilterType
   /** Whether lists sort by it. */
   readonly sort?: true
   /** The name in filters and sort orders; `wire` in lower case unless given. */
   readonly attribute?: string
-  /** SQL in the place of the column, in filters and sort orders. */
+  /** SQL instead of the column, in filters and sort orders. */
   readonly expression?: string
   /** A sentence for the documentation. */
   readonly about?: string
-  /** Whether a request that makes the record must send it. */
+  /** Whether a request that creates the record must contain it. */
   readonly required?: true
 }
 
-/** The fields of a record, by their names inside. */
+/** The fields of a record, by internal name. */
 export type Fields = Readonly<Record<string, Field>>
 
 type ValueOf<F> = F extends { readonly kind: infer K extends Kind } ? v.InferOutput<K> : never
 type OptionalNames<F> = { [K in keyof F]: F[K] extends { readonly optional: true } ? K : never }[keyof F]
 type Flatten<T> = { readonly [K in keyof T]: T[K] }
 
-/** The type of a record that was described. */
+/** The type of a described record. */
 export type RecordOf<F> = Flatten<
   { readonly [K in Exclude<keyof F, OptionalNames<F>>]: ValueOf<F[K]> } & {
     readonly [K in OptionalNames<F>]?: ValueOf<F[K]>
@@ -78,19 +77,19 @@ export type RowOf<F> = {
 /** Keeps the exact types of a description. */
 export const describeRecord = <const F extends Fields>(fields: F): F => fields
 
-/** Something in a request that a field cannot have; the message begins with the field's name. */
+/** An invalid value in a request; the message begins with the field's name. */
 export interface FieldProblem {
   readonly key: string
   readonly message: string
 }
 
-/** The fields that a request may send, by name inside. */
+/** The fields that a request may contain, by internal name. */
 const sentFields = (fields: Fields): readonly (readonly [string, Field & { readonly wire: string }])[] =>
   Object.entries(fields).flatMap(([name, field]) =>
     field.wire === undefined || field.sent === 'never' ? [] : [[name, { ...field, wire: field.wire }] as const],
   )
 
-/** Reads every field that was sent; null counts as absent, and so does a value that is reported as a problem. */
+/** Reads the fields of a request; omits null and invalid values, which are reported as problems. */
 export function readRecord<F extends Fields>(
   fields: F,
   json: JsonRecord,
@@ -107,11 +106,11 @@ export function readRecord<F extends Fields>(
   return { values: values as Partial<RecordOf<F>>, problems } // the kinds gave what the type says
 }
 
-/** Names of everything that the description covers on the wire; anything else in a request is no field. */
+/** The wire names of all fields. */
 export const wireNames = (fields: Fields): ReadonlySet<string> =>
   new Set(Object.values(fields).flatMap(({ wire }) => wire ?? []))
 
-/** What answers show of a record, in the order of the description. */
+/** The record as shown in responses, in the order of the description. */
 export function showRecord<F extends Fields>(
   fields: F,
   record: RecordOf<F>,
@@ -129,8 +128,8 @@ export function showRecord<F extends Fields>(
 }
 
 /**
- * The request that an update means: what it does not send keeps its shown value, and so does what a field keeps when null
- * or an empty list comes in its place. Still to be read by `readRecord`.
+ * Merges an update with the shown record: absent members keep their value, as do values that `keptBy` ignores. The
+ * result still has to be read by `readRecord`.
  */
 export function mergeUpdate(fields: Fields, stored: JsonRecord, update: JsonRecord): JsonRecord {
   const merged: Record<string, unknown> = { ...stored, ...update }
@@ -170,7 +169,7 @@ const FROM_COLUMN: Readonly<Record<ColumnStorage, (column: never) => unknown>> =
   json: (column: string): unknown => JSON.parse(column),
 }
 
-/** Makes the mapping between a record and its row; both directions are prepared once. */
+/** Creates the mapping between records and rows. */
 export function rowMapping<F extends Fields>(
   fields: F,
 ): { readonly toRow: (record: RecordOf<F>) => RowOf<F>; readonly toRecord: (row: RowOf<F>) => RecordOf<F> } {
@@ -183,7 +182,7 @@ export function rowMapping<F extends Fields>(
     wire !== undefined && storage === 'attribute' ? [{ name, wire, kind }] : [],
   )
 
-  /** `additional` with the attributes that have a field of their own. */
+  /** `additional` with the attributes that have their own fields. */
   function withAttributes(record: RecordOf<F>, additional: unknown): unknown {
     const members = attributes.flatMap(({ name, wire }) => {
       const value: unknown = Reflect.get(record, name)
@@ -192,7 +191,7 @@ export function rowMapping<F extends Fields>(
     return members.length === 0 ? additional : { ...Object(additional), ...Object.fromEntries(members) }
   }
 
-  /** Moves attributes from `additional` to fields of their own; one that no longer fits its kind stays where it is. */
+  /** Moves attributes from `additional` to their own fields; one that does not match its kind stays. */
   function takeAttributes(record: Record<string, unknown>): void {
     const additional = record['additional']
     if (!isJsonRecord(additional)) return
@@ -229,10 +228,10 @@ export function rowMapping<F extends Fields>(
   }
 }
 
-/** The attribute's name in filters and sort orders, which have no case. */
+/** The attribute's name in filters and sort orders, which ignore case. */
 const attributeOf = ({ attribute, wire = '' }: Field): string => (attribute ?? wire).toLowerCase()
 
-/** What lists filter by: attribute names with their column and how it is compared. */
+/** The filterable attributes: column and comparison by name. */
 export const filterAttributes = (
   fields: Fields,
 ): ReadonlyMap<string, { readonly column: string; readonly type: FilterType }> =>
@@ -245,7 +244,7 @@ export const filterAttributes = (
     }),
   )
 
-/** What lists sort by: attribute names with their column. */
+/** The sortable attributes: column by name. */
 export const sortOrders = (fields: Fields): ReadonlyMap<string, string> =>
   new Map(
     Object.values(fields).flatMap(field => {

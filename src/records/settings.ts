@@ -1,11 +1,11 @@
-// Settings that nest: what is kept of those that were sent, what is shown with every default, their type and their JSON
-// Schema, from one description. Owns no setting; rules between settings are plain functions beside the descriptions.
+// Nested settings: one description yields the reader, the output with defaults, the type and the JSON Schema. Contains
+// no setting; rules across settings are plain functions beside the descriptions.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { JsonSchema, Kind } from './kinds.ts'
 
-/** Thrown for a setting of a wrong type; the message names its path. */
+/** Thrown for a setting of the wrong type; the message contains its path. */
 export class WrongShape extends Error {
   constructor(path: string, needed: string) {
     super(`${path} must be ${needed}`)
@@ -13,7 +13,7 @@ export class WrongShape extends Error {
   }
 }
 
-/** A setting that was sent and cannot be kept; the message does not repeat its path. */
+/** An invalid setting; the message does not repeat its path. */
 export interface SettingProblem {
   readonly key: string
   readonly message: string
@@ -27,36 +27,36 @@ export interface Setting {
   readonly kind: Kind
   /** Completes "must be …". */
   readonly needs: string
-  /** What is shown while it is not set, and what a null that was sent stands for; absent leaves the setting out. */
+  /** The default, also meant by null in a request; without one, an unset setting is not shown. */
   readonly unset?: unknown
   /** Whether null is refused. */
   readonly notNull?: true
-  /** `always`: accepted, kept nowhere, and shown as `unset`. `when usual`: not kept when it says what `unset` says. */
+  /** `always`: accepted, not stored, and shown as `unset`. `when usual`: not stored if equal to `unset`. */
   readonly dropped?: 'always' | 'when usual'
-  /** Secrets are encrypted at rest and in no answer. */
+  /** Secrets are encrypted at rest and never returned. */
   readonly secret?: Secret
   readonly about?: string
   /** Keywords of JSON Schema that the kind does not know. */
   readonly schema?: JsonSchema
 }
 
-/** Settings that stand together. */
+/** A group of settings. */
 export interface Section {
   readonly members: Readonly<Record<string, Setting | Section>>
-  /** Whether it is left out of what is shown while nothing of it is set; `null`: it is shown as null then. */
+  /** Whether it is omitted from the output while nothing of it is set; `null`: shown as null then. */
   readonly optional?: true | 'null'
   readonly notNull?: true
-  /** Not kept when it says what is usual. */
+  /** Not stored if equal to the defaults. */
   readonly dropped?: 'when usual'
   /**
-   * What becomes of members that are not described, wherever they are sent. Absent: the configuration file refuses them, and
-   * a request may have them in vain.
+   * How unknown members are treated in requests and files. By default the configuration file refuses them and requests
+   * ignore them.
    */
   readonly unknown?: 'ignored' | 'refused'
-  /** Spells out what is kept. */
+  /** Makes implied settings explicit. */
   readonly explicit?: (kept: JsonRecord) => JsonRecord
   readonly about?: string
-  /** Members that are read elsewhere, for the schema. */
+  /** Schemas of members that are read elsewhere. */
   readonly others?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
 }
@@ -68,7 +68,7 @@ type ValueOf<S> = S extends { readonly kind: infer K extends Kind }
     ? SettingsOf<S>
     : never
 
-/** The type of what is kept: every member may be absent. */
+/** The type of stored settings: every member is optional. */
 export type SettingsOf<S extends Section> = Flatten<{
   readonly [M in keyof S['members'] as S['members'][M] extends { readonly dropped: 'always' } ? never : M]?: ValueOf<
     S['members'][M]
@@ -84,17 +84,16 @@ export const section = <const S extends Section>(described: S): S => described
 const isSection = (described: Setting | Section): described is Section => Object.hasOwn(described, 'members')
 
 /**
- * What is kept of settings that were sent: members that are not described are dropped, null keeps nothing. Throws
- * `WrongShape`.
+ * Reads settings of a request: drops unknown members and null. Throws `WrongShape`.
  */
 export function readSettings<S extends Section>(described: S, sent: unknown, path: string): SettingsOf<S> {
   const refuse: Refuse = (key, needs = 'absent') => {
     throw new WrongShape(key, needs)
   }
-  return (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds gave what the type says
+  return (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds have checked the type
 }
 
-/** The same with every problem; a setting that has one is not kept. */
+/** Reads settings and returns all problems; omits invalid settings. */
 export function readAllSettings<S extends Section>(
   described: S,
   sent: unknown,
@@ -104,11 +103,11 @@ export function readAllSettings<S extends Section>(
   const refuse: Refuse = (key, needs) => {
     problems.push({ key, message: needs === undefined ? 'is not a known member' : `must be ${needs}` })
   }
-  const kept = (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds gave what the type says
+  const kept = (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds have checked the type
   return { kept, problems }
 }
 
-/** Reports what is wrong with a setting: what it must be, or that there is none of this name. */
+/** Reports an invalid setting; without `needs`, an unknown one. */
 type Refuse = (key: string, needs?: string) => void
 interface Place {
   readonly path: string
@@ -169,7 +168,7 @@ function showMember(member: Setting | Section, kept: unknown): unknown {
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-/** The settings that hold secrets, by name; of a section none. */
+/** The secret settings by name, without those of nested sections. */
 export const secretsOf = ({ members }: Section): ReadonlyMap<string, Secret> =>
   new Map(
     Object.entries(members).flatMap(([name, member]) =>

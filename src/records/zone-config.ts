@@ -1,5 +1,5 @@
-// The settings of a zone, as `/identity-zones` and the configuration have them (§5.2 of the interface's page). Members
-// without an effect are described too, so that what works elsewhere is accepted here.
+// The settings of a zone in `/identity-zones` and the configuration file. Includes settings without effect, so that
+// requests for UAA are accepted.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -11,13 +11,13 @@ import type { SettingsOf } from './settings.ts'
 /** A colour of a banner. */
 export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 
-/** How a link of a banner or a consent begins. */
+/** The beginning of a link of a banner or consent. */
 export const WEB_LINK = '^(?:https?://|\\s*$)'
 
-/** How another link of a zone begins, where it is not empty: as those, or as a path of the zone's own. */
+/** The beginning of any other link of a zone: a URL or a path; may be empty. */
 export const LINK = '^(?:https?://|/[^/\\\\]|/?$)'
 
-/** How an entry of `links.logout.whitelist` begins; it may be a pattern. */
+/** The beginning of an entry of `links.logout.whitelist`, which may be a pattern. */
 export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/[^/\\\\]|/$)'
 
 const MAX_STRINGS = 1000
@@ -35,7 +35,7 @@ const string = <const U>(unset: U, { about, pattern }: { about?: string; pattern
     ...(pattern !== undefined && { schema: { pattern } }),
   })
 
-/** Whole numbers of as many bits as the reference system has. */
+/** Integers of 32 bits, as in UAA. */
 const number = <const U>(unset: U, { about, least = -1 }: { about?: string; least?: number } = {}) =>
   setting({
     kind: v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(MAX_SECONDS)),
@@ -53,7 +53,7 @@ const strings = <const U>(unset: U, { about, pattern }: { about?: string; patter
     ...(pattern !== undefined && { schema: { items: { type: 'string', pattern } } }),
   })
 
-/** Each becomes the name of a group. */
+/** Names of groups. */
 const groupNames = <const U>(unset: U, about: string) =>
   setting({
     ...strings(unset, { about }),
@@ -68,7 +68,7 @@ const choice = <const W extends readonly string[], const U>(words: W, unset: U, 
     ...(about !== undefined && { about }),
   })
 
-/** Patterns alone leave no other way in, which has to be shown as a list without entries. */
+/** If there are only patterns, the list of exact values is empty, not the default. */
 function explicitCors(kept: JsonRecord): JsonRecord {
   const closed = (texts: string, patterns: string): object => {
     const list = kept[patterns]
@@ -90,10 +90,10 @@ const cors = section({
     allowedUriPatterns: strings([]),
     allowedHeaders: strings(['Accept', 'Authorization', 'Content-Type']),
     allowedMethods: strings(['GET']),
-    allowedCredentials: flag(false, 'Whether a page may call with the cookies of the person.'),
-    maxAge: number(1_728_000, { about: 'Seconds that a browser may keep the answer to a preflight.' }),
+    allowedCredentials: flag(false, "Whether a page may call with the user's cookies."),
+    maxAge: number(1_728_000, { about: 'Seconds that a browser may cache the response to a preflight.' }),
   },
-  // Whoever sends back what was shown does not take the policy of the server away from the zone.
+  // Sending back what was shown does not replace the server's policy.
   dropped: 'when usual',
   explicit: explicitCors,
 })
@@ -114,15 +114,15 @@ const signingKeys = {
     properties: {
       signingKey: {
         type: 'string',
-        description: 'The private key in PEM; any other text is a shared secret (HS256 unless signingAlg differs).',
+        description: 'The private key in PEM; any other string is a shared secret (HS256 unless signingAlg differs).',
       },
-      signingAlg: { type: 'string', description: 'JWS algorithm; absent: the usual one for the key.' },
+      signingAlg: { type: 'string', description: 'JWS algorithm; absent: the default for the key.' },
       signingCert: { type: 'string', description: 'X.509 certificates of the key in PEM, its own first.' },
     },
   },
 }
 
-/** What `userConfig.defaultGroups` is where the zone says nothing: groups that every user has. */
+/** The default of `userConfig.defaultGroups`: groups that every user has. */
 export const standardDefaultGroups = (serviceName: string): readonly string[] => [
   'openid',
   'password.write',
@@ -134,7 +134,7 @@ export const standardDefaultGroups = (serviceName: string): readonly string[] =>
   `${serviceName}.offline_token`,
 ]
 
-/** Every setting; keys are read apart (`tokenPolicy.keys`, `samlConfig.keys`). */
+/** All settings except keys, which are read separately (`tokenPolicy.keys`, `samlConfig.keys`). */
 export const zoneConfigSettings = (serviceName: string) =>
   section({
     about: "A zone's settings, in the shape of the zone API.",
@@ -243,7 +243,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             },
           }),
           consent: section({
-            about: 'What a person has to agree to before getting an account.',
+            about: 'What a user has to agree to before getting an account.',
             optional: true,
             required: ['text'],
             members: { text: string(undefined), link: string(undefined, { pattern: WEB_LINK }) },
@@ -254,7 +254,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         members: {
           defaultGroups: groupNames(standardDefaultGroups(serviceName), 'Groups that every user has.'),
           allowedGroups: groupNames(null, 'When set, users have only these groups and the default ones.'),
-          maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; what is none either has a refusal of its own
+          maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; other negative numbers are refused elsewhere
           checkOriginEnabled: flag(false),
           allowOriginLoop: flag(true),
         },
@@ -267,17 +267,14 @@ export const zoneConfigSettings = (serviceName: string) =>
         about: 'Base of the issuer instead of the URL of the zone.',
         schema: { pattern: '^https?://' },
       }),
-      defaultIdentityProvider: string(null, { about: 'Origin that is used when nothing else chooses one.' }),
-      require_nonce: flag(
-        undefined,
-        'Whether every authorization request whose answer has an ID token must carry a nonce.',
-      ),
+      defaultIdentityProvider: string(null, { about: 'Origin of the provider used by default.' }),
+      require_nonce: flag(undefined, 'Whether every authorization request that returns an ID token must have a nonce.'),
     },
   })
 
 type Described = SettingsOf<ReturnType<typeof zoneConfigSettings>>
 
-/** A key pair of a zone's SAML service provider; what signs is readable only with the master key. */
+/** A key pair of a zone's SAML service provider; the private key is encrypted with the master key. */
 export interface SamlKey {
   /** Sealed: PKCS#8 PEM. */
   readonly sealedKey: string
@@ -285,7 +282,7 @@ export interface SamlKey {
   readonly certificate: string
 }
 
-/** A zone's settings; what is absent has the default of the description. */
+/** A zone's settings; absent ones have the defaults of the description. */
 export interface ZoneConfig extends Omit<Described, 'samlConfig'> {
   readonly samlConfig?: Described['samlConfig'] & { readonly keys?: Readonly<Record<string, SamlKey>> }
 }
