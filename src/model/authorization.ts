@@ -4,13 +4,13 @@ import type { TokenFormat } from './token.ts'
 import type { User } from './user.ts'
 import type { AddressedZone } from './request.ts'
 
-/** Whom the tokens speak for. */
+/** The subject of the tokens. */
 export type Subject =
   | { readonly kind: 'client' }
   | {
       readonly kind: 'user'
       readonly user: User
-      /** Absent when no sign-in stands behind the grant (a passcode). */
+      /** Absent if the grant does not record a sign-in (a passcode). */
       readonly authenticatedAt?: Date
       /** RFC 8176. */
       readonly amr: readonly string[]
@@ -18,10 +18,10 @@ export type Subject =
       readonly sessionId?: string
     }
 
-/** The kinds of token that a grant may lead to. */
+/** The kinds of token that a grant may yield. */
 export type TokenKind = 'access_token' | 'refresh_token' | 'id_token'
 
-/** What a grant concludes: everything the issuer needs, and nothing it could decide differently. */
+/** The decision of a grant, from which the issuer issues tokens without further decisions. */
 export interface Authorization {
   readonly zone: AddressedZone
   readonly client: Client
@@ -32,23 +32,23 @@ export interface Authorization {
   readonly tokens: readonly TokenKind[]
   readonly format?: TokenFormat | undefined
   readonly nonce?: string
-  /** Attributes that the request gave along (`{"az_attr":{…}}`), for the claim of that name. */
+  /** Attributes of the request (`{"az_attr":{…}}`) for the claim of that name. */
   readonly azAttr?: Readonly<Record<string, string>> | undefined
-  /** Stores the access token even where the zone does not ask for it, so that it can be revoked by itself. */
+  /** Stores the access token, so that it can be revoked, even if the zone does not require it. */
   readonly revocable?: boolean
   /** The authorization code issued alongside; its hash is in the ID token (`c_hash`). */
   readonly code?: string
-  /** Names everything issued from one act of granting. */
+  /** Identifies all tokens issued from one grant. */
   readonly grantId?: string
-  /** `none` or `private_key_jwt`; absent for a real secret. */
+  /** `none` or `private_key_jwt`; absent for a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
-  /** The refresh token that this refresh keeps or replaces. */
+  /** The refresh token that this refresh keeps or rotates. */
   readonly refreshed?: RefreshedFrom
 }
 
-/** What a refresh carries over from the refresh token it was given. */
+/** Values that a refresh takes from the refresh token. */
 export interface RefreshedFrom {
-  /** The value to hand back, when it is not rotated. */
+  /** The value to return if it is not rotated. */
   readonly value: string
   readonly rotate: boolean
   /** All scopes of the refresh token, of which the new access token may have fewer. */

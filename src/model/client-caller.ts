@@ -1,22 +1,24 @@
-// What a caller who administers nothing may put into a client (§3.3), and which clients it may change at all: nothing in
-// either may exceed what the caller has itself.
+// What callers who are not administrators may write into a client, and which clients they may change: neither may
+// exceed the caller's own rights.
 import type { Client } from './client.ts'
 import { isRestricted } from './restricted-scopes.ts'
 import type { Service } from './service.ts'
 
-/** Somebody who may write clients without being an administrator. */
+/** A caller who may write clients but is not an administrator. */
 export interface LimitedCaller {
   readonly clientId: string
-  /** Scopes that it may give: those of the calling client; absent for a client of another zone, which has none here. */
+  /**
+   * Scopes that it may grant: those of the calling client; absent for a client of another zone, which has none here.
+   */
   readonly scope?: readonly string[]
 }
 
-/** The same with the scopes of its token. */
+/** A limited caller with the scopes of its token. */
 export interface LimitedBearer extends LimitedCaller {
   readonly rights: readonly string[]
 }
 
-/** The parts of a record that depend on who sends it. */
+/** The parts of a record that are limited by its sender. */
 export interface Wanted {
   readonly clientId: string
   readonly grantTypes: readonly string[]
@@ -24,7 +26,7 @@ export interface Wanted {
   readonly authorities: readonly string[]
 }
 
-/** What the caller may not put there: the member, and the text that the API answers. */
+/** The values that the caller may not set, with the messages of the API. */
 export function callerProblems(
   caller: LimitedCaller,
   { clientId, grantTypes, scope, authorities }: Wanted,
@@ -58,8 +60,8 @@ export function callerProblems(
 }
 
 /**
- * The scopes and authorities of a client that the caller neither has nor may give. A caller may not change, describe or
- * delete a client that has any: who resets or replaces an administrator's client becomes the administrator.
+ * The scopes and authorities of a client that the caller neither has nor may grant. If there are any, the caller may
+ * not change, describe or delete the client: whoever replaces an administrator's client becomes an administrator.
  */
 export function rightsBeyond(
   caller: LimitedBearer,
@@ -70,15 +72,15 @@ export function rightsBeyond(
   const held = new Set(caller.rights)
   const harmless = new Set([service.scope('none'), service.scope('resource')])
   const isBeyond = (name: string): boolean => !held.has(name) && !harmless.has(name)
-  // What the users of the calling client may have is none of its own authorities.
+  // Scopes of the calling client are rights of its users, not of the client.
   return [...new Set([...scope.filter(name => !isOwn(name)), ...authorities])].filter(isBeyond)
 }
 
-/** Which scopes §3.3 lets the caller give: those of its client, and those that begin with its id. */
+/** Whether the caller may grant a scope: those of its client, and those that begin with its id. */
 function scopesToGive({ clientId, scope: own }: LimitedCaller, service: Service): (name: string) => boolean {
-  const none = service.scope('none') // what an empty list becomes; nobody gains anything by it
+  const none = service.scope('none') // the value of an empty list, which grants nothing
   const prefix = `${clientId}.`
-  // Whoever may name a client may name one `zones` or `*`: that makes the rights that begin so nobody's own.
+  // Client ids can be chosen freely, even `zones` or `*`, so a prefix must not cover restricted scopes.
   const isBelow = (name: string): boolean =>
     name.startsWith(prefix) && !prefix.includes('*') && !isRestricted(name, service)
   const owned = new Set(own)

@@ -1,27 +1,27 @@
-// The keys of private_key_jwt as a client registers them.
+// The registered keys of a client for private_key_jwt.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
 
 const MAX_KEYS = 10
 
-/** Members of a JWK that must not be known to anybody but the client (RFC 7518 §6). */
+/** Private members of a JWK (RFC 7518 §6). */
 const PRIVATE_MEMBERS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
 
 type Jwk = Readonly<Record<string, unknown>>
 
-/** Where a client's keys are: in the record as JSON text of a JWK set, or published at an address; never both. */
+/** A client's keys: a JWK set as a JSON string, or a URL; never both. */
 export interface ClientKeys {
   readonly jwks?: string
   readonly jwksUri?: string
 }
 
-/** Whether a JWK, a JWK set, or JSON text of either holds what only the client may know. */
+/** Whether a JWK, a JWK set, or a JSON string of either contains private members. */
 export const holdsPrivateKey = (value: unknown): boolean =>
   (keysOf(value) ?? []).some(key => Object.keys(key).some(member => PRIVATE_MEMBERS.has(member)))
 
 /**
- * What is wrong with a JWK, a JWK set, or JSON text of either, in the words of the client API; undefined when nothing.
- * `named` where later changes refer to keys by their names.
+ * The problem of a JWK, a JWK set, or a JSON string of either, with the message of the client API; undefined if valid.
+ * `named`: every key needs a `kid`, because later changes refer to it.
  */
 export function keySetProblem(value: unknown, { named = false } = {}): string | undefined {
   const keys = keysOf(value)
@@ -29,21 +29,21 @@ export function keySetProblem(value: unknown, { named = false } = {}): string | 
   if (keys.length === 0 || keys.length > MAX_KEYS) {
     return `Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + ${MAX_KEYS}`
   }
-  // A single key needs no name: there is nothing to confuse it with.
+  // A single key needs no `kid`.
   if ((named || keys.length > 1) && keys.some(key => typeof key['kid'] !== 'string')) {
     return 'Invalid private_key_jwt: kid is required attribute'
   }
   if (new Set(keys.map(key => key['kid'])).size !== keys.length) {
     return 'Invalid private_key_jwt: duplicate kid in JWKSet not allowed'
   }
-  // A symmetric key is a secret that the server would have to keep readable.
+  // A symmetric key would have to be stored in plain text.
   if (keys.some(key => typeof key['kty'] !== 'string' || key['kty'] === 'oct')) {
     return 'Client jwt configuration cannot be parsed'
   }
   return undefined
 }
 
-/** JSON text of a JWK set that passed `keySetProblem`, without the private members that somebody may have sent along. */
+/** The JSON string of a valid JWK set, without private members. */
 export function publicKeySet(value: unknown): string {
   const keys = (keysOf(value) ?? []).map(key =>
     Object.fromEntries(Object.entries(key).filter(([member]) => !PRIVATE_MEMBERS.has(member))),
@@ -51,14 +51,14 @@ export function publicKeySet(value: unknown): string {
   return JSON.stringify({ keys })
 }
 
-/** What is wrong with the address of a key set: it must be https, or http on this machine; undefined when nothing. */
+/** The problem of a key set's URL, which must be https, or http on loopback; undefined if valid. */
 export function keyUriProblem(uri: string): string | undefined {
   // RFC 3986 §2: characters that a URI cannot have, which a lenient parser would encode.
   const isUri = !/[^!#-;=?-[\]_a-z~]/.test(uri) && URL.canParse(uri, 'https://any.example')
   if (!isUri) return 'Client jwt configuration with invalid URI'
   if (!URL.canParse(uri)) return 'Invalid private_key_jwt: jwks_uri must be an absolute URL'
   const { protocol, hostname, username, password } = new URL(uri)
-  if (username !== '' || password !== '') return 'Client jwt configuration with invalid URI' // nobody would use them
+  if (username !== '' || password !== '') return 'Client jwt configuration with invalid URI' // they would not be used
   if (protocol === 'https:') return undefined
   if (protocol !== 'http:') return 'Invalid private_key_jwt: jwks_uri must be either using https or http'
   if (isLoopbackHost(hostname)) return undefined
@@ -66,8 +66,8 @@ export function keyUriProblem(uri: string): string | undefined {
 }
 
 /**
- * The keys with others added. Keys are told apart by name; one that is there already is replaced only if `overwrite`
- * says so, and so is an address by keys and the other way round. The result may be too much: see `keySetProblem`.
+ * Adds keys, identified by `kid`. Existing keys are replaced only with `overwrite`, as are a URL by keys and keys by a
+ * URL. The result may have too many keys: check it with `keySetProblem`.
  */
 export function withKeys(existing: ClientKeys, given: ClientKeys, { overwrite }: { overwrite: boolean }): ClientKeys {
   if (existing.jwks === undefined && existing.jwksUri === undefined) return given
@@ -79,10 +79,10 @@ export function withKeys(existing: ClientKeys, given: ClientKeys, { overwrite }:
   return { jwks: JSON.stringify({ keys: [...kept, ...added.filter(key => !named(before, key))] }) }
 }
 
-/** What is to be removed: the address, whichever it is for `*`, or the keys with these names. */
+/** The keys to remove: the URL (`*` for any), or the keys with these ids. */
 export type KeyRemoval = { readonly jwksUri: string } | { readonly kids: readonly string[] }
 
-/** The keys without those; the very same object when nothing fits, and an empty one when nothing is left. */
+/** Removes keys; returns the same object if none matches, and an empty one if none is left. */
 export function withoutKeys(existing: ClientKeys, removal: KeyRemoval): ClientKeys {
   if ('jwksUri' in removal) {
     const fits = existing.jwksUri !== undefined && ['*', existing.jwksUri].includes(removal.jwksUri)
@@ -94,11 +94,11 @@ export function withoutKeys(existing: ClientKeys, removal: KeyRemoval): ClientKe
   return kept.length === 0 ? {} : { jwks: JSON.stringify({ keys: kept }) }
 }
 
-/** The names of the keys in a JWK, a JWK set, or JSON text of either. */
+/** The `kid`s of a JWK, a JWK set, or a JSON string of either. */
 export const namesOfKeys = (value: unknown): readonly string[] =>
   (keysOf(value) ?? []).map(key => key['kid']).filter(kid => typeof kid === 'string')
 
-/** More levels than any JWK has; what is deeper could not even be written again. */
+/** More levels than any JWK has; limits the recursion. */
 const MAX_DEPTH = 8
 
 const isShallow = (value: unknown, depth = 0): boolean =>

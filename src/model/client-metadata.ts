@@ -1,37 +1,37 @@
-/** How a client is shown among a person's applications; kept beside the record, which it is no part of. */
+/** The display metadata of a client on the home page; not part of the client's record. */
 export interface ClientMetadata {
   readonly clientId: string
   /** The client's own name. */
   readonly clientName?: string
   readonly showOnHomePage: boolean
-  /** Where the application begins; http or https. */
+  /** The start URL of the application; http or https. */
   readonly appLaunchUrl?: string
-  /** A PNG in base64; empty where the last change named none. */
+  /** A PNG in base64; empty if the last change had none. */
   readonly appIcon?: string
-  /** The id of the user who made the client, or of the one who made the client that made it. */
+  /** The id of the user who created the client, or who created the client that created it. */
   readonly createdBy?: string
 }
 
-/** What a change of the metadata sets; a name is kept where none is given. */
+/** A change of the metadata; without a name, the name is kept. */
 export type ClientDescription = Pick<ClientMetadata, 'clientName' | 'showOnHomePage' | 'appLaunchUrl'> & {
   readonly appIcon: string
 }
 
-/** Where a page of ours may lead: nothing that runs in it. */
+/** Whether a page may link to the URL: http and https only, so that no script runs. */
 export const isLaunchUrl = (text: string): boolean => /^https?:\/\/[^\s]+$/i.test(text) && URL.canParse(text)
 
-/** RFC 4648 §4, with its padding: an icon becomes a part of a page as it is. */
+/** Whether the text is base64 with padding (RFC 4648 §4); pages embed it unchanged. */
 export const isIcon = (text: string): boolean =>
   /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
 
-/** How a record of the configuration says that its client is shown; none of it belongs to the client itself. */
+/** The display metadata in a client of the configuration; not part of the client. */
 export interface HomePageMembers {
   readonly showOnHomePage?: boolean
   readonly appLaunchUrl?: string
   readonly appIcon?: string
 }
 
-/** The record without what says how its client is shown, and that; undefined where it says nothing. */
+/** Separates the display metadata from the record; undefined if it has none. */
 export function takeHomePage<T extends HomePageMembers>(
   record: T,
 ): { readonly rest: Omit<T, keyof HomePageMembers>; readonly shown: ClientDescription | undefined } {

@@ -7,16 +7,16 @@ export type { Client, ClientSecret } from '../records/client.ts'
 export const mayUseGrant = (client: Client, grantType: string): boolean =>
   client.authorizedGrantTypes.includes(grantType)
 
-/** Whether the client can prove who it is by something that others do not have. */
+/** Whether the client has keys or a non-empty secret. */
 export const hasCredential = (client: Client): boolean =>
   client.jwks !== undefined || client.jwksUri !== undefined || client.secrets.some(secret => secret.empty !== true)
 
-/** Whether the client is allowed to come without a credential. */
+/** Whether the client may be public, that is, authenticate with `none`. */
 export const isPublic = (client: Client): boolean => client.allowPublic === true
 
 /** Whether users of the provider with this origin may use the client. */
 export const allowsProvider = (client: Client, origin: string): boolean =>
   client.allowedProviders === undefined || client.allowedProviders.includes(origin)
 
-/** The name shown to people. */
+/** The name shown to users. */
 export const displayName = (client: Client): string => client.name ?? client.clientId

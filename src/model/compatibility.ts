@@ -1,11 +1,11 @@
-// The one table that reads the compatibility switch. Each row names the difference by its id in docs/compatibility.md
-// and gives what either mode does; the rest of the source asks a `Behaviour` and never the mode.
+// The only code that reads the compatibility mode. Each row has the id of a difference in docs/compatibility.md and the
+// value of each mode; the rest of the source uses `Behaviour`.
 import type { OAuthErrorCode } from './oauth-error.ts'
 
-/** `standard`: the specified interface plus today's standards; `uaa`: the wire of UAA 77, also where a standard differs. */
+/** `standard`: the specified interface plus current standards; `uaa`: UAA 77, even where a standard differs. */
 export type CompatibilityMode = 'standard' | 'uaa'
 
-/** The code and HTTP status that an error is answered with. */
+/** The code and HTTP status of an error. */
 export interface Refusal {
   readonly error: OAuthErrorCode
   readonly status: number
@@ -17,84 +17,86 @@ const invalidGrant = refusal('invalid_grant', 400)
 const invalidRequest = refusal('invalid_request', 400)
 
 const rows = {
-  /** M1: what follows the zone's base URL in `iss`. */
+  /** M1: the path after the zone's base URL in `iss`. */
   issuerPath: { id: 'M1', standard: '', uaa: '/oauth/token' },
   /** M4: whether discovery shows more than the members of the specification. */
   fullMetadata: { id: 'M4', standard: true, uaa: false },
-  /** M6: who sees which keys at /token_keys, and whether an answer may be kept. */
+  /** M6: whether /token_keys shows all public keys to everyone, with a cacheable response. */
   allPublicKeys: { id: 'M6', standard: true, uaa: false },
-  /** M7: what an unknown path gives to a person who is not signed in. */
+  /** M7: whether an unknown path is 404 for anonymous users; otherwise they are redirected to sign-in. */
   unknownPathIsNotFound: { id: 'M7', standard: true, uaa: false },
-  /** M7: whether a program that is not signed in is refused where people are; otherwise it is sent to sign in, too. */
+  /** M7: whether anonymous requests for JSON are refused; otherwise they are redirected to sign-in like browsers. */
   refusePrograms: { id: 'M7', standard: true, uaa: false },
-  /** M8: whether a slash behind a path makes it another one. */
+  /** M8: whether a trailing slash makes it another path. */
   exactPaths: { id: 'M8', standard: true, uaa: false },
-  /** M9: whether /info is read by GET alone. */
+  /** M9: whether /info accepts GET only. */
   getInfoOnly: { id: 'M9', standard: true, uaa: false },
-  /** M9: whether /info tells every fact of the build that is known, and none that is not. */
+  /** M9: whether /info shows exactly the known build properties. */
   knownBuildFacts: { id: 'M9', standard: true, uaa: false },
-  /** M9: whether /info links self-service only where it is configured; otherwise to the addresses that UAA has for it. */
+  /** M9: whether /info has self-service links only if configured; otherwise UAA's URLs by default. */
   configuredLinksOnly: { id: 'M9', standard: true, uaa: false },
-  /** M10: whether every refusal of the management APIs has a JSON body; otherwise some are a status and nothing else. */
+  /** M10: whether every error of the management APIs has a JSON body; otherwise some have none. */
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
   /**
-   * A1: which list of checks /oauth/authorize makes, in oauth/authorize/authorize.ts. The lists differ in their order, and in
-   * the checks of A3, A4, A8, A12, A14 and A20.
+   * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
+   * checks of A3, A4, A8, A12, A14 and A20.
    */
   standardAuthorizeChecks: { id: 'A1', standard: true, uaa: false },
-  /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no anti-forgery value. */
+  /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no CSRF token. */
   postedRequests: { id: 'A2', standard: true, uaa: false },
   /** A3: whether a repeated parameter is refused (RFC 6749 §3.1); otherwise the first one wins. */
   refuseRepeated: { id: 'A3', standard: true, uaa: false },
-  /** A5: whether a missing response_type is answered with `state`. */
+  /** A5: whether the error for a missing response_type includes `state`. */
   fullErrors: { id: 'A5', standard: true, uaa: false },
-  /** A6: whether the request chooses how the answer travels; otherwise the response type does. */
+  /** A6: whether `response_mode` is supported; otherwise the response type determines it. */
   responseModes: { id: 'A6', standard: true, uaa: false },
-  /** A7: whether an ID token that was asked for is refused when `openid` is not granted; otherwise it is left out. */
+  /** A7: whether a requested ID token is refused if `openid` is not granted; otherwise it is omitted. */
   idTokenNeedsOpenid: { id: 'A7', standard: true, uaa: false },
-  /** A7: whether OpenID scopes that a client lacks are dropped beside `openid` rather than refused. */
+  /** A7: whether OpenID scopes that a client lacks are dropped instead of refused if `openid` is requested. */
   dropForeignOpenidScopes: { id: 'A7', standard: true, uaa: false },
-  /** A7: whether `email`, `phone` and `address` are default groups of every zone, so that every advertised scope can be granted. */
+  /** A7: whether `email`, `phone` and `address` are default groups of every zone, so that they can be granted. */
   contactScopesForAll: { id: 'A7', standard: true, uaa: false },
-  /** A9: whether prompt is a list of words; otherwise it begins with `none` or is `login`. */
+  /** A9: whether prompt is a list of values; otherwise it begins with `none` or is `login`. */
   promptWords: { id: 'A9', standard: true, uaa: false },
   /** A10: whether a forced sign-in keeps the old session until the new one succeeds. */
   keepSessionUntilLogin: { id: 'A10', standard: true, uaa: false },
-  /** A13: whether text in `login_hint` that leads to no provider is a user name; otherwise it is a domain and nothing else. */
+  /** A13: whether a `login_hint` that matches no provider is a user name; otherwise it is a domain only. */
   hintMayBeName: { id: 'A13', standard: true, uaa: false },
-  /** A15: whether a redirect URI must be equal to a registered one; otherwise the lenient rules hold. */
+  /** A15: whether a redirect URI must equal a registered one; otherwise UAA's lenient rules apply. */
   exactRedirectUri: { id: 'A15', standard: true, uaa: false },
-  /** A16: whether PKCE is checked strictly and demanded of clients without a credential. */
+  /** A16: whether PKCE is checked strictly and required of clients without a credential. */
   strictPkce: { id: 'A16', standard: true, uaa: false },
-  /** A17: whether a request in which a token stands for the person must carry a state. */
+  /** A17: whether a request with a bearer token instead of a session must have a `state`. */
   stateWithToken: { id: 'A17', standard: true, uaa: false },
-  /** A18: whether a code for a person whose token stands for them is worth no more than that token. */
+  /** A18: whether a code obtained with a bearer token is limited to the token's scopes. */
   codeWithinToken: { id: 'A18', standard: true, uaa: false },
-  /** A18: whether a token that cannot stand for a person is told the realm and the one scope that helps. */
+  /** A18: whether the challenge for an unsuitable bearer token has the realm and the one scope that is needed. */
   exactCallScope: { id: 'A18', standard: true, uaa: false },
-  /** A19: whether the approval page as JSON has members of our own, and not the reference system's object of the request. */
+  /** A19: whether the approval page as JSON has our own members instead of UAA's request object. */
   ownApprovalModel: { id: 'A19', standard: true, uaa: false },
-  /** R1: whether an error travels as the success would have; otherwise in the fragment with `token` and silence only. */
+  /** R1: whether errors are returned like a success; otherwise in the fragment only with `token` and `prompt=none`. */
   errorsLikeSuccess: { id: 'R1', standard: true, uaa: false },
-  /** R2: whether only an unknown client and a bad redirect URI are shown as a page. */
+  /** R2: whether only an unknown client and an invalid redirect URI are error pages. */
   redirectErrors: { id: 'R2', standard: true, uaa: false },
-  /** R3: whether a request of which nothing was approved is refused; otherwise its code fails at the token endpoint. */
+  /** R3: whether a request without any approved scope is refused; otherwise its code fails at the token endpoint. */
   refuseNothingApproved: { id: 'R3', standard: true, uaa: false },
   /** R5: whether authorization responses carry `iss` (RFC 9207). */
   issuerInResponse: { id: 'R5', standard: true, uaa: false },
   /** R6: whether every browser-flow response carries `session_state`. */
   sessionState: { id: 'R6', standard: true, uaa: false },
-  /** R7: the error when silence was asked for but approval is needed. */
+  /** R7: the error of `prompt=none` if approval is needed. */
   consentRequired: { id: 'R7', standard: 'consent_required', uaa: 'interaction_required' },
-  /** R7: whether errors of silent requests are like all others; otherwise bare, and for a bad client an empty 400. */
+  /**
+   * R7: whether errors of `prompt=none` are like all others; otherwise minimal, and an empty 400 for an invalid client.
+   */
   standardSilentErrors: { id: 'R7', standard: true, uaa: false },
   /** R8: whether error descriptions are limited to the characters of RFC 6749 appendix A.8. */
   plainDescriptions: { id: 'R8', standard: true, uaa: false },
-  /** R10: seconds that an authorization code lives. */
+  /** R10: lifetime of an authorization code in seconds. */
   codeSeconds: { id: 'R10', standard: 60, uaa: 300 },
   /** T1: whether ID tokens carry at_hash and c_hash. */
   tokenHashes: { id: 'T1', standard: true, uaa: false },
-  /** T3, T6: whether claims about the person follow the granted scopes. */
+  /** T3, T6: whether claims about the user depend on the granted scopes. */
   claimsByScope: { id: 'T3', standard: true, uaa: false },
   /** T4: whether ID tokens carry a session id. */
   sessionIdClaim: { id: 'T4', standard: true, uaa: false },
@@ -102,81 +104,85 @@ const rows = {
   getOrPostUserinfo: { id: 'T5', standard: true, uaa: false },
   /** T7: the form of JWT access tokens (RFC 9068 §2). */
   standardAccessTokens: { id: 'T7', standard: true, uaa: false },
-  /** T9: seconds that an access token lives when neither client nor zone says otherwise. */
+  /** T9: default lifetime of an access token in seconds. */
   accessTokenSeconds: { id: 'T9', standard: 3600, uaa: 43_200 },
-  /** T9: seconds that `expires_in` is behind the life of a new token: UAA tells the whole seconds that are left. */
+  /** T9: seconds by which `expires_in` is less than the lifetime: UAA rounds the remaining time down. */
   expiresInLag: { id: 'T9', standard: 0, uaa: 1 },
-  /** T10: whether the reuse of a rotated refresh token revokes its family (RFC 9700 §4.14.2). */
+  /** T10: whether the reuse of a rotated refresh token revokes its grant (RFC 9700 §4.14.2). */
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
-  /** T11: whether the reuse of a code revokes what the code gave (RFC 6749 §4.1.2). */
+  /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
-  /** C1: whether signed assertions authenticate a client at every endpoint that does; otherwise at the token endpoint. */
+  /** C1: whether client assertions are accepted wherever clients authenticate; otherwise at the token endpoint only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
-  /** C3: whether an assertion may be meant for the issuer or the endpoint called; otherwise for the token endpoint only. */
+  /**
+   * C3: whether an assertion's audience may be the issuer or the called endpoint; otherwise the token endpoint only.
+   */
   assertionForIssuer: { id: 'C3', standard: true, uaa: false },
-  /** C4: whether an assertion is good once and for an hour at most; otherwise until it expires. */
+  /** C4: whether an assertion is accepted once and lives an hour at most; otherwise until it expires. */
   assertionOnce: { id: 'C4', standard: true, uaa: false },
-  /** C5: whether a nonce is no matter of the token endpoint; otherwise it takes one, and repeats it in its answer. */
+  /** C5: whether the token endpoint ignores `nonce`; otherwise it puts it into tokens and the response. */
   ignoreTokenNonce: { id: 'C5', standard: true, uaa: false },
-  /** C5: whether a POST's query is refused whole; otherwise it may have parameters that are no secret. */
+  /** C5: whether any query of a POST is refused; otherwise it may have parameters that are not secret. */
   refuseEveryQuery: { id: 'C5', standard: true, uaa: false },
-  /** C5: whether a body that is no form is refused where a form belongs; otherwise it counts as none. */
+  /** C5: whether a body of another type is refused where a form is expected; otherwise it is ignored. */
   refuseOtherBodies: { id: 'C5', standard: true, uaa: false },
-  /** C5: whether the presence of a passcode is enough; otherwise it counts only where JSON or a form is accepted first. */
+  /** C5: whether a passcode always counts; otherwise only if `Accept` begins with JSON or a form. */
   passcodeForAnyAccept: { id: 'C5', standard: true, uaa: false },
   /** C6: whether a request without a token gets a challenge without `error` (RFC 6750 §3.1). */
   bareChallenge: { id: 'C6', standard: true, uaa: false },
-  /** C7: whether introspection answers as RFC 7662 §2.2 says. */
+  /** C7: whether introspection responses follow RFC 7662 §2.2. */
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
-  /** C7: whether a client that may not inspect tokens is told the scope that would help; otherwise access is denied. */
+  /** C7: whether the error for a client that may not introspect names the missing scope. */
   tellInspectorScope: { id: 'C7', standard: true, uaa: false },
-  /** C13: whether the list of clients' descriptions has only those that are described. */
+  /** C13: whether the list of display metadata contains only clients that have some. */
   describedClientsOnly: { id: 'C13', standard: true, uaa: false },
-  /** C13: whether the list of providers has only records; otherwise also the idle rows that UAA's database begins with. */
+  /**
+   * C13: whether the list of providers contains only stored ones; otherwise also the initial rows of UAA's database.
+   */
   storedProvidersOnly: { id: 'C13', standard: true, uaa: false },
-  /** C13: whether clients of the configuration follow the API's rules for grants, and their self-service targets are only kept. */
+  /** C13: whether clients of the configuration follow the API's grant rules and have no extra redirect URIs. */
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
-  /** C9: whether a token of this server works as an assertion only for whom it was issued to. */
+  /** C9: whether a token of this server used as an assertion must have a matching audience. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
-  /** C11: wrong user name or password, or a passcode of somebody who is gone. */
+  /** C11: wrong user name or password, or a passcode of a deleted user. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the password is missing. */
   missingPassword: { id: 'C11', standard: invalidRequest, uaa: refusal('invalid_client', 401) },
-  /** C11: a passcode was to come, and is empty. */
+  /** C11: the passcode is empty. */
   missingPasscode: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
   /** C11: the passcode is wrong, used or expired. */
   badPasscode: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: there is no assertion. */
   missingAssertion: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
-  /** C11: nothing proves what the assertion says: signature, audience or time is wrong, or it was revoked. */
+  /** C11: verification of the assertion failed: signature, audience, time or revocation. */
   untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
-  /** C11: the assertion is unreadable, of no provider that is known, or leads to no account. */
+  /** C11: the assertion is malformed, of an unknown provider, or matches no account. */
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
-  /** C11: the account is locked, its provider disabled, or a new password is due. */
+  /** C11: the account is locked, its provider is disabled, or a password change is required. */
   signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
-  /** C12: whether a locked account is answered like a wrong password, after the same time; otherwise it is told. */
+  /** C12: whether a locked account is indistinguishable from a wrong password, in timing too. */
   hideLockout: { id: 'C12', standard: true, uaa: false },
   /** C11: the account is not verified. */
   unverifiedAccount: { id: 'C11', standard: invalidGrant, uaa: refusal('access_denied', 403) },
-  /** C11: the login hint fits no provider that takes passwords. */
+  /** C11: the login hint matches no provider that takes passwords. */
   unusableLoginHint: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
-  /** C11: the provider named is barred to the client. */
+  /** C11: the client does not allow the provider of the hint. */
   providerBarred: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('unauthorized', 401) },
-  /** C11: the user's provider is barred to the client, which shows only after the sign-in. */
+  /** C11: the client does not allow the user's provider, which is known only after sign-in. */
   userProviderBarred: {
     id: 'C11',
     standard: refusal('unauthorized_client', 400),
     uaa: refusal('unauthorized_client', 401),
   },
-  /** C11: no provider that takes passwords is left for the client. */
+  /** C11: the client allows no provider that takes passwords. */
   noProviderLeft: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
-  /** C11: several providers are left and nothing chooses. */
+  /** C11: several providers are possible. */
   severalProvidersLeft: { id: 'C11', standard: invalidRequest, uaa: refusal('invalid_client', 401) },
   /** C11: the client may not use the grant. */
   grantNotAllowed: { id: 'C11', standard: refusal('unauthorized_client', 400), uaa: refusal('invalid_client', 401) },
-  /** C11: the refresh token is unknown, expired, revoked, badly signed, or what it stands for was lost. */
+  /** C11: the refresh token is unknown, expired, revoked or wrongly signed, or its scopes or approvals were lost. */
   badRefreshToken: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
   /** C11: refreshing is restricted, and the refresh token lacks the offline scope. */
   offlineScopeMissing: { id: 'C11', standard: invalidGrant, uaa: refusal('insufficient_scope', 403) },
@@ -190,56 +196,60 @@ const rows = {
   implicitAtToken: { id: 'C11', standard: refusal('unsupported_grant_type', 400), uaa: invalidGrant },
   /** C11: a request without client credentials. */
   missingClientCredentials: { id: 'C11', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
-  /** C11: whether a token request without credentials is told that they are missing; otherwise that they are bad. */
+  /** C11: whether the error says that credentials are missing; otherwise that they are bad. */
   tellMissingCredentials: { id: 'C11', standard: true, uaa: false },
-  /** C11: whether a grant that is missing or unknown is refused before the client is authenticated. */
+  /** C11: whether a missing or unknown grant is refused before the client is authenticated. */
   grantBeforeClient: { id: 'C11', standard: true, uaa: false },
-  /** C11: whether another client's id beside good credentials is answered with their own challenge; otherwise with Bearer. */
+  /** C11: whether another client's id beside valid credentials gets a Basic challenge; otherwise Bearer. */
   basicForForeignId: { id: 'C11', standard: true, uaa: false },
-  /** C11: whether a client without scopes is told first that it may not use the password grant. */
+  /** C11: whether the grant is checked before the scopes, for a client without scopes. */
   grantBeforeScope: { id: 'C11', standard: true, uaa: false },
-  /** C11: there is no key to sign with. */
+  /** C11: there is no signing key. */
   noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
-  /** L1: whether a logout by POST needs no anti-forgery value. */
+  /** L1: whether a logout by POST needs no CSRF token. */
   openLogoutPost: { id: 'L1', standard: true, uaa: false },
-  /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, else a confirmation. */
+  /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, otherwise a confirmation. */
   rpInitiatedLogout: { id: 'L4', standard: true, uaa: false },
   /** P1: whether pages carry a second content security policy and a referrer policy. */
   extraPageHeaders: { id: 'P1', standard: true, uaa: false },
-  /** P1: whether answers of /oauth/authorize carry Strict-Transport-Security over http as well, as was specified. */
+  /** P1: whether responses of /oauth/authorize have Strict-Transport-Security over http too, as specified. */
   strictTransportAlways: { id: 'P1', standard: true, uaa: false },
-  /** P3: whether the path of the anti-forgery cookie is `/`; otherwise that of the base URL. */
+  /** P3: whether the path of the CSRF cookie is `/`; otherwise that of the base URL. */
   csrfCookieAtRoot: { id: 'P3', standard: true, uaa: false },
-  /** P3: whether forms of people who are not signed in need the visitor's cookie; otherwise a script, no browser, does without. */
+  /** P3: whether forms of anonymous users need the visitor cookie; otherwise scripts need none. */
   visitorCookieNeeded: { id: 'P3', standard: true, uaa: false },
-  /** P3: whether a sign-in form that was open for too long is shown again with what was typed; otherwise `/login` tells. */
+  /** P3: whether an expired sign-in form is shown again with its input; otherwise `/login` shows an error. */
   staleFormShownAgain: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
-  /** P4: whether pages have our own words, in the language that is asked for; otherwise those that UAA's clients look for. */
+  /** P4: whether pages have our own texts in the negotiated language; otherwise those that UAA's clients look for. */
   ownWords: { id: 'P4', standard: true, uaa: false },
-  /** P4: whether `/authenticate` is unknown; otherwise it is an address that has no GET. */
+  /** P4: whether `/authenticate` is 404; otherwise GET is 405. */
   authenticateIsUnknown: { id: 'P4', standard: true, uaa: false },
-  /** P2: whether a session cookie waits for a session; otherwise who is sent to sign in gets one, behind which nothing stands. */
+  /** P2: whether a session cookie is set only with a session; otherwise a redirect to sign-in sets one, too. */
   noEmptySessions: { id: 'P2', standard: true, uaa: false },
-  /** P4: whether a `;` in a path is a character like any other (RFC 3986 §3.3); otherwise it is refused as malicious. */
+  /**
+   * P4: whether a `;` in a path is a character like any other (RFC 3986 §3.3); otherwise it is refused as malicious.
+   */
   plainSemicolons: { id: 'P4', standard: true, uaa: false },
   /** P4: the status of a direct visit to /rejected. */
   rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
-  /** P5: how many characters a password needs where the policy is silent. */
+  /** P5: minimum password length unless the policy sets one. */
   minPasswordLength: { id: 'P5', standard: 8, uaa: 0 },
-  /** P6: whether an address finds an account that nobody signed in to yet only where the provider's record asks for it. */
+  /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
-  /** P4: whether a failed sign-in at another provider is told where it ended; otherwise at /oauth_error. */
+  /** P4: whether a failed sign-in with a provider shows its error at the callback; otherwise at /oauth_error. */
   externalFailureInPlace: { id: 'P4', standard: true, uaa: false },
-  /** P4: whether a sign-in at another provider that nothing waits for leads to the start page; otherwise to /home. */
+  /**
+   * P4: whether a sign-in with a provider without a pending request redirects to the start page; otherwise to /home.
+   */
   externalSignInLeadsToStart: { id: 'P4', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows
 type Widened<T> = T extends boolean ? boolean : T extends number ? number : T extends Refusal ? Refusal : T
 
-/** What this server does at each point where the modes differ. */
+/** The value of each difference in one mode. */
 export type Behaviour = { readonly [K in keyof Rows]: Widened<Rows[K]['standard'] | Rows[K]['uaa']> } & {
   readonly mode: CompatibilityMode
 }
@@ -247,7 +257,7 @@ export type Behaviour = { readonly [K in keyof Rows]: Widened<Rows[K]['standard'
 /** The column of the table that `mode` names. */
 export function behaviourOf(mode: CompatibilityMode): Behaviour {
   const column = Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, row[mode]]))
-  return { ...column, mode } as Behaviour // each entry has the type that its row gives
+  return { ...column, mode } as Behaviour // each entry has the type of its row
 }
 
 /** The rows by name with their ids, for the test that compares them with docs/compatibility.md. */

@@ -1,31 +1,31 @@
-// The policy of cross-origin requests (Fetch §3.3), read once into what a request is compared with.
+// Compiles a policy of cross-origin requests (Fetch §3.3) for matching requests.
 import { PatternError, compilePattern, weightOf } from '../base/pattern.ts'
 import type { Matcher } from '../base/pattern.ts'
 import type { CorsConfiguration, CorsPolicy } from './zone.ts'
 
-/** One part of a policy, ready to be asked. */
+/** One part of a policy, compiled. */
 export interface CorsRules {
   allowsOrigin(origin: string): boolean
-  /** The path of the URL as it was sent, with the base path and without the query. */
+  /** The path of the URL as sent, with the base path and without the query. */
   allowsUri(path: string): boolean
   /** Upper case; HEAD is allowed where GET is. */
   allowsMethod(method: string): boolean
-  /** In any case. */
+  /** Ignores case. */
   allowsHeader(name: string): boolean
   readonly credentials: boolean
-  /** Values of the headers of an answer to a preflight. */
+  /** Header values of the response to a preflight. */
   readonly methodList: string
   readonly headerList: string
   readonly maxAge: string
 }
 
-/** The policy of the server, whole, and whether it holds in every zone. */
+/** The complete policy of the server, and whether it applies to every zone. */
 export interface SystemCors {
   readonly policy: { readonly [K in keyof CorsPolicy]-?: CorsConfiguration }
   readonly enforced: boolean
 }
 
-/** The policy of the server where the configuration says nothing: every origin, and no cookies. */
+/** The server's default policy: every origin, without cookies. */
 export const DEFAULT_CORS = {
   xhrConfiguration: {
     allowedUris: ['.*'],
@@ -52,30 +52,30 @@ export const DEFAULT_CORS = {
   },
 } as const satisfies CorsPolicy
 
-/** What a part of a zone's own policy is where the part is silent. */
-const SILENT = {
+/** Defaults of a part of a zone's own policy. */
+const PART_DEFAULTS = {
   allowedHeaders: ['Accept', 'Authorization', 'Content-Type'],
   allowedMethods: ['GET'],
   maxAge: 1_728_000,
 } as const
 
 const EVERYTHING: readonly string[] = ['.*']
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/ // RFC 9110 §5.6.2; anything else would tear the header apart
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/ // RFC 9110 §5.6.2; anything else would break the header
 const MAX_ORIGIN_LENGTH = 300
 const MAX_PATH_LENGTH = 1024
 /**
- * What the patterns of one list may weigh together: a tenant writes them, and each is matched with what anybody sends, on
- * the thread that serves everybody. Some hundred patterns of the usual kind.
+ * Maximum total cost of the patterns of one list, some hundred ordinary ones: tenants define them, and matching them
+ * with untrusted input blocks the main thread.
  */
 const MAX_WEIGHT = 500
 
-/** A pattern that cannot be used allows nothing: what is stored may come from a system with other expressions. */
+/** Unusable patterns match nothing: stored ones may come from a system with another regular expression syntax. */
 export function corsRules(configuration: CorsConfiguration): CorsRules {
   const { allowedOrigins, allowedOriginPatterns, allowedUris, allowedUriPatterns } = configuration
   const isOrigin = anyOf(allowedOrigins, allowedOriginPatterns)
   const isUri = anyOf(allowedUris, allowedUriPatterns)
-  const methods = tokens(configuration.allowedMethods ?? SILENT.allowedMethods).map(name => name.toUpperCase())
-  const headers = tokens(configuration.allowedHeaders ?? SILENT.allowedHeaders)
+  const methods = tokens(configuration.allowedMethods ?? PART_DEFAULTS.allowedMethods).map(name => name.toUpperCase())
+  const headers = tokens(configuration.allowedHeaders ?? PART_DEFAULTS.allowedHeaders)
   const methodSet = new Set(methods)
   if (methodSet.has('GET')) methodSet.add('HEAD')
   const headerSet = new Set(headers.map(name => name.toLowerCase()))
@@ -87,11 +87,11 @@ export function corsRules(configuration: CorsConfiguration): CorsRules {
     credentials: configuration.allowedCredentials === true,
     methodList: methods.join(', '),
     headerList: headers.join(', '),
-    maxAge: String(Math.trunc(configuration.maxAge ?? SILENT.maxAge)),
+    maxAge: String(Math.trunc(configuration.maxAge ?? PART_DEFAULTS.maxAge)),
   }
 }
 
-/** A list of texts and a list of patterns are read alike; that of patterns alone leaves no other way in. */
+/** Both lists are treated as patterns. If there are only patterns, the other list does not default to everything. */
 function anyOf(texts: readonly string[] | null | undefined, patterns: readonly string[] | null | undefined): Matcher {
   const named = [...(texts ?? []), ...(patterns ?? [])]
   const hasOnlyPatterns = (texts === undefined || texts === null) && (patterns ?? []).length > 0
@@ -103,7 +103,7 @@ function anyOf(texts: readonly string[] | null | undefined, patterns: readonly s
   return text => matchers.some(matches => matches(text))
 }
 
-/** Compiles the patterns of one list, as long as they are not too many; what is wrong with one is answered, not thrown. */
+/** Compiles the patterns of one list within `MAX_WEIGHT`; returns errors instead of throwing them. */
 function createCompiler(): (pattern: string) => Matcher | PatternError {
   let weight = 0
   return pattern => {
@@ -113,19 +113,19 @@ function createCompiler(): (pattern: string) => Matcher | PatternError {
       return weight > MAX_WEIGHT ? TOO_MUCH : compilePattern(pattern)
     } catch (error) {
       if (!(error instanceof PatternError)) throw error
-      weight += WEIGHT_OF_WRONG
+      weight += INVALID_PATTERN_WEIGHT
       return error
     }
   }
 }
 
 const TOO_MUCH = new PatternError('is too much work beside those before it')
-/** To find out that a pattern is wrong is work too. */
-const WEIGHT_OF_WRONG = 20
+/** Detecting an invalid pattern costs time, too. */
+const INVALID_PATTERN_WEIGHT = 20
 
 const tokens = (names: readonly string[]): readonly string[] => names.filter(name => TOKEN.test(name))
 
-/** A value of a policy that cannot be used. */
+/** An unusable value of a policy. */
 export interface CorsProblem {
   readonly part: keyof CorsPolicy
   readonly member: keyof CorsConfiguration
@@ -138,7 +138,7 @@ const PARTS = ['xhrConfiguration', 'defaultConfiguration'] as const
 const PATTERN_LISTS = ['allowedOrigins', 'allowedOriginPatterns', 'allowedUris', 'allowedUriPatterns'] as const
 const TOKEN_LISTS = ['allowedHeaders', 'allowedMethods'] as const
 
-/** Everything that is wrong with a policy whose members have the right types. */
+/** All problems of a policy whose members have the right types. */
 export function corsProblems(policy: CorsPolicy): readonly CorsProblem[] {
   return PARTS.flatMap(part => {
     const configuration = policy[part] ?? {}

@@ -1,13 +1,13 @@
-/** What happened, for the audit trail; the names are those of the reference system's events. */
+/** An event of the audit trail, with UAA's names. */
 export interface AuditEvent {
   readonly type: AuditEventType
   readonly zoneId: string
-  /** The id of the user or client that it happened to. */
+  /** The id of the affected user or client. */
   readonly principal: string
   readonly clientId?: string
   readonly origin?: string
   readonly remoteAddress?: string | undefined
-  /** The type of the provider that was asked, where somebody signed in or tried to. */
+  /** The type of the provider, for sign-ins. */
   readonly authenticationType?: string
   /** Further facts; never a secret, code or token. */
   readonly data?: string
@@ -16,7 +16,7 @@ export interface AuditEvent {
 /** Who caused an event: the address, and the client whose token was used. */
 export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'clientId'>
 
-/** The reference system's names of what can happen, as far as this server emits them. */
+/** The types of UAA's events that this server emits. */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
   | 'UserAuthenticationFailure'
@@ -54,5 +54,5 @@ export type AuditEventType =
   | 'SecretChangeSuccess'
   | 'SecretChangeFailure'
 
-/** Takes an event; never throws and never waits. */
+/** Records an event; never throws and never blocks. */
 export type Audit = (event: AuditEvent) => void

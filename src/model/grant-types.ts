@@ -2,13 +2,13 @@
 
 interface GrantTypeRow {
   readonly type: string
-  /** `token`: served by a file in oauth/grants/. `authorize`: an answer of the authorization endpoint. */
+  /** `token`: served by a file in oauth/grants/. `authorize`: served by the authorization endpoint. */
   readonly endpoint: 'token' | 'authorize'
-  /** False for a grant that clients may have and that cannot succeed yet: discovery leaves it out. */
+  /** False for a grant that clients may have but that cannot succeed yet: discovery omits it. */
   readonly isDiscoverable: boolean
 }
 
-/** In the order in which refusals of the client API list them. */
+/** In the order of the client API's error messages. */
 const ROWS = [
   { type: 'authorization_code', endpoint: 'token', isDiscoverable: true },
   { type: 'implicit', endpoint: 'authorize', isDiscoverable: true },
@@ -38,7 +38,7 @@ const typesOf = (at: Row['endpoint']): readonly GrantType[] =>
 /** What the token endpoint accepts as `grant_type`. */
 export const TOKEN_GRANT_TYPES = typesOf('token')
 
-/** The grant types that the authorization endpoint answers without the token endpoint. */
+/** The grant types of the authorization endpoint. */
 export const AUTHORIZE_GRANT_TYPES = typesOf('authorize')
 
 /** Whether discovery lists the grant type. */

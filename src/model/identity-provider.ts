@@ -3,19 +3,19 @@ import type { Prompt } from './zone.ts'
 
 export type { IdentityProvider } from '../records/provider.ts'
 
-/** The domains of a provider's people (`config.emailDomain`); undefined when it has none of its own. */
+/** The e-mail domains of a provider's users (`config.emailDomain`); undefined if not set. */
 export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {
   const domains = config['emailDomain']
   return Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : undefined
 }
 
-/** The part behind the last `@`; undefined for what has none. */
+/** The part after the last `@`, if any. */
 export function emailDomainOf(text: string): string | undefined {
   const at = text.lastIndexOf('@')
   return at < 0 ? undefined : text.slice(at + 1)
 }
 
-/** Whether one of the patterns is the domain, without case; a `*` in a pattern stands for one whole label. */
+/** Whether a pattern matches the domain, ignoring case; `*` stands for one label. */
 export function matchesEmailDomain(patterns: readonly string[] | undefined, domain: string): boolean {
   const labels = domain.toLowerCase().split('.')
   if (labels.includes('')) return false
@@ -32,7 +32,7 @@ export function linkTextOf({ config, name }: IdentityProvider): string | undefin
   return typeof text === 'string' && text.trim() !== '' ? text : name
 }
 
-/** The form fields of a provider that takes passwords itself (`config.prompts`); undefined when it has none of its own. */
+/** The form fields of a provider that takes passwords (`config.prompts`); undefined if not set. */
 export function promptsOfProvider({ config }: IdentityProvider): readonly Prompt[] | undefined {
   const prompts = config['prompts']
   if (config['passwordGrantEnabled'] !== true || !Array.isArray(prompts)) return undefined
@@ -46,17 +46,17 @@ export function promptsOfProvider({ config }: IdentityProvider): readonly Prompt
 
 /** When failed sign-ins lock an account (`config.lockoutPolicy`). */
 export interface LockoutPolicy {
-  /** There is no value that never locks: 0 counts as 1. */
+  /** 0 counts as 1: no value disables the lockout. */
   readonly lockoutAfterFailures: number
-  /** Only failures of the last so many seconds count. */
+  /** The window in seconds in which failures count. */
   readonly countFailuresWithin: number
-  /** The lock lasts so many seconds from the last counted failure, but never beyond the counting window. */
+  /** Seconds that the lockout lasts after the last counted failure, but never beyond the counting window. */
   readonly lockoutPeriodSeconds: number
 }
 
 const DEFAULT_LOCKOUT: LockoutPolicy = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
 
-/** The provider's lockout policy; an incomplete one counts as absent, so that a gap never switches the lock off. */
+/** The provider's lockout policy. An incomplete one counts as absent, so that it never disables the lockout. */
 export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
   const policy = provider.config['lockoutPolicy']
   if (typeof policy !== 'object' || policy === null) return DEFAULT_LOCKOUT
@@ -73,7 +73,7 @@ export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
   return { lockoutAfterFailures, countFailuresWithin, lockoutPeriodSeconds }
 }
 
-/** The moment until which the failures lock the account, or undefined when it is open. */
+/** The end of the lockout caused by the failures; undefined if the account is not locked. */
 export function lockedUntil(policy: LockoutPolicy, failures: readonly Date[], now: Date): Date | undefined {
   const since = now.getTime() - policy.countFailuresWithin * 1000
   const newestFirst = failures

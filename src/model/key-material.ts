@@ -1,12 +1,11 @@
-// Which texts are keys that a zone may sign with. Owns the rules of RFC 7518 about kinds and sizes; refuses to know where
-// the text comes from: the configuration, the command line and the zone API ask the same question.
+// Validates signing keys of the configuration, the command line and the zone API: key types and sizes of RFC 7518.
 import { readCertificates } from '../base/certificate.ts'
 import type { PrivateKey } from '../base/private-key.ts'
 import { readPrivateKey } from '../base/private-key.ts'
 import type { SigningAlgorithm } from './signing-key.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from './signing-key.ts'
 
-/** A key in the clear, on its way to the vault. */
+/** An unencrypted key. */
 export interface KeyMaterial {
   readonly algorithm: SigningAlgorithm
   /** PKCS#8 PEM, or the text of a shared secret. */
@@ -17,13 +16,13 @@ export interface KeyMaterial {
   readonly certificate?: string
 }
 
-/** What is wrong with a text that was to be a key, and which part of it. */
+/** The problem of a key, and the part that has it. */
 export interface KeyProblem {
   readonly part: 'key' | 'algorithm' | 'certificate'
   readonly problem: string
 }
 
-/** What an asymmetric key must be for each algorithm (RFC 7518 §3.1, RFC 8037 §3.1). */
+/** The asymmetric key that each algorithm needs (RFC 7518 §3.1, RFC 8037 §3.1). */
 const NEEDS: Readonly<
   Partial<Record<SigningAlgorithm, { readonly type: string; readonly curve?: string; readonly is: string }>>
 > = {
@@ -45,8 +44,8 @@ const MIN_RSA_BITS = 2048
 const NO_ES256K = 'ES256K (secp256k1) is not supported; use ES256 with a key on P-256'
 
 /**
- * Reads a private key in PEM or, where the text holds no PEM at all, a shared secret. Without an algorithm the usual one
- * of the kind is meant.
+ * Reads a private key in PEM or, if the text contains no PEM, a shared secret. The algorithm defaults to the first one
+ * of the key type.
  */
 export function readKeyMaterial(given: {
   readonly text: string
@@ -97,7 +96,7 @@ function readAsymmetric(
   return { ...material, certificate }
 }
 
-/** RFC 7518 §3.2: a shorter secret could be guessed from any token. */
+/** RFC 7518 §3.2: a shorter secret could be brute-forced from a token. */
 function longEnough(secret: KeyMaterial): KeyMaterial | KeyProblem {
   const { algorithm, privateKey } = secret
   const bytes = Buffer.byteLength(privateKey)

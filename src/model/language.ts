@@ -1,17 +1,17 @@
-/** The languages that people are addressed in, by their subtag of BCP 47; the first one speaks where nothing else fits. */
+/** The languages of the pages, by their BCP 47 subtag; the first one is the default. */
 export const LANGUAGES = ['en', 'de', 'fr', 'es', 'ja', 'zh'] as const
 /** See `LANGUAGES`. */
 export type Language = (typeof LANGUAGES)[number]
 
 /** The client's language preferences; both are untrusted and optional. */
 export interface LanguagePreferences {
-  /** Ranges in their order, separated by spaces (OpenID Connect Core §3.1.2.1). */
+  /** Language ranges in order of preference, separated by spaces (OpenID Connect Core §3.1.2.1). */
   readonly uiLocales?: string | undefined
-  /** The header of RFC 9110 §12.5.4: ranges separated by commas, each with a weight. */
+  /** The `Accept-Language` header (RFC 9110 §12.5.4). */
   readonly acceptLanguage?: string | undefined
 }
 
-// People name a handful; what comes after this much is not read.
+// More than any real header; the rest is ignored.
 const MAX_HEADER_LENGTH = 1000
 const MAX_RANGES = 30
 
@@ -23,7 +23,7 @@ interface WeighedRange {
   readonly weight: number
 }
 
-/** The language that fits best: what an application asked for comes before what the browser is set to. */
+/** Negotiates the language: `ui_locales` of the application takes precedence over the browser's header. */
 export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: LanguagePreferences): Language {
   const asked = pieces(uiLocales, ' ').map(range => ({ range, weight: 1 }))
   return lookUp(asked) ?? lookUp(pieces(acceptLanguage, ',').flatMap(weigh)) ?? LANGUAGES[0]
@@ -32,7 +32,7 @@ export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: Langu
 const pieces = (text: string, separator: string): readonly string[] =>
   text.slice(0, MAX_HEADER_LENGTH).split(separator, MAX_RANGES)
 
-/** One element of the header; none when it is malformed, for a guess would be as good as the next range. */
+/** Parses one element of the header; ignores a malformed one. */
 function weigh(element: string): readonly WeighedRange[] {
   const [range = '', parameter, ...more] = element.split(';').map(part => part.trim())
   const weight = parameter === undefined ? '1' : WEIGHT.exec(parameter)?.[1]
@@ -40,18 +40,18 @@ function weigh(element: string): readonly WeighedRange[] {
 }
 
 /**
- * RFC 4647 §3.4: the first range that leads to a language, each shortened from its end until it does. `*` alone says nothing
- * and is passed over; a weight of zero takes a language away.
+ * RFC 4647 §3.4 (lookup): the language of the first range that matches, each range being shortened from its end.
+ * Ignores `*`; a weight of zero excludes a language.
  */
-function lookUp(wishes: readonly WeighedRange[]): Language | undefined {
-  const ranges = wishes.filter(({ range }) => RANGE.test(range))
+function lookUp(preferences: readonly WeighedRange[]): Language | undefined {
+  const ranges = preferences.filter(({ range }) => RANGE.test(range))
   const refused = new Set(ranges.filter(({ weight }) => weight === 0).map(({ range }) => range.toLowerCase()))
   const wanted = ranges.filter(({ weight }) => weight > 0).toSorted((a, b) => b.weight - a.weight)
   for (const { range } of wanted) {
     const subtags = range.toLowerCase().split('-')
     for (let length = subtags.length; length > 0; length--) {
       const tag = subtags.slice(0, length).join('-')
-      if (refused.has(tag)) break // and with it whatever it could be shortened to
+      if (refused.has(tag)) break // excludes its shortened forms, too
       const language = LANGUAGES.find(each => each === tag)
       if (language !== undefined) return language
     }

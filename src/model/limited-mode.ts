@@ -1,14 +1,14 @@
-/** The state in which an operator lets only some requests through, such as while a database is being moved. */
+/** Limited mode: only the listed requests are served, for example during a database migration. */
 export interface LimitedMode {
-  /** Limited while this file is there; absolute. */
+  /** Limited mode is active while this file exists; absolute path. */
   readonly statusFile: string
-  /** Paths below the base URL that still answer: as they are, or with `/**` at the end and all that is below them. */
+  /** Paths below the base URL that are served; a trailing `/**` includes everything below. */
   readonly endpoints: readonly string[]
-  /** Methods that still work at every path, in capitals. */
+  /** Methods that are served at every path, in upper case. */
   readonly methods: readonly string[]
 }
 
-/** What still works where the operator lists nothing: signing in and out, and tokens. */
+/** The default: sign-in, logout and tokens. */
 export const DEFAULT_ENDPOINTS: readonly string[] = [
   '/oauth/authorize/**',
   '/oauth/token/**',
@@ -26,8 +26,8 @@ export const DEFAULT_ENDPOINTS: readonly string[] = [
 /** See `DEFAULT_ENDPOINTS`. */
 export const DEFAULT_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
-/** Whether a request is let through while the server is limited: its method or its path is listed. */
-export function isLetThrough({ endpoints, methods }: LimitedMode, method: string, path: string): boolean {
+/** Whether limited mode serves the request: its method or path is listed. */
+export function isServedInLimitedMode({ endpoints, methods }: LimitedMode, method: string, path: string): boolean {
   if (methods.includes(method)) return true
   return endpoints.some(entry => {
     const above = entry.endsWith('/**') ? entry.slice(0, -'/**'.length) : undefined

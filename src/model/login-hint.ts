@@ -1,4 +1,4 @@
-/** What a login hint says: the origin of a provider, or other text. Decoded up to twice, and never an error. */
+/** Parses a `login_hint`: the origin of a provider, or other text. Decodes it up to twice; never throws. */
 export function parseLoginHint(value: string | undefined): { readonly origin?: string; readonly text?: string } {
   if (value === undefined) return {}
   let text = value

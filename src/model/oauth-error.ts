@@ -1,4 +1,4 @@
-/** The status that each error code is answered with unless the refusal names another (RFC 6749 §5.2 and beyond). */
+/** The default status of each error code (RFC 6749 §5.2 and others). */
 export const OAUTH_ERROR_STATUS = {
   invalid_request: 400,
   invalid_grant: 400,
@@ -46,27 +46,27 @@ export const OAUTH_ERROR_STATUS = {
   scim_resource_constraint_failed: 412,
 } as const
 
-/** A code that the wire knows. */
+/** An error code of the interface. */
 export type OAuthErrorCode = keyof typeof OAUTH_ERROR_STATUS
 
-/** What a refusal has as its body in the place of code and description. */
+/** The body of an error response that is not `error` and `error_description`. */
 export type RefusalBody =
-  /** The status says everything. */
+  /** Empty. */
   | { readonly kind: 'none' }
-  /** The description alone. */
+  /** The description as plain text. */
   | { readonly kind: 'text' }
-  /** What was sent, without its secrets; the route knows it. */
+  /** The request's record without its secrets, which the route supplies. */
   | { readonly kind: 'sent' }
   | { readonly kind: 'json'; readonly value: unknown }
 
-/** A refusal that a client is told: code, status and a stable description; `detail` is for the log only. */
+/** An error response: code, status and a stable description; `detail` is for the log only. */
 export class OAuthError extends Error {
   readonly error: OAuthErrorCode
   readonly status: number
   readonly detail: string | undefined
   /** Members beside `error` and `error_description`, such as `scope`. */
   readonly extra: Readonly<Record<string, string>>
-  /** The `WWW-Authenticate` header, where it is not the usual one. */
+  /** The `WWW-Authenticate` header, if it is not the default one. */
   readonly challenge: string | undefined
   readonly body: RefusalBody | undefined
 

@@ -1,4 +1,4 @@
-// Password hashes that come from elsewhere, for imports. Strict, because whoever signs in pays what the parameters say.
+// Validates imported password hashes. Limits their cost, because every sign-in with one pays it.
 
 /** A bcrypt hash of a password: version, cost, 22 characters of salt and 31 of hash. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
@@ -8,10 +8,10 @@ const BCRYPT_COSTS = { least: 4, most: 12 } as const
 const ARGON2ID =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,6}),t=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 const ARGON2ID_LIMITS = { memoryKib: 65_536, passes: 10, lanes: 8 } as const
-/** Memory times passes: a quarter of a second or so. */
+/** Memory times passes: about a quarter of a second. */
 const MAX_ARGON2ID_WORK = 262_144
 
-/** What is wrong with a hash that is to be imported, as a sentence behind its name; undefined when nothing is. */
+/** The problem of an imported hash, as the end of a sentence; undefined if valid. */
 export function passwordHashProblem(hash: string): string | undefined {
   const [, bcryptCost] = BCRYPT.exec(hash) ?? []
   if (bcryptCost !== undefined) {
@@ -35,5 +35,5 @@ export function passwordHashProblem(hash: string): string | undefined {
     : `must have m of at most ${mostMemory}, t of at most ${mostPasses} and m·t of at most ${MAX_ARGON2ID_WORK}`
 }
 
-/** Whether the text is the one that its bytes are encoded to. */
+/** Whether the text is canonical base64 without padding. */
 const isBase64 = (text: string): boolean => Buffer.from(text, 'base64').toString('base64').replaceAll('=', '') === text

@@ -2,25 +2,25 @@ import type { Behaviour } from './compatibility.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import type { User } from './user.ts'
 
-/** What a new password must be like, and how long one lasts (`config.passwordPolicy` of the internal provider). */
+/** The rules of new passwords and their expiry (`config.passwordPolicy` of the internal provider). */
 export interface PasswordPolicy {
-  /** Absent where the policy is silent: then row P5 decides. */
+  /** If absent, the default of row P5 applies. */
   readonly minLength?: number
-  /** 0 is no limit. */
+  /** 0: no limit. */
   readonly maxLength: number
   readonly requireUpperCaseCharacter: number
   readonly requireLowerCaseCharacter: number
   readonly requireDigit: number
   readonly requireSpecialCharacter: number
-  /** 0 is never. */
+  /** 0: never. */
   readonly expirePasswordInMonths: number
-  /** Passwords set before it have expired. */
+  /** Passwords set before this time have expired. */
   readonly passwordNewerThan?: Date
 }
 
 const DEFAULT_MAX_LENGTH = 255
 
-/** The provider's policy; a member that is missing, or no number that could be meant, has its default. */
+/** The provider's policy; missing or invalid members have their defaults. */
 export function passwordPolicy(provider: IdentityProvider | undefined): PasswordPolicy {
   const given = provider?.config['passwordPolicy']
   const members = typeof given === 'object' && given !== null ? given : {}
@@ -52,7 +52,7 @@ function momentOf(value: unknown): Date | undefined {
 interface Rule {
   readonly message: string
   readonly holds: (password: string) => boolean
-  /** Whether it goes without saying. */
+  /** Whether users need not be told. */
   readonly isObvious?: boolean
 }
 
@@ -60,7 +60,7 @@ const count = (password: string, kind: RegExp): number => password.match(kind)?.
 
 /** The rules in effect, in the order in which violations are reported. */
 function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 'minPasswordLength'>): readonly Rule[] {
-  const least = Math.max(policy.minLength ?? minPasswordLength, 1) // nobody has no password
+  const least = Math.max(policy.minLength ?? minPasswordLength, 1) // never empty
   // NIST 800-63B §3.1.1.2: each code point is one character.
   const lengthOf = (password: string): number => Array.from(password).length
   const { maxLength } = policy
@@ -94,7 +94,7 @@ function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 
   ]
 }
 
-/** The sentences for every rule that the password breaks, in alphabetical order and as one text; undefined for none. */
+/** The messages of all violated rules, in alphabetical order, as one string; undefined if there are none. */
 export function policyViolation(
   policy: PasswordPolicy,
   password: string,
@@ -109,7 +109,7 @@ export function policyViolation(
         .join(' ')
 }
 
-/** The sentences for what a password needs, to be read before one is chosen. */
+/** The rules as messages, shown before a password is chosen. */
 export const policyDemands = (
   policy: PasswordPolicy,
   behaviour: Pick<Behaviour, 'minPasswordLength'>,
@@ -118,20 +118,20 @@ export const policyDemands = (
     .filter(rule => !rule.holds('') && rule.isObvious !== true)
     .map(({ message }) => message)
 
-/** Whether the person has to choose a new password: somebody said so, or the policy does of one so old. */
+/** Whether the user must change the password: it was required, or the password has expired. */
 export function mustChangePassword(user: User, policy: PasswordPolicy, now: Date): boolean {
-  if (user.passwordHash === undefined) return false // whoever has no password here has none to change
+  if (user.passwordHash === undefined) return false // no password to change
   const { passwordNewerThan, expirePasswordInMonths } = policy
   if (user.passwordChangeRequired) return true
   if (passwordNewerThan !== undefined && passwordNewerThan > user.passwordChangedAt) return true
   return expirePasswordInMonths > 0 && addMonths(user.passwordChangedAt, expirePasswordInMonths) < now
 }
 
-/** The same day and time of a later month, or its last day where that is earlier. */
+/** The same day and time of a later month, or its last day if that is earlier. */
 function addMonths(moment: Date, months: number): Date {
   const later = new Date(moment)
   later.setUTCMonth(moment.getUTCMonth() + months)
-  // A day that the month does not have became one of the next month.
+  // `setUTCMonth` overflows into the next month if the day does not exist.
   if (later.getUTCDate() !== moment.getUTCDate()) later.setUTCDate(0)
   return later
 }

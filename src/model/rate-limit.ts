@@ -1,8 +1,8 @@
-/** The rate limiter as its operator configured it (`ratelimit`); the names are those of the reference system. */
+/** The configured rate limits (`ratelimit`), with UAA's names. */
 export interface RateLimitSettings {
-  /** Which requests leave a line in the log. */
+  /** Which requests are logged. */
   readonly logging: RateLimitLogging
-  /** What of a bearer token tells one caller from another; absent: callers are told apart by their addresses only. */
+  /** The part of a bearer token that identifies the caller; if absent, only addresses do. */
   readonly credential?: CredentialPart
   readonly mappings: readonly LimiterMapping[]
 }
@@ -22,20 +22,20 @@ export type CredentialPart =
   | { readonly kind: 'pattern'; readonly section: TokenSection; readonly pattern: string }
   | { readonly kind: 'claim'; readonly section: 0 | 1; readonly claim: string }
 
-/** Limits for the paths that its selectors choose. */
+/** Limits of the paths that its selectors match. */
 export interface LimiterMapping {
-  /** Unique; told to whoever is limited. */
+  /** Unique; shown to limited callers. */
   readonly name: string
   readonly selectors: readonly PathSelector[]
   readonly limits: Readonly<Partial<Record<LimitKind, Rate>>>
 }
 
-/** Which paths; `other` are those that nothing else chooses, `all` applies besides what was chosen. */
+/** Matches paths; `other`: those that no other selector matches; `all`: every path, in addition to other mappings. */
 export type PathSelector =
   | { readonly kind: 'equals' | 'startsWith' | 'contains'; readonly text: string }
   | { readonly kind: 'other' | 'all' }
 
-/** What a limit counts by. */
+/** The kinds of limits, by what they count. */
 export const LIMIT_KINDS = [
   'withCallerCredentialsID',
   'withCallerRemoteAddressID',
@@ -45,7 +45,7 @@ export const LIMIT_KINDS = [
 /** One of `LIMIT_KINDS`. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
-/** So many requests in so many seconds; 0 requests shut the path. */
+/** A number of requests in a number of seconds; 0 requests block the path. */
 export interface Rate {
   readonly requests: number
   readonly seconds: number

@@ -7,8 +7,8 @@ export interface AddressedZone extends Zone {
 }
 
 /**
- * A request without its HTTP server: which zone it addressed, where it came from, and what a sender-constrained token is
- * compared with (RFC 8705, RFC 9449).
+ * A request, independent of the HTTP server: its zone, its origin, and what sender-constrained tokens are compared with
+ * (RFC 8705, RFC 9449).
  */
 export interface RequestContext {
   readonly zone: AddressedZone
@@ -19,10 +19,10 @@ export interface RequestContext {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** The part that says on whose account work is done, and who is told of in the audit trail. */
+/** The part that limits per requester and the audit trail use. */
 export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'>
 
-/** The request that presents a token; the zone alone where another party asks about the token (RFC 7662). */
+/** The request that presents a token; only the zone if another party asks about the token (RFC 7662). */
 export type TokenPresentation = Pick<RequestContext, 'zone'> & Partial<Pick<RequestContext, 'method' | 'headers'>>
 
 /** The zone and address under which `FairQueue` queues the slow work of a request. */

@@ -1,5 +1,5 @@
-// Scopes with which somebody administers a zone or everybody's accounts: `/oauth/clients/restricted` keeps them out of the
-// clients that are made there, and every new zone has a group for each of them.
+// Scopes that administer a zone or all accounts. `/oauth/clients/restricted` refuses them, and every new zone has a
+// group for each of them.
 import type { JsonRecord } from '../base/json.ts'
 import { wordsOf } from '../records/kinds.ts'
 import { scopeMatches } from './scopes.ts'
@@ -20,7 +20,7 @@ const RIGHTS_IN_ZONES = [
   'sps.read',
 ]
 
-/** Every restricted scope in the order of the API; `*` stands for any text. */
+/** Every restricted scope in the order of the API; `*` matches any characters. */
 export const restrictedScopes = (service: Service): readonly string[] => [
   'zones.read',
   'zones.write',
@@ -44,7 +44,7 @@ export const restrictedScopes = (service: Service): readonly string[] => [
   service.scope('admin'),
 ]
 
-/** The first restricted scope or authority that a client record asks for, in the words of the API; undefined for none. */
+/** The API's message for the first restricted scope or authority of a client record; undefined if there is none. */
 export function restrictionProblem(json: JsonRecord, service: Service): string | undefined {
   const scope = wordsOf(json['scope']).find(each => isRestricted(each, service))
   if (scope !== undefined) return `${scope} is a restricted scope.`
@@ -52,7 +52,7 @@ export function restrictionProblem(json: JsonRecord, service: Service): string |
   return authority === undefined ? undefined : `${authority} is a restricted authority.`
 }
 
-/** Whether the scope is one of them, or has stars that could stand for one of them. */
+/** Whether the scope is restricted, or has wildcards that could match a restricted one. */
 export const isRestricted = (scope: string, service: Service): boolean =>
   restrictedScopes(service).some(restricted => couldBe(scope, restricted))
 
@@ -66,8 +66,8 @@ function couldBe(scope: string, restricted: string): boolean {
 }
 
 /**
- * Whether a group of this name gives its members rights over a zone or over other people's accounts. Case does not count, and
- * of several words each does: an answer separates scopes by blanks.
+ * Whether a group of this name gives its members rights over a zone or over others' accounts. Ignores case, and checks
+ * every word, because responses separate scopes by spaces.
  */
 export const isAdministrative = (groupName: string, service: Service): boolean =>
   wordsOf(groupName.toLowerCase()).some(word => word.startsWith('zones.') || isRestricted(word, service))

@@ -1,4 +1,4 @@
-/** An absolute URI that can stand in a header, means the same to every parser, and runs nothing. */
+/** Whether an absolute URI is safe in a header, unambiguous to all parsers, and not executable. */
 export const isSafeUri = (uri: string): boolean =>
   uri.length <= 4096 &&
   /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash

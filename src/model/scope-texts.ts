@@ -1,5 +1,4 @@
-// Which scopes mean something to the person who is asked for them wherever they occur. What they mean is said by the pages,
-// in the person's language, where the zone's group of that name has no description.
+// Scopes that the approval page explains in the user's language, if the zone's group of that name has no description.
 import type { Service } from './service.ts'
 
 const MEANINGS = {
@@ -17,12 +16,12 @@ const MEANINGS = {
   'scim.me': 'account',
 } as const
 
-/** What one or several scopes allow, by a name for the catalogues of the pages. */
+/** The key of a scope's explanation in the texts of the pages. */
 export type ScopeMeaning = (typeof MEANINGS)[keyof typeof MEANINGS] | 'user'
 
 const KNOWN: ReadonlyMap<string, ScopeMeaning> = new Map(Object.entries(MEANINGS))
 
-/** What a scope that is known everywhere allows; undefined for any other. */
+/** The explanation's key of a known scope. */
 export function scopeMeaning(scope: string, service: Service): ScopeMeaning | undefined {
   if (scope === service.scope('user')) return 'user'
   if (scope === service.scope('offline_token')) return 'offline'

@@ -1,13 +1,13 @@
-// What a new client secret must be like (`config.clientSecretPolicy` of a zone): the rules of passwords in other words.
+// The rules of new client secrets (`config.clientSecretPolicy` of a zone), based on those of passwords.
 import { memberOf } from '../base/json.ts'
 import { policyViolation } from './password-policy.ts'
 import type { PasswordPolicy } from './password-policy.ts'
 import type { Zone } from './zone.ts'
 
-/** Demands on a client secret; 0 is none, of the length as well. */
+/** The rules of a client secret; 0: no requirement. */
 export type SecretPolicy = Omit<PasswordPolicy, 'expirePasswordInMonths' | 'passwordNewerThan'>
 
-/** What holds in a zone without a policy of its own. */
+/** The policy of zones without their own. */
 const DEFAULT_POLICY: SecretPolicy = {
   minLength: 0,
   maxLength: 255,
@@ -17,7 +17,7 @@ const DEFAULT_POLICY: SecretPolicy = {
   requireSpecialCharacter: 0,
 }
 
-/** The zone's own policy when it sets a least length, and then all of it; otherwise that of the server. */
+/** The zone's policy if it sets a minimum length, otherwise the server's. */
 export function secretPolicy(zone: Zone): SecretPolicy {
   const own = zone.config.clientSecretPolicy
   const number = (name: string): number | undefined => {
@@ -36,10 +36,10 @@ export function secretPolicy(zone: Zone): SecretPolicy {
   }
 }
 
-/** UAA: what counts as no secret when one is asked for, although it is kept as one when it is given. */
+/** UAA: a blank secret counts as missing where one is required, but is stored if given. */
 export const isBlank = (secret: string): boolean => secret.trim() === ''
 
-/** The sentences for every demand that the secret does not meet, in alphabetical order; a blank one is not judged. */
+/** The messages of all violated rules, in alphabetical order; a blank secret is not checked. */
 export function secretProblem(policy: SecretPolicy, secret: string): string | undefined {
   if (isBlank(secret)) return undefined
   const asPassword = { ...policy, expirePasswordInMonths: 0 }

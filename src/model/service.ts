@@ -1,10 +1,10 @@
-/** The names that follow the service name wherever the reference interface says `uaa`. */
+/** The names that contain the service name, which replaces UAA's `uaa`. */
 export interface Service {
   /** The name itself, lower case: prefix of scopes, id of the default zone, origin of the internal provider. */
   readonly name: string
-  /** `<service>.user` and its kin. */
+  /** `<service>.user` and similar scopes. */
   scope(rest: 'user' | 'admin' | 'resource' | 'none' | 'offline_token'): string
-  /** Cookie and form field of the anti-forgery value: `X-<Service>-Csrf`. */
+  /** Cookie and form field of the CSRF token: `X-<Service>-Csrf`. */
   readonly csrfName: string
   /** Realm of client authentication: `<SERVICE>/client`. */
   readonly clientRealm: string

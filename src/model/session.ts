@@ -1,41 +1,41 @@
 import type { User } from './user.ts'
 
-/** A browser's visit: anonymous while it only remembers where to go on, signed in once it has a user. */
+/** A browser session: anonymous while it only stores a pending request, signed in once it has a user. */
 export interface Session {
   readonly zoneId: string
   /** Digest of the cookie's value; the value itself is never stored. */
   readonly idDigest: string
   readonly signIn?: SignIn
-  /** The URL, below the base URL, that the person was on the way to when asked to sign in. */
+  /** The URL, below the base URL, that the user requested before being asked to sign in. */
   readonly savedRequest?: string
-  /** The authorization request that waits for approval: its query, to be compared with what is posted. */
+  /** The query of the authorization request that is pending approval, to compare with the posted form. */
   readonly pendingApproval?: string
-  /** Ids of the clients that were answered for the person who is signed in; absent while there is none. */
+  /** Ids of the clients that the user signed in to; absent if there is none. */
   readonly clients?: readonly string[]
   readonly createdAt: Date
   readonly lastSeenAt: Date
   readonly expiresAt: Date
 }
 
-/** Who signed in, how and when. */
+/** A sign-in: user, methods and time. */
 export interface SignIn {
   readonly userId: string
   readonly origin: string
   readonly authenticatedAt: Date
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
-  /** Random; the root of the `sid` of each client, so that no client can recognise another's. */
+  /** Random; each client's `sid` is derived from it, so that clients cannot correlate theirs. */
   readonly sessionSalt: string
-  /** The account's `passwordRevision` then; absent in sessions from before it was kept. */
+  /** The account's `passwordRevision` at sign-in; absent in older sessions. */
   readonly passwordRevision?: string
-  /** The browser as it called itself then, in the form of `keptUserAgent`. */
+  /** The `User-Agent` at sign-in, shortened by `keptUserAgent`. */
   readonly userAgent?: string
 }
 
-/** More clients than this are not recorded: whoever logs them all out one day must come to an end. */
+/** Maximum number of recorded clients, which bounds a future logout of all of them. */
 export const MAX_CLIENTS = 100
 
-/** Idle 30 minutes unless the operator says otherwise, twelve hours at most. */
+/** Default idle timeout: 30 minutes. Every session ends after twelve hours. */
 export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
@@ -46,8 +46,8 @@ export function isLive(session: Session, now: Date, idleSeconds: number): boolea
 }
 
 /**
- * Whether the user may go on with a session: it ends with the user, and when the password changes. Compares revisions
- * instead of times, because the clock may have been set back.
+ * Whether the session is still valid for the user: it ends when the user is deactivated or the password changes.
+ * Compares revisions instead of times, because the clock may have been set back.
  */
 export const mayContinue = (user: User, signIn: SignIn): boolean =>
   user.active &&
@@ -55,21 +55,21 @@ export const mayContinue = (user: User, signIn: SignIn): boolean =>
     ? user.passwordChangedAt <= signIn.authenticatedAt
     : user.passwordRevision === signIn.passwordRevision)
 
-/** Where a person goes on after signing in. */
+/** The request to continue with after sign-in. */
 export interface SavedRequest {
   /** Path and query below the zone's base URL. */
   readonly path: string
-  /** Whether a new sign-in was demanded although somebody is signed in. */
+  /** Whether the request requires a new sign-in despite a session. */
   readonly reauthenticate: boolean
 }
 
-const REAUTHENTICATE = '#reauthenticate' // no URL that reaches a server has a fragment, so this cannot be mistaken
+const REAUTHENTICATE = '#reauthenticate' // unambiguous, because servers never receive fragments
 
-/** The text of a saved request as it is kept. */
+/** Serializes a saved request. */
 export const formatSavedRequest = ({ path, reauthenticate }: SavedRequest): string =>
   reauthenticate ? path + REAUTHENTICATE : path
 
-/** What `formatSavedRequest` wrote; undefined for no text. */
+/** Parses the result of `formatSavedRequest`. */
 export function parseSavedRequest(text: string | undefined): SavedRequest | undefined {
   if (text === undefined) return undefined
   const reauthenticate = text.endsWith(REAUTHENTICATE)

@@ -1,30 +1,34 @@
 import { SESSION_IDLE_SECONDS } from './session.ts'
 
-/** Settings of the whole server, under the names that the reference system gives them. */
+/** Settings of the whole server, with UAA's names. */
 export interface TokenSettings {
-  /** `jwt.token.queryString.enabled`: whether credentials and tokens may stand in the query of a URL. */
+  /** `jwt.token.queryString.enabled`: whether credentials and tokens are accepted in the query of a URL. */
   readonly queryString: boolean
-  /** `jwt.token.refresh.restrict_grant`: whether only the scope `<service>.offline_token` leads to a refresh token. */
+  /** `jwt.token.refresh.restrict_grant`: whether a refresh token requires the scope `<service>.offline_token`. */
   readonly restrictRefresh: boolean
-  /** `jwt.token.refresh.grace_seconds`: how long a rotated refresh token may be used once more; 0 is not at all. */
+  /** `jwt.token.refresh.grace_seconds`: seconds in which a rotated refresh token may be used again; 0: never. */
   readonly refreshGraceSeconds: number
-  /** `jwt.token.claims.exclude`: claims that access and ID tokens do without. */
+  /** `jwt.token.claims.exclude`: claims that access and ID tokens omit. */
   readonly excludedClaims: readonly string[]
-  /** `authentication.enableUriEncodingCompatibilityMode`: whether Basic credentials are taken as they are. */
+  /** `authentication.enableUriEncodingCompatibilityMode`: whether Basic credentials are read literally. */
   readonly plainBasicCredentials: boolean
-  /** `uaa.oauth.redirect_uri.allow_unsafe_matching: false`: whether redirect URIs are matched without leniency in `uaa`, as they always are in `standard`. */
+  /**
+   * `uaa.oauth.redirect_uri.allow_unsafe_matching: false`: exact matching of redirect URIs in `uaa`, as in `standard`.
+   */
   readonly strictRedirects: boolean
-  /** `oauth.id_token.disable`: whether the authorization endpoint takes `id_token` out of `response_type`. */
+  /** `oauth.id_token.disable`: whether the authorization endpoint removes `id_token` from `response_type`. */
   readonly idTokenDisabled: boolean
   /** `login.aliasEntitiesEnabled`: whether identity providers and users may have a copy in another zone. */
   readonly aliasEntities: boolean
   /** `scim.userids_enabled: false`: whether /ids/Users is off. */
   readonly userIdsDisabled: boolean
-  /** `zones.internal.hostnames`: further host names of the default zone, lower case; subdomains of them are other zones. */
+  /**
+   * `zones.internal.hostnames`: further host names of the default zone, lower case; their subdomains are other zones.
+   */
   readonly internalHostnames: readonly string[]
 }
 
-/** What holds where the configuration says nothing. */
+/** The defaults of the configuration. */
 export const DEFAULT_SETTINGS: TokenSettings = {
   queryString: false,
   restrictRefresh: false,
@@ -38,13 +42,13 @@ export const DEFAULT_SETTINGS: TokenSettings = {
   internalHostnames: [],
 }
 
-/** What pages and sessions are like in every zone, under the names that the reference system gives them. */
+/** Settings of pages and sessions in every zone, with UAA's names. */
 export interface PageSettings {
-  /** `links.global`: where pages lead in a zone that says nothing itself; with variables as in the links of zones. */
+  /** `links.global`: links of zones without their own; with the same variables. */
   readonly links: { readonly signup?: string; readonly passwd?: string; readonly homeRedirect?: string }
   /** `servlet.idle-timeout`. */
   readonly idleSeconds: number
-  /** `servlet.session-cookie.max-age`; absent: the browser forgets the cookie when it is closed. */
+  /** `servlet.session-cookie.max-age`; if absent, a session cookie. */
   readonly cookieSeconds?: number
 }
 
@@ -52,8 +56,8 @@ export interface PageSettings {
 export const DEFAULT_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SESSION_IDLE_SECONDS }
 
 /**
- * Claims that tokens cannot do without: this server reads them when the token comes back, or OpenID Connect and RFC 9068
- * say that whoever receives the token must.
+ * Claims that cannot be excluded: this server needs them to verify its tokens, or OpenID Connect or RFC 9068 require
+ * recipients to check them.
  */
 export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
   'at_hash',

@@ -1,4 +1,6 @@
-/** The JWS algorithms that a zone's keys may have (RFC 7518 §3.1, RFC 8037). Of those that fit a key the first is usual. */
+/**
+ * The JWS algorithms that a zone's keys may have (RFC 7518 §3.1, RFC 8037). The first that fits a key is its default.
+ */
 export const SIGNING_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -18,12 +20,12 @@ export const SIGNING_ALGORITHMS = [
 /** One of `SIGNING_ALGORITHMS`. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-/** The bytes that the hash of a symmetric algorithm has; undefined for an algorithm with a public key. */
+/** Hash length of a symmetric algorithm in bytes; undefined for an asymmetric one. */
 export function hashBytesOfSymmetric(algorithm: SigningAlgorithm): number | undefined {
   return algorithm.startsWith('HS') ? Number(algorithm.slice(2)) / 8 : undefined
 }
 
-/** A key of a zone at rest; what signs is readable only with the master key. */
+/** A stored key of a zone; the private key is encrypted with the master key. */
 export interface SigningKeyRecord {
   readonly zoneId: string
   readonly keyId: string
@@ -36,6 +38,6 @@ export interface SigningKeyRecord {
   readonly certificate?: string
   readonly active: boolean
   readonly createdAt: Date
-  /** When a retired key is forgotten: no token that it signed is good any longer. */
+  /** When a retired key is deleted: all tokens that it signed have expired. */
   readonly expiresAt?: Date
 }

@@ -1,17 +1,17 @@
 import type { Behaviour } from './compatibility.ts'
 import type { AddressedZone } from './request.ts'
 
-/** What names the default zone in a path. A zone with this subdomain has its host alone. */
+/** The name of the default zone in a path. A zone with this subdomain is reachable by host only. */
 const DEFAULT_ZONE = 'default'
 
-/** What of a zone decides about its addresses. */
+/** The properties of a zone that determine its URLs. */
 export type ZoneAddress = Pick<AddressedZone, 'subdomain' | 'address'>
 
-/** The addresses of the server as each zone's clients see them: from the configuration, never from a Host header. */
+/** The URLs of each zone, derived from the configuration, never from a Host header. */
 export interface Urls {
   /** Base URL of the default zone, without a trailing slash. */
   readonly base: string
-  /** Path of the base URL: empty, or beginning with a slash and not ending with one. What belongs to no zone is below it. */
+  /** Path of the base URL: empty, or with a leading and no trailing slash. */
   readonly basePath: string
   readonly isHttps: boolean
   /** Host name of the base URL, without a port, lower case. */
@@ -21,9 +21,9 @@ export interface Urls {
    * subdomain behind the base path.
    */
   ofZone(zone: ZoneAddress): string
-  /** The path of `ofZone`, shaped like `basePath`: what links, forms and cookies of the zone begin with. */
+  /** The path of `ofZone`, in the form of `basePath`: the prefix of links, forms and cookie paths of the zone. */
   pathOf(zone: ZoneAddress): string
-  /** All base URLs of the zone, that of the request first: for comparing what comes back from outside, never for producing. */
+  /** All base URLs of the zone, that of the request first: for comparing input, never for output. */
   addressesOf(zone: ZoneAddress): readonly string[]
   /** The zone's issuer identifier as the request addressed it (OpenID Connect Discovery §3, row M1). */
   issuer(zone: AddressedZone): string
@@ -70,7 +70,7 @@ export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
   }
 }
 
-/** A link that an operator gave, as pages below the path have it: what is a path itself stands below it. */
+/** A configured link for pages; a path is prefixed with the base path. */
 export function linkIn(basePath: string, link: string | undefined): string | undefined {
   return link?.startsWith('/') === true && !link.startsWith('//') ? basePath + link : link
 }

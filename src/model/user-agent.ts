@@ -1,9 +1,8 @@
-// What a browser calls itself, kept in a short form and read back in plain words: enough to tell one's own devices apart,
-// too little to tell people apart.
+// Shortens the `User-Agent` header and describes it: enough to recognise one's own devices, too little to track people.
 
 const MAX_USER_AGENT_LENGTH = 256
 
-/** The `User-Agent` header as it is kept: visible ASCII, 256 characters at most; undefined when nothing is left of it. */
+/** Shortens the `User-Agent` header to 256 printable ASCII characters; undefined if nothing is left. */
 export function keptUserAgent(header: string | undefined): string | undefined {
   const text = header
     ?.replace(/[^\x20-\x7e]+/g, ' ')
@@ -12,7 +11,7 @@ export function keptUserAgent(header: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-// Most browsers call themselves by the names of those before them as well: the first that fits counts.
+// Most browsers include the names of others: the first match counts.
 const BROWSERS: readonly (readonly [sign: RegExp, name: string])[] = [
   [/\b(?:Edg|EdgA|EdgiOS|Edge)\//, 'Edge'],
   [/\b(?:OPR|OPT|Opera)\//, 'Opera'],
@@ -34,15 +33,15 @@ const SYSTEMS: readonly (readonly [sign: RegExp, name: string])[] = [
 
 const nameIn = (list: typeof BROWSERS, text: string): string | undefined => list.find(([sign]) => sign.test(text))?.[1]
 
-/** The words round the names, which are the same everywhere. */
+/** The translated words around the names. */
 export interface UserAgentWords {
   readonly unknown: string
-  /** Stands for a browser whose name is not known. */
+  /** For an unknown browser on a known system. */
   readonly some: string
   readonly on: (browser: string, system: string) => string
 }
 
-/** Browser and system in words, such as `Firefox on Windows`; what is not known is not guessed. */
+/** Describes browser and system, such as `Firefox on Windows`. */
 export function describeUserAgent(text: string | undefined, words: UserAgentWords): string {
   const browser = text === undefined ? undefined : nameIn(BROWSERS, text)
   const system = text === undefined ? undefined : nameIn(SYSTEMS, text)

@@ -1,10 +1,10 @@
-// What a zone's settings must be beyond their types (§5.5), in the words of the reference interface and in its order.
+// Rules of a zone's settings beyond their types, with UAA's messages and order.
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
 import type { Branding, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
-/** Thrown for settings that cannot be; the message is one of §5.5. */
+/** Thrown for invalid settings, with UAA's message. */
 export class InvalidZoneConfig extends Error {
   constructor(message: string) {
     super(message)
@@ -17,8 +17,7 @@ const IS_WEB_LINK = new RegExp(WEB_LINK)
 const IS_LOGOUT_TARGET = new RegExp(LOGOUT_TARGET)
 
 /**
- * Whether a page of ours may lead there: an http or https URL, or a path of the zone's own. Variables of the zone stand for
- * texts that may occur anywhere in a URL.
+ * Whether pages may link to it: an http or https URL, or a path of the zone. Variables may occur anywhere in it.
  */
 export function isLink(value: string): boolean {
   const filled = value.replaceAll(/\{zone\.(?:id|subdomain)\}/g, 'z')
@@ -26,7 +25,7 @@ export function isLink(value: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(filled) && URL.canParse(filled)
 }
 
-/** Throws `InvalidZoneConfig` for the first rule that is broken; the rules about keys are told before. */
+/** Throws `InvalidZoneConfig` for the first violated rule; keys are checked before. */
 export function checkZoneConfig(
   { corsPolicy, userConfig, branding, links }: ZoneConfig,
   { standardDefaultGroups }: { readonly standardDefaultGroups: readonly string[] },
@@ -42,14 +41,14 @@ export function checkZoneConfig(
   if (problem !== undefined) throw new InvalidZoneConfig(problem)
 }
 
-/** Patterns are told of under the name of the list beside them. */
+/** UAA's message names the list of exact values, for patterns too. */
 function corsText(problem: CorsProblem | undefined): string | undefined {
   if (problem === undefined) return undefined
   const member = problem.member.replace(/(Origin|Uri)Patterns$/, '$1s')
   return `Invalid value in config.corsPolicy.${problem.part}.${member}: '${problem.value}'.`
 }
 
-/** Names that groups of the zone may have; undefined where every name is allowed. */
+/** The allowed names of the zone's groups; undefined if every name is allowed. */
 export function allowedGroupNames(
   userConfig: UserConfig | undefined,
   standardDefaultGroups: readonly string[],

@@ -13,13 +13,13 @@ export type SamlConfig = NonNullable<ZoneConfig['samlConfig']>
 export type CorsPolicy = NonNullable<ZoneConfig['corsPolicy']>
 /** One part of the policy. */
 export type CorsConfiguration = NonNullable<CorsPolicy['defaultConfiguration']>
-/** What a zone's pages look like; logos are base64 PNG. */
+/** The branding of a zone's pages; logos are base64 PNG. */
 export type Branding = NonNullable<ZoneConfig['branding']>
-/** Where a zone's pages lead. */
+/** The links of a zone's pages. */
 export type ZoneLinks = NonNullable<ZoneConfig['links']>
 /** One field of the sign-in form. */
 export type Prompt = NonNullable<ZoneConfig['prompts']>[number]
-/** What every user of a zone gets and may get. */
+/** Default and allowed groups of users, and other settings of users. */
 export type UserConfig = NonNullable<ZoneConfig['userConfig']>
 
 /** An isolated realm with its own clients, users, keys and issuer, found by the host name or the path of a request. */
@@ -41,7 +41,8 @@ export const defaultGroups = ({ config }: Pick<Zone, 'config'>, serviceName: str
   config.userConfig?.defaultGroups ?? standardDefaultGroups(serviceName)
 
 /**
- * The zone's SAML entity id: its own, or the server's with the subdomain in front. It ends the URL of the bearer endpoint.
+ * The zone's SAML entity id: its own, or the server's prefixed with the subdomain. It is the last segment of the alias
+ * of the token endpoint.
  */
 export function samlEntityIdOf({ config, subdomain }: Zone, serverEntityId: string): string {
   const own = config.samlConfig?.entityID ?? ''
@@ -49,7 +50,7 @@ export function samlEntityIdOf({ config, subdomain }: Zone, serverEntityId: stri
   return subdomain === '' ? serverEntityId : `${subdomain}.${serverEntityId}`
 }
 
-/** The zone's own lifetime when it is set, that is present and not -1 (nor anything else that is no lifetime). */
+/** The zone's own lifetime; undefined if it is absent, -1 or otherwise invalid. */
 export function setting(value: number | undefined): number | undefined {
   return value !== undefined && value >= 1 && value <= MAX_SECONDS ? value : undefined
 }
@@ -60,13 +61,13 @@ export const linkOf = (zone: Zone, link: string): string =>
     .replaceAll('{zone.id}', encodeURIComponent(zone.id))
     .replaceAll('{zone.subdomain}', encodeURIComponent(zone.subdomain))
 
-/** Pages for who has no account, and for who forgot the password. */
+/** Links for sign-up and a forgotten password. */
 export interface SelfServiceLinks {
   readonly signup?: string
   readonly passwd?: string
 }
 
-/** The zone's own links, else those that all zones share; none where the zone switched them off. */
+/** The zone's own links, else the shared ones; none if the zone disabled them. */
 export function selfServiceLinks(zone: Zone, shared: SelfServiceLinks): SelfServiceLinks {
   const { selfServiceLinksEnabled, ...own } = zone.config.links?.selfService ?? {}
   if (selfServiceLinksEnabled === false) return {}

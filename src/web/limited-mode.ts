@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import { isLetThrough } from '../model/limited-mode.ts'
+import { isServedInLimitedMode } from '../model/limited-mode.ts'
 import type { LimitedMode } from '../model/limited-mode.ts'
 import type { Urls } from '../model/urls.ts'
 import { PageError, refusalHeaders } from './answers.ts'
@@ -24,7 +24,7 @@ export function createLimitedModeHook({ clock, urls, mode }: { clock: Clock; url
       lookedAt = now
       limited = isLimited(mode)
     }
-    if (!limited || isLetThrough(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
+    if (!limited || isServedInLimitedMode(mode, request.method, pathBelow(request.url, urls.basePath))) return done()
     reply.headers(refusalHeaders(request, urls.isHttps))
     // UAA: the code contains "uaa" regardless of the service's name.
     const description = 'UAA intentionally in limited mode, operation not permitted. Please try later.'
