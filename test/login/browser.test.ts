@@ -113,7 +113,7 @@ for (const mode of MODES) {
       assert.equal(page.url(), `${base}/login`, 'signed out')
     })
 
-    it('takes a denial back to the client', async () => {
+    it('returns a denial to the client', async () => {
       const page = await newPage()
       await page.goto(`${base}/oauth/authorize?${request({ scope: 'openid profile' })}`)
       await signIn(page)

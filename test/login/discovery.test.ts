@@ -283,12 +283,12 @@ for (const mode of MODES) {
         )
       })
 
-      it('leads to a page that says so for an origin of nobody', async () => {
+      it('shows an error page for an unknown origin', async () => {
         const { pathname, search } = (await post('/origin-chooser', { login_hint: '"},{' })).location()
         assert.match((await server.send(pathname + search)).text, /does not exist here|hint is invalid/)
       })
 
-      it('takes a missing one for an empty one, and refuses a huge one', async () => {
+      it('treats a missing one as empty, and refuses a huge one', async () => {
         const location = 'http://localhost:8080/login?discoveryPerformed=true'
         assert.equal((await post('/origin-chooser', {})).headers['location'], location)
         assert.equal((await post('/origin-chooser', { login_hint: 'a'.repeat(256) })).status, 400)

@@ -58,7 +58,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('says on /rejected what was wrong', async () => {
+    it('shows on /rejected what was wrong', async () => {
       assert.ok((await server.send('/rejected', { headers: HTML })).text.includes(MALICIOUS))
     })
 

@@ -188,7 +188,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/login/external/corp')).location().search, '?error=idp_not_found')
       })
 
-      it('asks by code, with a state, a nonce and a challenge that nobody can guess', async () => {
+      it('requests a code, with unguessable state, nonce and challenge', async () => {
         const answer = await server.browser().send('/login/external/corp')
         const { origin, pathname, searchParams } = answer.location()
         assert.equal(origin + pathname, `${upstream.url}/authorize`)
@@ -230,7 +230,7 @@ for (const mode of MODES) {
         assert.equal(sent.get('scope'), 'openid email')
       })
 
-      it('tells the name that is known where the provider wants it', async () => {
+      it('sends the known user name if the provider wants it', async () => {
         const query = { username: 'pat@corp.example' }
         assert.equal(
           sentTo(await server.browser().send('/login/external/corp', { query })).get('login_hint'),
@@ -239,7 +239,7 @@ for (const mode of MODES) {
         assert.equal(sentTo(await server.browser().send('/login/external/found', { query })).get('login_hint'), null)
       })
 
-      it('leaves PKCE out where the record says so, and never without a secret', async () => {
+      it('omits PKCE if the record says so, but never without a secret', async () => {
         assert.equal((await leave(server.browser(), 'body')).has('code_challenge'), false)
         assert.equal((await leave(server.browser(), 'bare')).has('code_challenge'), true)
       })
@@ -398,7 +398,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], START)
       })
 
-      it('takes a posted answer by asking for it again', async () => {
+      it('accepts a posted response by redirecting to it', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         const state = sent.get('state') ?? ''
@@ -426,7 +426,7 @@ for (const mode of MODES) {
         assert.ok(await isSignedIn(browser))
       })
 
-      it('takes the issuer beside the code when it is the right one', async () => {
+      it('accepts the issuer beside the code if it is correct', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '', iss: upstream.url })
@@ -614,7 +614,7 @@ for (const mode of MODES) {
       }
     })
 
-    describe('what the provider says', () => {
+    describe('the response of the provider', () => {
       const declined: readonly [error: string, status: number, words: RegExp, code?: string][] = [
         ['access_denied', 403, /The sign-in at Corp & Sons was cancelled or refused/, 'access_denied'],
         ['temporarily_unavailable', 502, /has a problem at the moment/, 'temporarily_unavailable'],
@@ -663,7 +663,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is not believed without an issuer where it promised one', async () => {
+      it('is refused without the issuer that its metadata promises', async () => {
         const browser = server.browser()
         const state = (await leave(browser, 'found')).get('state') ?? ''
         await assertRefused(browser, await back(browser, { code: 'c', state }, 'found'), 502, /What Found said/)
@@ -809,7 +809,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('ends with the provider: one that was switched off takes nobody back', async () => {
+    it('ends with the provider: a disabled one accepts no response', async () => {
       const browser = server.browser()
       const state = (await leave(browser, 'body')).get('state') ?? ''
       const provider = await server.store.providers.findByOrigin('svc', 'body')

@@ -222,7 +222,7 @@ for (const mode of MODES) {
     }
 
     if (mode === 'uaa') {
-      it('takes a short password where the policy is silent (P5)', async () => {
+      it('accepts a short password if the policy sets no minimum (P5)', async () => {
         const browser = await demanded()
         assert.equal(await locationOf(choose(browser, twice('x'))), COMPLETED)
       })
@@ -246,7 +246,7 @@ for (const mode of MODES) {
       assert.ok(await kept())
     })
 
-    it('changes nothing for who may keep the password, or is not signed in', async () => {
+    it('does nothing for users who may keep the password, and without a session', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const browser = await signedIn(server)
       const form = { 'X-Svc-Csrf': browser.csrf, ...twice(NEW) }
@@ -282,7 +282,7 @@ for (const mode of MODES) {
       assert.equal(await locationOf(server.browser().signIn('marissa', won)), 'http://localhost:8080/')
     })
 
-    it('is told as interaction_required when silence was asked for (R7)', async () => {
+    it('is returned as interaction_required with prompt=none (R7)', async () => {
       const browser = await demanded()
       const answer = await authorize(browser, { ...AUTO_REQUEST, prompt: 'none' })
       const { query, fragment } = responseOf(answer)

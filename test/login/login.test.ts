@@ -120,7 +120,7 @@ for (const mode of MODES) {
         assert.equal(await field('https://evil.example/'), undefined)
       })
 
-      it('sends home who is signed in', async () => {
+      it('redirects signed-in users home', async () => {
         const answer = await (await signedIn(server)).send('/login')
         assert.equal(answer.status, 302)
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
@@ -142,7 +142,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('has nothing for who takes neither a page nor JSON', async () => {
+      it('answers 406 to clients that accept neither HTML nor JSON', async () => {
         for (const accept of ['image/png', 'text/plain, application/xml', 'text/html;q=0']) {
           for (const method of ['GET', 'HEAD']) {
             const answer = await server.send('/login', { method, headers: { accept } })
@@ -262,7 +262,7 @@ for (const mode of MODES) {
         assert.equal(planted.status, 302, 'the id of before the sign-in is worth nothing')
       })
 
-      it('takes a user name in any case', async () => {
+      it('ignores the case of the user name', async () => {
         assert.equal(
           (await post(server.browser(), { username: 'MarISSa' })).headers['location'],
           'http://localhost:8080/',
@@ -444,7 +444,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('takes the anti-forgery value from a header', async () => {
+      it('accepts the CSRF token in a header', async () => {
         const browser = server.browser()
         await browser.send('/login')
         const answer = await browser.send('/login.do', {
@@ -473,7 +473,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/home')).text, /<bdi>joel</)
       })
 
-      it('tells the audit trail of success and failure, and never of what was typed', async () => {
+      it('records success and failure in the audit trail, never the input', async () => {
         await post(server.browser(), { username: 'typed-into-the-wrong-field', password: 'secret-of-somebody' })
         const trail = JSON.stringify(server.events)
         assert.match(trail, /UserAuthenticationSuccess/)
@@ -532,7 +532,7 @@ describe('the sign-in form of a zone', () => {
     }
   })
 
-  it('has no links when its accounts are kept by somebody else', async () => {
+  it('has no links if its accounts are managed elsewhere', async () => {
     const identity_providers = [
       { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
     ]

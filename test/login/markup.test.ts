@@ -173,7 +173,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('markup in what a program is told', () => {
+describe('markup in JSON errors', () => {
   it('stays inside the JSON', async () => {
     const server = await startServer({ config: config(EVIL) })
     try {

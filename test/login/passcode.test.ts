@@ -93,7 +93,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('sends who is not signed in to do that, and then back', async () => {
+    it('redirects anonymous users to sign-in, and then back', async () => {
       const browser = server.browser()
       const answer = await browser.send('/passcode?from=cli')
       assert.equal(answer.status, 302)

@@ -81,7 +81,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(text, /change_email|change_password/)
       })
 
-      it('sends everybody else to sign in, and back afterwards', async () => {
+      it('redirects everyone else to sign-in, and back afterwards', async () => {
         const visitor = server.browser()
         assert.equal((await visitor.send('/profile')).headers['location'], 'http://localhost:8080/login')
         assert.equal((await visitor.signIn('marissa', 'koala')).headers['location'], PAGE)
@@ -245,7 +245,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
       })
 
-      it('touches nobody else’s approvals', async () => {
+      it("does not touch others' approvals", async () => {
         const joel = await signedIn(server, 'joel', 'wombat')
         for (const button of ['update', 'delete']) await post(joel, '/profile', { clientId: 'app', [button]: '' })
         assert.deepEqual(await stored(), APPROVED)

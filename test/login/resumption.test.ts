@@ -59,7 +59,7 @@ for (const mode of MODES) {
     const isCode = (answer: TestAnswer): boolean => answer.location().searchParams.has('code')
 
     describe('with a request that was saved', () => {
-      it('tells of a client that is gone by then, and leads nowhere', async () => {
+      it('reports a client deleted in between, without a redirect', async () => {
         const browser = server.browser()
         await asked(browser)
         // A request for a client that there is none of, as it is after the client was deleted.
@@ -162,7 +162,7 @@ for (const mode of MODES) {
         assert.match(answer.location().href, /[?&#]error=invalid_scope/)
       })
 
-      it('gives nothing to a user who was disabled, and stores nothing', async () => {
+      it('grants nothing to a disabled user, and stores nothing', async () => {
         const { browser, form } = await approving()
         const events = server.events.length
         await changeUser(server, 'marissa', { active: false })
@@ -270,7 +270,7 @@ for (const mode of MODES) {
         assert.equal((await send(`${cookie}=${foreign}; ${cookie}=${id}`)).status, 302)
       })
 
-      it('takes a session by its own name only', async () => {
+      it('accepts a session under its own cookie name only', async () => {
         const id = (await signedIn(server)).cookies.get(cookie) ?? ''
         for (const name of ['svc-session', 'JSESSIONID', '__Host-svc-session', 'session', 'X-svc-session']) {
           assert.equal((await send(`${name}=${id}`)).status, name === cookie ? 200 : 302, name)

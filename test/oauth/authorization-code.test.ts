@@ -394,7 +394,7 @@ for (const mode of MODES) {
       assert.deepEqual(Object.keys(answer.json()).includes('id_token'), false)
     })
 
-    it('gives no refresh token to a client without that grant', async () => {
+    it('issues no refresh token to a client without that grant', async () => {
       const code = await insertCode(server, { clientId: 'patient' })
       await changeClient(server, 'patient', { authorizedGrantTypes: ['authorization_code'] })
       const answer = await exchange(server, code, {}, ['patient', 'secret'])

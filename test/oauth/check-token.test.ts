@@ -72,7 +72,7 @@ for (const mode of MODES) {
       assert.deepEqual([told['revocable'], told['user_id']], [true, undefined])
     })
 
-    it('tells how a client without a secret authenticated', async () => {
+    it('shows how a client without a secret authenticated', async () => {
       const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
       const challenge = {
         codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       assert.equal((await send(token)).json()['client_auth_method'], 'none')
     })
 
-    it('tells the nonce where the token has it', async () => {
+    it('shows the nonce if the token has one', async () => {
       const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
       assert.equal((await send(token)).json()['nonce'], mode === 'uaa' ? 'n' : undefined)
     })
@@ -224,7 +224,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('tells other faults of the body as every endpoint does', async () => {
+    it('reports other errors of the body like every endpoint', async () => {
       const request = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, basic: RESOURCE }
       const want = { standard: '400 invalid_request', uaa: '400 invalid_token' }
       const description = mode === 'standard' ? /^The content type must be/ : 'Token parameter must be set'

@@ -81,7 +81,7 @@ for (const mode of MODES) {
       assert.equal(typeof first.refresh_token, 'string')
     })
 
-    it('takes an access token of the calling client', async () => {
+    it('accepts an access token of the calling client', async () => {
       tokensOf(await send((await own()).access_token))
     })
 
@@ -135,7 +135,7 @@ for (const mode of MODES) {
       await refuse(tokens.access_token, { ...untrusted, description: /expired at / })
     })
 
-    it('refuses what this server did not sign, whatever it says', async () => {
+    it('refuses a token that this server did not sign, whatever its claims', async () => {
       const { id_token: idToken } = await own()
       const stranger = await createOidcProvider(server.clock)
       const claims = decodeJwt(idToken)
@@ -210,7 +210,7 @@ for (const mode of MODES) {
       tokensOf(await send((await own()).id_token))
     })
 
-    it('refuses a person who is gone, inactive, unverified, or of another origin by now', async () => {
+    it('refuses a user who is deleted, inactive, unverified, or now has another origin', async () => {
       const tokens = await own({ username: 'joel', password: 'wombat' })
       const gone = { ...invalidGrant, description: 'User authentication not found' }
       for (const change of [{ active: false }, { origin: 'corp' }]) {

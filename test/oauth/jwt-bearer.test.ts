@@ -479,13 +479,13 @@ for (const mode of MODES) {
       assert.equal(status, 413)
     })
 
-    it('makes no account for somebody who is refused', async () => {
+    it('creates no account for a refused user', async () => {
       assert.equal(await account('barred'), undefined)
       assert.equal(await account('pat', 'closed'), undefined)
       assert.deepEqual(server.faults, [])
     })
 
-    it('gives no refresh token to a client without that grant', async () => {
+    it('issues no refresh token to a client without that grant', async () => {
       const { refresh_token: token } = tokensOf(await send(await corp.token(), ['once', 'secret']))
       assert.equal(token, undefined)
     })
@@ -520,7 +520,7 @@ for (const mode of MODES) {
       assert.equal(publisher.asked.filter(path => path === '/keys').length, 1)
     })
 
-    it('takes a new key of the provider once its document has it', async () => {
+    it('accepts a new key of the provider once its document contains it', async () => {
       const next = await createOidcProvider(clock, { kid: 'corp-next' })
       publisher.answers.set('/keys', { keys: [corp.jwk, next.jwk] })
       clock.advance(31)

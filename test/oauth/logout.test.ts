@@ -185,7 +185,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), true)
     })
 
-    it('refuses a form with a wrong anti-forgery value, and keeps the session', async () => {
+    it('refuses a form with a wrong CSRF token, and keeps the session', async () => {
       const browser = await signedIn(server)
       for (const form of [{ 'X-Svc-Csrf': 'A'.repeat(22) }, { 'X-Svc-Csrf': browser.csrf.slice(1) }]) {
         assert.equal((await browser.send('/logout.do', { form })).status, 403)
@@ -284,7 +284,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
   }
 
-  it('takes a hint that expired', async () => {
+  it('accepts an expired hint', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     for (let minute = 0; minute < 70; minute += 20) {
@@ -294,14 +294,14 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal((await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE })).headers['location'], BYE)
   })
 
-  it('takes a hint beside the client it was made for', async () => {
+  it('accepts a hint together with the client it was issued to', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const answer = await logout(browser, { id_token_hint, client_id: 'auto', post_logout_redirect_uri: BYE })
     assert.equal(answer.headers['location'], BYE)
   })
 
-  it('says that it is over where a hint names no target', async () => {
+  it('shows the signed-out page for a hint without a target', async () => {
     const browser = await signedIn(server)
     const answer = await logout(browser, { id_token_hint: await hintOf(server, browser) })
     assert.ok(isOver(answer))
@@ -309,7 +309,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(await isSignedIn(browser), false)
   })
 
-  it('refuses hints that are none, and keeps the session', async () => {
+  it('refuses invalid hints, and keeps the session', async () => {
     const browser = await signedIn(server)
     const { id_token, access_token } = await tokensOf(server, browser)
     const neighbour = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
@@ -433,13 +433,13 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
   }
 
-  it('asks nobody who is not signed in', async () => {
+  it('does not ask anonymous users', async () => {
     const query = { redirect: 'https://auto.example/cb', client_id: 'auto' }
     const answer = await server.send('/logout.do', { query, headers: { 'sec-fetch-site': 'cross-site' } })
     assert.equal(answer.location().href, query.redirect)
   })
 
-  it('never leads anywhere without a hint', async () => {
+  it('never redirects without a hint', async () => {
     const browser = server.browser()
     const answer = await logout(browser, { client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' })
     assert.ok(isOver(answer))
@@ -459,7 +459,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.ok(isOver(await logout(browser, { redirect: 'https://listed.example/bye', id_token_hint })))
   })
 
-  it('takes a form of the client without an anti-forgery value', async () => {
+  it('accepts a form of the client without a CSRF token', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const answer = await browser.send('/logout.do', {
@@ -539,7 +539,7 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
     })
   }
 
-  it('takes a form only with the anti-forgery value', async () => {
+  it('accepts a form only with a CSRF token', async () => {
     const browser = await signedIn(server)
     assert.equal((await browser.send('/logout.do', { form: { redirect: 'http://localhost:8080/' } })).status, 403)
     assert.equal(await isSignedIn(browser), true)

@@ -221,7 +221,7 @@ for (const mode of MODES) {
       if (mode === 'standard') tokensOf(await redeem(server, passcode))
     })
 
-    it('takes none from the query', async () => {
+    it('accepts none from the query', async () => {
       const passcode = await passcodeOf(server)
       const query = { grant_type: 'password', passcode }
       assert.equal((await server.send('/oauth/token', { query, method: 'POST', form: '', basic: APP })).status, 406)
@@ -270,7 +270,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is worth nothing in another zone, and nothing of another zone is worth anything here', async () => {
+    it('is invalid in another zone, and those of other zones are invalid here', async () => {
       const ours = await passcodeOf(server)
       await refused(server, mode, () => redeem(server, ours, { host: Z1 }), INVALID)
       const theirs = await passcodeOf(server, 'z1-koala', Z1)
@@ -279,7 +279,7 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, theirs, { host: Z1 }))
     })
 
-    it('refuses a person who is gone', async () => {
+    it('refuses a deleted user', async () => {
       const zoneId = 'svc'
       const value = createRandom().urlSafe(32)
       const expiresAt = addSeconds(server.clock.now(), 60)

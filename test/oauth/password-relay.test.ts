@@ -97,7 +97,7 @@ for (const mode of MODES) {
     const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
     const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
 
-    it('tells the provider name and password, and lets in whom its ID token names', async () => {
+    it('sends name and password to the provider, and signs in the subject of its ID token', async () => {
       const answer = await ask({ pin: '1234' })
       assert.equal(answer.status, 200, answer.text)
       const [request, second] = upstream.requests
@@ -214,7 +214,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses somebody whose account was to be made beforehand', async () => {
+    it('refuses a user whose account must be pre-created', async () => {
       const answer = await ask({ login_hint: hint('closed') })
       assert.equal(told(answer), REFUSED)
       assert.match(String(answer.json()['error_description']), /must be pre-created/)

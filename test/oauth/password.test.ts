@@ -209,7 +209,7 @@ for (const mode of MODES) {
       else assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_scope'])
     })
 
-    it('knows who signed in when, and how', async () => {
+    it('contains the user, time and methods of the sign-in', async () => {
       const { payload } = await verified(server, (await passwordTokens(server)).id_token, { audience: 'app' })
       assert.equal(payload['auth_time'], server.clock.now().getTime() / 1000)
       assert.deepEqual(payload['amr'], ['pwd'])

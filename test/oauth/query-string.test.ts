@@ -96,7 +96,7 @@ describe('jwt.token.queryString.enabled', () => {
     })
   }
 
-  it('gives no token to HEAD', async () => {
+  it('issues no token for HEAD', async () => {
     const events = server.events.length
     const answer = await server.send('/oauth/token', { method: 'HEAD', query: GRANT, basic: SERVICE })
     assert.equal(answer.status, 405)
@@ -149,13 +149,13 @@ describe('jwt.token.queryString.enabled', () => {
       })
     })
 
-    it('says nothing to HEAD', async () => {
+    it('does not answer HEAD', async () => {
       assert.equal((await check({ method: 'HEAD', query: { token } })).status, 405)
     })
   })
 
   describe('at endpoints for bearers', () => {
-    it('takes the token from the query, by any method', async () => {
+    it('accepts the token in the query, with any method', async () => {
       const { access_token: token } = await passwordTokens(server)
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
         const answer = await server.send('/userinfo', { method, query: { access_token: token } })
@@ -164,7 +164,7 @@ describe('jwt.token.queryString.enabled', () => {
       }
     })
 
-    it('takes it in one place only', async () => {
+    it('accepts it in one place only', async () => {
       const { access_token: token } = await passwordTokens(server)
       const query = { access_token: token }
       for (const request of [{ bearer: token }, { form: { access_token: token } }]) {
@@ -175,7 +175,7 @@ describe('jwt.token.queryString.enabled', () => {
       }
     })
 
-    it('refuses one that is worth nothing, empty or not encoded', async () => {
+    it('refuses one that is invalid, empty or not encoded', async () => {
       const send = (path: string) => () => server.send(path)
       await refused(server, 'uaa', send('/userinfo?access_token=x'), { want: '401 invalid_token' })
       await refused(server, 'uaa', send('/userinfo?access_token='), { want: '401 unauthorized' })

@@ -230,7 +230,7 @@ for (const mode of MODES) {
       }
     }
 
-    it('hurt nobody by what was refused last', async () => {
+    it('changed nothing by the refused requests', async () => {
       assert.ok(victims)
       assert.deepEqual(await deadOf(victims), [])
     })
@@ -393,7 +393,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('exactly one of many at once is told that it was done', async () => {
+      it('reports success to exactly one of many concurrent requests', async () => {
         const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         const answers = await Promise.all(Array.from({ length: 8 }, () => send(`/${token}`)))
         const statuses = answers.map(({ status }) => status)
@@ -407,7 +407,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(server, token), true)
       })
 
-      it('that revokes itself, and then is worth nothing here either', async () => {
+      it('revokes itself, and is then invalid here too', async () => {
         const { access_token: bearer } = await userTokens(server, 'joel', { token_format: 'opaque' })
         await isGone(send(`/${bearer}`, { bearer }))
         await refused(server, mode, () => send(`/${bearer}`, { bearer }), { want: '401 invalid_token' })

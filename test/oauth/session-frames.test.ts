@@ -51,7 +51,7 @@ const cookieOf = (userId: string): string =>
   `other=1; Current-User=${encodeURIComponent(JSON.stringify({ userId }))}; last=2`
 
 describe('the script of the session frames', () => {
-  it('computes SHA-256 as everybody does', () => {
+  it('computes SHA-256 like a reference implementation', () => {
     const { sha256 } = frameOf({ frame: 'check_session' })
     const wellFormed = fc.string({ unit: 'binary', maxLength: 300 }).filter(text => text.isWellFormed())
     fc.assert(
@@ -214,7 +214,7 @@ for (const mode of MODES) {
       }
     }
 
-    it('/check_session needs to be told nothing', async () => {
+    it('/check_session needs no parameters', async () => {
       assert.equal((await server.send('/check_session')).status, 200)
     })
 

@@ -39,7 +39,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('publishes every public key for everybody; in uaa those of RSA only (M6)', async () => {
+    it('publishes every public key without authentication; in uaa RSA keys only (M6)', async () => {
       const keys = await told(server)
       assert.deepEqual(kidsOf(keys).slice(0, 1), ['rsa'])
       assert.deepEqual(
@@ -68,7 +68,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells the active key alone at /token_key', async () => {
+    it('shows only the active key at /token_key', async () => {
       assert.deepEqual((await server.send('/token_key')).json(), (await told(server))[0])
     })
 
@@ -152,7 +152,7 @@ for (const mode of MODES) {
   })
 
   describe(`a zone that never signed, ${mode}`, () => {
-    it('makes one RS256 key when its keys are asked for, and keeps it', async () => {
+    it('generates one RS256 key on the first request, and keeps it', async () => {
       const server = await startServer({ mode })
       try {
         const answers = await Promise.all(Array.from({ length: 5 }, () => server.send('/token_keys')))
@@ -219,7 +219,7 @@ describe('protected keys, uaa', () => {
         assert.deepEqual(all.toSorted(), ['ec', 'ed', 'mac', 'rsa'])
       })
 
-      it('are told at /token_key to a client with the resource authority, and not to be kept', async () => {
+      it('are shown at /token_key to a client with the resource authority, and not cacheable', async () => {
         const answer = await server.send('/token_key', { basic: RESOURCE })
         assert.deepEqual([answer.status, answer.json()['kid']], [200, active])
         assert.equal(answer.headers['cache-control'], NEVER_CACHED)
@@ -250,7 +250,7 @@ describe('protected keys, uaa', () => {
         })
       }
 
-      it('have one tag for every caller, compared before anybody is refused', async () => {
+      it('have one ETag for all callers, compared before access is checked', async () => {
         const tags = await Promise.all(
           [{ basic: RESOURCE }, {}].map(async request => (await server.send('/token_keys', request)).headers['etag']),
         )

@@ -86,7 +86,7 @@ for (const mode of MODES) {
       }
     }
 
-    it('tells all of a stored token but its value', async () => {
+    it('shows everything of a stored token but its value', async () => {
       await clear()
       const tokens = await userTokens(server, 'marissa', { token_format: 'opaque', scope: 'cloud.read openid' })
       const own = await clientToken(server, TARGET, { token_format: 'opaque' })
@@ -364,7 +364,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('denies the list of everything to everybody', async () => {
+    it('denies the list of all tokens to every caller', async () => {
       const lister = await clientToken(server, ['lister', 'secret'])
       for (const bearer of [admin, lister]) {
         for (const path of ['', '/', '/user', '/client', '/zone/svc']) {

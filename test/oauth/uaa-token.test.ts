@@ -120,7 +120,7 @@ describe('the token endpoint in uaa', () => {
     })
   }
 
-  it('tells nobody by a client without scopes whether a password is right', async () => {
+  it('does not reveal through a client without scopes whether a password is correct', async () => {
     const failures = () => server.events.filter(({ type }) => /Failure/.test(type)).length
     const before = failures()
     for (const password of ['koala', 'wrong']) await server.token({ ...PERSON, password }, { basic: SERVICE })
@@ -140,13 +140,13 @@ describe('the token endpoint in uaa', () => {
     })
   }
 
-  it('takes uaa-cli’s refresh', async () => {
+  it('accepts the refresh of uaa-cli', async () => {
     const { refresh_token } = tokensOf(await server.token(PERSON, { basic: APP }))
     const form = { grant_type: 'refresh_token', refresh_token }
     tokensOf(await server.send('/oauth/token?token_format=jwt', { form, basic: APP }))
   })
 
-  it('tells the whole seconds that a token has left', async () => {
+  it('rounds the remaining seconds of a token down', async () => {
     assert.equal(tokensOf(await server.token(GRANT, { basic: SERVICE })).expires_in, 43_199)
   })
 })

@@ -50,7 +50,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       }
     })
 
-    it('are not sent again to who has them', async () => {
+    it('are not sent again if unchanged', async () => {
       const first = await server.send(`${path}/resources/latchkey.css`)
       const etag = String(first.headers['etag'])
       assert.match(etag, /^"[\w-]{16}"$/)

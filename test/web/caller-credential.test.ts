@@ -11,7 +11,7 @@ const bearer = (payload: unknown): string => `Bearer ${jwt(payload)}`
 const claim = (name: string, section: 0 | 1 = 1): CredentialPart => ({ kind: 'claim', section, claim: name })
 const pattern = (text: string): CredentialPart => ({ kind: 'pattern', section: 1, pattern: text })
 
-describe('what tells callers apart', () => {
+describe('what identifies callers', () => {
   const cases: readonly {
     readonly name: string
     readonly part: CredentialPart

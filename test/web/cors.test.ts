@@ -193,7 +193,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('of XMLHttpRequest may only read, and are told their origin', async () => {
+    it('of XMLHttpRequest may only read, and get their origin back', async () => {
       const answer = await server.send('/info', { headers: { ...FROM_SPA, ...XHR } })
       assert.equal(answer.status, 200)
       assert.deepEqual(corsHeaders(answer), {
@@ -327,7 +327,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('keeps nobody from signing in by our own form, whose page hides where it came from', async () => {
+    it('does not block our own sign-in form, whose page sends no referrer', async () => {
       const browser = server.browser()
       const page = await browser.send('/login')
       const [, name = '', value = ''] = /name="(X-[A-Za-z]+-Csrf)" value="([^"]+)"/.exec(page.text) ?? []
@@ -381,7 +381,7 @@ describe('the policy of a zone', () => {
       await server.stop()
     })
 
-    it('takes the place of the server’s, and allows GET where it names no methods', async () => {
+    it('replaces the server’s, and allows GET if it lists no methods', async () => {
       const answer = await server.send('/info', { host: host('z1'), headers: { origin: 'https://one.example' } })
       assert.equal(answer.headers['access-control-allow-origin'], '*')
       assert.equal((await token(server, 'z1', 'https://one.example')).status, 405)

@@ -220,7 +220,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('tells a program in JSON', async () => {
+  it('answers in JSON where accepted', async () => {
     const server = await startServer()
     try {
       const answer = await server.send('/login.do', {

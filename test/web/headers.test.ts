@@ -48,7 +48,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    it('are on the answer of every route, whatever it says', async () => {
+    it('are on every response', async () => {
       for (const { method, url, audience } of server.app.routes) {
         for (const accept of ['text/html', 'application/json', '*/*']) {
           const answer = await server.send(url, { method, headers: { accept } })

@@ -30,7 +30,7 @@ describe('a page in standard', () => {
     await server.stop()
   })
 
-  describe('for a browser that says which languages it reads', () => {
+  describe('for a browser with language preferences', () => {
     const pages: readonly { name: string; path: string; request?: TestRequest; status?: number; words: string }[] = [
       { name: 'the sign-in', path: '/login', words: '<h1>Anmelden</h1>' },
       { name: 'a failed sign-in', path: '/login?error=login_failure', words: 'Benutzername oder Passwort ist falsch' },
@@ -86,7 +86,7 @@ describe('a page in standard', () => {
         assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': header } })), 'en')
       })
     }
-    it('speaks English to who says nothing at all', async () => {
+    it('is in English without preferences', async () => {
       assert.equal(languageOf(await server.send('/login')), 'en')
     })
   })
@@ -132,7 +132,7 @@ describe('a page in standard', () => {
         else assert.equal(answer.status, 400)
       })
     }
-    it('takes it from a posted request as well', async () => {
+    it('reads it from a posted request too', async () => {
       const browser = await signedIn(server)
       const answer = await browser.send('/oauth/authorize', { form: hinted('es'), headers: GERMAN })
       assert.equal(languageOf(answer), 'es')
@@ -174,7 +174,7 @@ describe('a page in standard', () => {
     })
   })
 
-  describe('is not for programs, who are told English', () => {
+  describe('does not apply to JSON, which is in English', () => {
     it('by a redirect', async () => {
       const query = { ...requestOf('nobody'), ui_locales: 'de' }
       const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })

@@ -26,7 +26,7 @@ function wait(limiter: Limiter, key: string): number {
 describe('a limiter', () => {
   const allowance = { max: 3, seconds: 10, keys: 4 }
 
-  it('refuses what is one too many, and nobody else', () => {
+  it('refuses the one request beyond the limit', () => {
     const limiter = createLimiter(createTestClock(), allowance)
     times(2, () => limiter.count('a'))
     assert.equal(wait(limiter, 'a'), 0)
@@ -41,7 +41,7 @@ describe('a limiter', () => {
     assert.equal(wait(limiter, 'a'), 0)
   })
 
-  it('tells the seconds that are left, and opens again when they are over', () => {
+  it('returns the remaining seconds, and accepts again afterwards', () => {
     const clock = createTestClock()
     const limiter = createLimiter(clock, allowance)
     limiter.count('a')
@@ -65,7 +65,7 @@ describe('a limiter', () => {
     assert.equal(wait(limiter, 'a'), 1)
   })
 
-  it('shuts nobody out for longer when the clock is set back', () => {
+  it('does not limit longer if the clock is set back', () => {
     const clock = createTestClock()
     const limiter = createLimiter(clock, allowance)
     times(3, () => limiter.count('a'))

@@ -226,7 +226,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['x-frame-options'], 'DENY')
     })
 
-    it('limits before the zone is looked up and anybody is authenticated', async () => {
+    it('limits before zone look-up and authentication', async () => {
       const audited = server.events.length
       const answer = await server.token(
         { grant_type: 'client_credentials' },
@@ -237,7 +237,7 @@ for (const mode of MODES) {
       assert.equal(server.events.length, audited)
     })
 
-    it('lets nobody round a limit by another spelling of the path', async () => {
+    it('cannot be bypassed by another spelling of the path', async () => {
       for (const path of [
         '/oauth/token?x=1',
         '/oauth/%74oken',
@@ -271,7 +271,7 @@ for (const mode of MODES) {
       assert.equal((await info({ authorization: tokenOf('eve') })).text, LIMITED('Info', 'RemoteAddressID'))
     })
 
-    it('takes the address from the proxies that it trusts, and from nobody before them', async () => {
+    it('takes the address from trusted proxies, and from no one before them', async () => {
       const from = async (forwarded: string) => (await info({ 'x-forwarded-for': forwarded })).status
       for (const claimed of ['10.1.1.1, ', '10.1.1.2,', '']) {
         const status = await from(`${claimed}198.51.100.7`)

@@ -127,7 +127,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses who is not a client on every route for clients', async () => {
+    it('refuses callers without client authentication on every route for clients', async () => {
       const guarded = routes().filter(({ access }) => access.by === 'client')
       assert.ok(guarded.length > 0)
       for (const { method, url } of guarded) {

@@ -132,7 +132,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('/info is told to other methods in uaa only', async () => {
+    it('/info accepts other methods in uaa only', async () => {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         assert.equal((await server.send('/info', { method })).status, isUaa ? 200 : 405)
       }
@@ -149,7 +149,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('a preflight that names no headers is told the methods with its refusal', async () => {
+    it('the refusal of a preflight without headers lists the methods', async () => {
       const headers = { origin: 'http://example.com', 'access-control-request-method': 'GET' }
       const answer = await server.send('/oauth/token', { method: 'OPTIONS', headers })
       assert.equal(answer.status, 400)

@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts'
 
 const service = serviceNamed('svc')
 
-describe('what a token of the default zone is worth in another zone', () => {
+describe('the validity of a token of the default zone in another zone', () => {
   const cases: readonly { name: string; scopes: readonly string[]; left: readonly string[] }[] = [
     { name: 'the administrator of the server', scopes: ['svc.admin', 'clients.read'], left: ['svc.admin'] },
     {

@@ -37,7 +37,7 @@ for (const mode of MODES) {
     const choose = { ...AUTO_REQUEST, prompt: 'select_account' }
 
     describe('by prompt=select_account (A9)', { skip: !isStandard && 'UAA knows none and login only' }, () => {
-      it('is asked, and the account at hand goes on', async () => {
+      it('is shown, and the current account can continue', async () => {
         const browser = await signedIn(server)
         const page = await authorize(browser, choose)
         assert.equal(page.status, 200)
@@ -90,7 +90,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(answer).query['code'])
       })
 
-      it('leads another to sign in, and goes on with the right one', async () => {
+      it('makes another user sign in, and continues with the right one', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, await hinted())
         if (!isStandard) return assert.ok(responseOf(answer).query['code'])

@@ -496,7 +496,7 @@ describe('prompt=consent in standard', () => {
     await openPage(browser, asked)
   })
 
-  it('comes after the sign-in where both are demanded', async () => {
+  it('comes after the sign-in if both are required', async () => {
     const browser = await signedIn(server)
     await authorize(browser, { ...asked, prompt: 'login consent' })
     const signed = await browser.signIn('marissa', 'koala')
@@ -507,7 +507,7 @@ describe('prompt=consent in standard', () => {
 })
 
 describe('a client that was deleted while its approval page was open', () => {
-  it('gets nothing, and nobody is redirected', async () => {
+  it('gets an error page, without a redirect', async () => {
     const database = await freshDatabase('sqlite')
     const clock = createTestClock()
     const before = await startServer({ database: database.url, clock, config: { bootstrap: authorizeBootstrap } })

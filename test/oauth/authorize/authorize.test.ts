@@ -84,7 +84,7 @@ for (const mode of MODES) {
         assertSessionState(query['session_state'], 'auto', 'https://auto.example', currentUser(browser))
       })
 
-      it('has a code that nobody else gets and that is exchanged once', async () => {
+      it('has a unique code that can be exchanged once', async () => {
         const browser = await signedIn(server)
         const codes = await Promise.all(
           [1, 2, 3].map(async () => responseOf(await authorize(browser, AUTO_REQUEST)).query['code'] ?? ''),
@@ -266,7 +266,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('says login_required to nobody, and clears Current-User', async () => {
+      it('returns login_required without a session, and clears Current-User', async () => {
         const answer = await silently(server.browser(), {})
         assert.equal(answer.status, 302)
         const { query, fragment } = responseOf(answer)
@@ -281,7 +281,7 @@ for (const mode of MODES) {
         assert.deepEqual(Object.keys(setCookies(answer)), ['Current-User'], 'no session is made')
       })
 
-      it('says that approval is needed, in the fragment as UAA does', async () => {
+      it('returns that approval is needed, in the fragment as UAA does', async () => {
         const browser = await signedIn(server)
         const answer = await silently(browser, APP_REQUEST)
         const { query, fragment } = responseOf(answer)
@@ -296,7 +296,7 @@ for (const mode of MODES) {
         assert.equal(setCookies(answer)['Current-User'], undefined)
       })
 
-      it('says login_required when the sign-in is too old, and leaves Current-User alone', async () => {
+      it('returns login_required if the sign-in is too old, and keeps Current-User', async () => {
         const browser = await signedIn(server)
         server.clock.advance(61)
         const answer = await silently(browser, { max_age: '60' })
@@ -326,7 +326,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('tells other errors as without silence', async () => {
+      it('returns other errors as without prompt=none', async () => {
         const answer = await silently(await signedIn(server), { scope: 'nonsense' })
         const { query } = responseOf(answer)
         assert.equal(query['error'], 'invalid_scope')
@@ -349,7 +349,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('tells a fault of ours to the client, which alone sees the answer', async () => {
+      it('returns an internal error to the client', async () => {
         const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
         try {
           const browser = await signedIn(own)
@@ -382,7 +382,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('somebody who is not signed in', () => {
+    describe('an anonymous user', () => {
       it('is sent to the sign-in page, and comes back to the very request', async () => {
         const browser = server.browser()
         const asked = await authorize(browser, { ...AUTO_REQUEST, state: 'a b&c' })
@@ -428,7 +428,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/login')).text, /to continue to <strong><bdi>The application<\/bdi>/)
       })
 
-      it('goes on in each of several tabs with its own request', async () => {
+      it('continues in each of several tabs with its own request', async () => {
         const browser = server.browser()
         const open = async (state: string) => {
           await authorize(browser, { ...AUTO_REQUEST, state })
@@ -443,7 +443,7 @@ for (const mode of MODES) {
         assert.equal(responseOf(await browser.send(other.slice(server.baseUrl.length))).query['state'], 'tab-2')
       })
 
-      it('goes on with the request of its tab after a wrong password', async () => {
+      it('continues with the request of its tab after a wrong password', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, state: 'tab-1' })
         const first = hiddenFields((await browser.send('/login')).text)
@@ -454,7 +454,7 @@ for (const mode of MODES) {
         assert.equal(again['form_redirect_uri'], first['form_redirect_uri'])
       })
 
-      it('goes on after the session was lost between page and form', async () => {
+      it('continues after the session was lost between page and form', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -647,7 +647,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('takes nothing but a form', async () => {
+      it('accepts only a form', async () => {
         const browser = await signedIn(server)
         const answer = await browser.send('/oauth/authorize', {
           body: JSON.stringify(AUTO_REQUEST),

@@ -51,7 +51,7 @@ for (const mode of MODES) {
       assert.ok(responseOf(answer).query['code'])
     })
 
-    it('gives a code for the person of the token', async () => {
+    it('issues a code for the user of the token', async () => {
       const { query } = responseOf(await call())
       const tokens = tokensOf(
         await exchange(server, query['code'] ?? '', { redirect_uri: AUTO_REQUEST.redirect_uri }, AUTO),
@@ -99,7 +99,7 @@ for (const mode of MODES) {
       assert.deepEqual(answer.cookies, {})
     })
 
-    it('is told in uaa as the reference system tells it (A19)', async () => {
+    it("has UAA's form in uaa (A19)", async () => {
       await changeClient(server, 'asks', { authorities: ['svc.resource', 'svc.none'] })
       const query = { ...requestOf('asks'), scope: 'cloud.read cloud.write openid', nonce: 'n', password: 'koala' }
       const model = (await call(query)).json()
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       assert.equal(stateless.auth_request.state, null)
     })
 
-    it('gives in standard no more than the scopes of the token (A18)', async () => {
+    it('is limited in standard to the scopes of the token (A18)', async () => {
       const { access_token: narrow } = await passwordTokens(server, { scope: 'svc.user cloud.read' }, PORTAL)
       const scopesFor = async (scope: string | undefined): Promise<unknown> => {
         const { query } = responseOf(await call({ ...AUTO_REQUEST, scope }, { bearer: narrow }))
@@ -166,7 +166,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('leaves the session of a browser alone whose cookie comes along', async () => {
+    it('does not touch the session of a browser whose cookie is sent', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const answer = await authorize(browser, { ...requestOf('asks'), scope: 'openid' }, { bearer })
       assert.equal(answer.json()['client_display_name'], 'asks')
@@ -182,7 +182,7 @@ for (const mode of MODES) {
       assert.deepEqual([query['error'], query['state'], query['session_state']], ['invalid_scope', 's1', undefined])
     })
 
-    it('cannot sign anybody in', async () => {
+    it('cannot sign a user in', async () => {
       for (const demand of [{ prompt: 'login' }, { max_age: '0' }]) {
         const { query } = responseOf(await call({ ...AUTO_REQUEST, ...demand }))
         assert.deepEqual([query['error'], query['state'], query['code']], ['login_required', 's1', undefined])

@@ -101,7 +101,7 @@ for (const mode of MODES) {
     ]
     for (const { name, send } of ways) it(`takes ${name}`, async () => void (await granted(await send())))
 
-    it('gives an ID token beside, bound to the nonce', async () => {
+    it('also issues an ID token, bound to the nonce', async () => {
       const answer = await post({
         ...REQUEST,
         ...CREDENTIALS,
@@ -139,7 +139,7 @@ for (const mode of MODES) {
       assert.equal(server.events.length, before, 'nobody signed in, and nobody failed to')
     })
 
-    it('asks for the approvals that a browser would be asked for, and takes those of before', async () => {
+    it('requires the approvals that a browser flow requires, and uses earlier ones', async () => {
       const request = {
         ...REQUEST,
         ...CREDENTIALS,
@@ -313,7 +313,7 @@ for (const mode of MODES) {
       assert.equal(responseOf(answer).fragment['access_token'], undefined)
     })
 
-    it('refuses another than the hinted person, and a hint that is none, which UAA ignores', async () => {
+    it('refuses a user other than the hinted one, and an invalid hint, which UAA ignores', async () => {
       const form = { ...REQUEST, ...CREDENTIALS, response_type: 'token id_token' }
       const { id_token: own = '' } = await granted(await post(form))
       await granted(await post({ ...form, id_token_hint: own }))
@@ -333,7 +333,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['error'], 'invalid_client')
     })
 
-    it('locks an account as every other way does', async () => {
+    it('locks an account like every other sign-in', async () => {
       const attempt = async (password: string) =>
         (await post({ ...REQUEST, username: 'guessed', password })).json()['error_description']
       for (let count = 1; count <= 5; count += 1) assert.equal(await attempt(`wrong ${count}`), 'Bad credentials')

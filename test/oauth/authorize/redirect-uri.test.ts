@@ -494,7 +494,7 @@ describe('fitsLogoutEntry', () => {
 })
 
 describe('isSafeUri', () => {
-  it('takes only what can stand in a header', () => {
+  it('accepts only what a header can contain', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), text => !isSafeUri(text) || /^[\x21-\x7e]+$/.test(text)))
     assert.ok(isSafeUri('https://app.example/%C3%BC?x=1#y'))
   })

@@ -41,7 +41,7 @@ for (const mode of MODES) {
       assert.deepEqual(decodeJwt(tokensOf(answer).access_token)['az_attr'], AZ_ATTR)
     })
 
-    it('takes those of the code unless the exchange brings its own', async () => {
+    it('uses those of the code unless the exchange has its own', async () => {
       const kept = await exchange(server, await insertCode(server, { azAttr: AZ_ATTR }))
       assert.deepEqual(kept.json()['az_attr'], AZ_ATTR)
       const own = await exchange(server, await insertCode(server, { azAttr: AZ_ATTR }), {

@@ -533,7 +533,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('leaves the state away when there is none or an empty one', async () => {
+    it('omits a missing or empty state', async () => {
       const browser = await signedIn(server)
       for (const state of [undefined, '']) {
         const answer = await authorize(browser, { ...AUTO_REQUEST, state })
@@ -541,7 +541,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('leaves the redirect URI away in the code when it was not named', async () => {
+    it('stores no redirect URI in the code if the request had none', async () => {
       const browser = await signedIn(server)
       const redeem = async (named: string | undefined, sent: string | undefined) => {
         const answer = await authorize(browser, { ...requestOf('partly'), scope: 'openid', redirect_uri: named })

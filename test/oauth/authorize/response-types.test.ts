@@ -213,7 +213,7 @@ for (const mode of MODES) {
       assert.equal(typeof decodeJwt(got['id_token'] ?? '')['sid'], isStandard ? 'string' : 'undefined')
     })
 
-    describe('when nobody may see a page', () => {
+    describe('when no page may be shown', () => {
       it('answer as otherwise, refresh Current-User, and tell session_state', async () => {
         const answer = await authorize(browser, { ...HYBRID, response_type: 'token id_token', prompt: 'none' })
         const { fragment } = responseOf(answer)
@@ -331,7 +331,7 @@ for (const mode of MODES) {
       it('take one', async () => {
         await ask({ ...bound, response_type: 'id_token', nonce: 'n' })
       })
-      it('heed the zone as well, whatever the client says of itself', async () => {
+      it("respect the zone, whatever the client's settings", async () => {
         const clients = [
           ...authorizeBootstrap.clients,
           {
