@@ -456,8 +456,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the salt that a PUT leaves out',
     'admin/users/wanted.ts',
-    'const kept = without(withPhoneNumber(user, phoneNumbers[0]), ',
-    "const kept = without(withPhoneNumber(user, phoneNumbers[0]), 'salt', ",
+    "'externalId',\n    'aliasId',\n    'aliasZoneId',",
+    "'externalId',\n    'aliasId',\n    'aliasZoneId',\n    'salt',",
     'admin/users/change',
   ),
   mutant(
