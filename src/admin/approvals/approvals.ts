@@ -26,7 +26,7 @@ const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
 const MAX_SHOWN = 255
 
-/** UAA: says this of everything that it cannot read. */
+/** UAA: says this of everything that it cannot read (row M11). */
 const UNREADABLE = "Error accessing user's approvals"
 
 const access: Access = { by: 'bearer', resource: 'oauth', scopes: ['oauth.approvals'] }
@@ -156,7 +156,7 @@ export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): voi
   }
 
   const refuse = (problem: string): OAuthError =>
-    refuseResource('uaa', behaviour.ownWords ? problem : UNREADABLE, { detail: problem })
+    refuseResource('uaa', behaviour.explainedApprovalErrors ? problem : UNREADABLE, { detail: problem })
 
   function refuseMalformed(thrown: unknown): never {
     if (!(thrown instanceof MalformedInput)) throw thrown
