@@ -1,5 +1,5 @@
-// Copies of providers in another zone (§6.7). One of the two zones is the default one, so whoever changes a pair from
-// elsewhere changes who may sign in there: that takes the administrator of the whole server.
+// Copies (aliases) of providers in another zone. One of the two zones is the default one, so changing a pair from
+// another zone affects sign-in there and requires an administrator of the server.
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
@@ -10,25 +10,25 @@ import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts
 import { refuseRecord, refuseSilently } from './refusal.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 
-/** Who asks for a change, as far as copies depend on it. */
+/** The rights of the caller that matter for aliases. */
 export interface AliasCaller {
   readonly isServerAdmin: boolean
 }
 
-/** A record as it is to be written, and what becomes of its copy. */
+/** A record to write, with the change of its copy. */
 export interface CopyPlan {
   readonly provider: IdentityProvider
   readonly copy?: ProviderChange
 }
 
-/** Plans what a change does to the copy of a record. */
+/** Plans the change of a record's copy. */
 export interface Aliases {
   /**
-   * `wanted` has its secrets in the clear, and the alias that the body names; `before` is the record that it replaces.
-   * Refuses with 422 what breaks a rule, and with 409 what the other zone has already.
+   * `wanted` has unencrypted secrets and the alias of the body; `before` is the record that it replaces. Refuses with
+   * 422 for a violated rule, and with 409 for a conflict in the other zone.
    */
   forWrite(wanted: IdentityProvider, before: IdentityProvider | undefined, caller: AliasCaller): Promise<CopyPlan>
-  /** The deletion of the copy; refuses with 422 while there may be no copies. */
+  /** The deletion of the copy; refuses with 422 if aliases are disabled. */
   forDelete(provider: IdentityProvider, caller: AliasCaller): Promise<ProviderChange | undefined>
 }
 
@@ -48,7 +48,7 @@ export function createAliases(deps: {
   const mayChangePair = ({ zoneId }: IdentityProvider, { isServerAdmin }: AliasCaller): boolean =>
     settings.aliasEntities && (zoneId === service.name || isServerAdmin)
 
-  /** The other record, if it still is one. */
+  /** The copy, if it still exists. */
   async function copyOf(provider: IdentityProvider): Promise<StoredProvider | undefined> {
     const { id, zoneId, aliasId, aliasZoneId } = provider
     if (aliasId === undefined || aliasZoneId === undefined) return undefined
@@ -56,7 +56,7 @@ export function createAliases(deps: {
     return found?.provider.aliasId === id && found.provider.aliasZoneId === zoneId ? found : undefined
   }
 
-  /** The record as it stands in the other zone, its secrets sealed for there. */
+  /** The copy of the record for the other zone, its secrets sealed for that zone. */
   const mirrored = (
     provider: IdentityProvider,
     there: Pick<IdentityProvider, 'zoneId' | 'id' | 'version' | 'createdAt'>,

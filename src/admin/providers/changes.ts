@@ -1,5 +1,5 @@
-// What the provider API changes, without HTTP: reads a record, completes it from the one that it replaces, asks the rules
-// that need the database or the network, and writes it with its copy.
+// The changes of the provider API, independent of HTTP: reads a record, completes it from the one that it replaces,
+// checks rules that need the database or the network, and writes it with its copy.
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -22,7 +22,7 @@ import { refuseRecord, refuseWith } from './refusal.ts'
 /** The settings that changes depend on. */
 export type ServerSettings = Pick<TokenSettings, 'aliasEntities'>
 
-/** What changes need. */
+/** Dependencies of `createProviderChanges`. */
 export interface ProviderChangeDeps {
   readonly store: Store
   readonly service: Service
@@ -34,7 +34,7 @@ export interface ProviderChangeDeps {
   readonly log: { refusal(message: string): void }
 }
 
-/** What was written: the record, and its copy where there is one. */
+/** The written record, and its copy if it has one. */
 export interface Written {
   readonly provider: IdentityProvider
   readonly copy?: ProviderChange
@@ -44,9 +44,9 @@ export interface Written {
 export interface ProviderChanges {
   create(zoneId: string, json: JsonRecord, caller: AliasCaller): Promise<Written>
   replace(zoneId: string, id: string, change: { json: JsonRecord; caller: AliasCaller }): Promise<Written>
-  /** Nothing is deleted when it is the internal provider. */
+  /** Does not delete the internal provider. */
   delete(zoneId: string, id: string, caller: AliasCaller): Promise<Written & { readonly deleted: boolean }>
-  /** Lets every password of the internal accounts that is older than this moment expire (§7). */
+  /** Expires all current passwords of the internal accounts. */
   expirePasswords(zoneId: string, id: string, body: JsonRecord): Promise<Written>
 }
 
@@ -76,7 +76,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     return found
   }
 
-  /** The definition with what its provider calls itself, which nobody else in the zone may. */
+  /** Adds the provider's issuer or entity id, which must be unique in the zone. */
   async function identified(
     zoneId: string,
     definition: ProviderDefinition,
@@ -124,7 +124,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
     async delete(zoneId, id, caller) {
       const { provider, revision } = await find(zoneId, id)
-      // UAA: is answered as if it had happened.
+      // UAA: answers as if it had been deleted.
       if (provider.originKey === serviceName) return { provider, deleted: false }
       const copy = await aliases.forDelete(provider, caller)
       await store.providers.apply(zoneId, { kind: 'delete', provider, revision }, copy)

@@ -1,5 +1,5 @@
-// `POST /identity-providers/test`: what a directory says to a name and a password, asked by a record that is sent along.
-// Nothing is written, and nothing that is kept is used: a stored bind password would go wherever the record sent says.
+// `POST /identity-providers/test`: verifies a name and password with a directory. Uses only the record in the request:
+// with a stored bind password, the caller could have it sent to any address.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -18,7 +18,7 @@ import { readProvider } from './changes.ts'
 import { refuseWith, repeating } from './refusal.ts'
 import { flagOf, providerRoute } from './providers.ts'
 
-/** What the endpoint needs. */
+/** Dependencies of `providerTestEndpoint`. */
 export interface ProviderTestDeps {
   readonly service: Service
   readonly outbound: OutboundConnections
@@ -26,12 +26,12 @@ export interface ProviderTestDeps {
   readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
 }
 
-/** What went wrong is ours, and in the log. */
+/** An internal error, which is in the log. */
 interface Fault {
   readonly outcome: 'fault'
 }
 
-/** What is told of a directory that gave no answer: as little of a network that the caller cannot see as possible. */
+/** Messages for an unreachable directory; they reveal as little as possible about the server's network. */
 const TEXTS = {
   busy: 'Too many connections are open. Try again.',
   untrusted: 'The certificate of the directory is not trusted.',

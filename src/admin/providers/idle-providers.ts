@@ -1,6 +1,5 @@
-// UAA: its database begins with three more providers of the default zone, which lists show and nobody signs in with. They
-// are in answers alone, and neither found by id nor in the way of a provider of the same origin. See docs/compatibility.md,
-// C13.
+// UAA: its initial database has three unused providers in the default zone. They appear in lists only: they are not
+// found by id and do not block a provider with the same origin. See docs/compatibility.md, C13.
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 
 const ROWS = [
@@ -9,13 +8,13 @@ const ROWS = [
   { originKey: 'login-server', name: 'login-server', active: true },
 ] as const
 
-const CREATED_AT = new Date(946_684_800_000) // in the year 2000, like all that UAA's migrations insert
+const CREATED_AT = new Date(946_684_800_000) // in the year 2000, like all rows of UAA's migrations
 const made = new WeakSet<IdentityProvider>()
 
-/** Whether the provider is one of those that no store has. */
+/** Whether the provider is one of these rows. */
 export const isIdleRow = (provider: IdentityProvider): boolean => made.has(provider)
 
-/** The zone's providers, in the default zone with an idle row for each origin that has no provider. */
+/** The zone's providers; in the default zone with the idle rows whose origin has no provider. */
 export function withIdleRows(
   stored: readonly IdentityProvider[],
   zoneId: string,

@@ -1,18 +1,17 @@
-// The entity id of a SAML provider, read when its record is written: from the metadata in the record, or from where the
-// record says that it is.
+// Reads the entity id of a SAML provider when its record is written, from inline metadata or from a URL.
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { isMetadataText, MAX_METADATA_BYTES, readSamlMetadata } from '../../providers/saml-metadata.ts'
 import { refuseWith } from './refusal.ts'
 
-/** Reads the entity id; refuses with 400 what is no metadata, cannot be fetched, or says nothing usable. */
+/** Reads the entity id; refuses with 400 metadata that is invalid or cannot be fetched. */
 export type EntityIdReader = (
   record: { readonly zoneId: string; readonly originKey: string },
   config: JsonRecord,
 ) => Promise<string>
 
-/** Fetches through `outbound`, which goes nowhere inside the network. */
+/** Fetches through `outbound`, which refuses private networks. */
 export function createEntityIdReader(deps: {
   outbound: Outbound
   log: { refusal(message: string): void }
@@ -28,12 +27,12 @@ export function createEntityIdReader(deps: {
         share: { zoneId, purpose: 'background' },
       })
       if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)
-      // Without a byte order mark, which is no part of the document.
+      // The decoder drops a byte order mark.
       return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
     } catch (error) {
       if (error instanceof OutboundError) log.refusal(`SAML metadata of ${originKey}: ${error.message}`)
-      else if (!(error instanceof TypeError)) throw error // bytes that are no UTF-8
-      // Why it failed would tell of machines that only this server sees.
+      else if (!(error instanceof TypeError)) throw error // invalid UTF-8
+      // The reason could reveal hosts of the server's network.
       throw refuseWith(400, `The metadata for alias[${originKey}] cannot be fetched`)
     }
   }

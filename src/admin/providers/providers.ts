@@ -1,4 +1,4 @@
-// Identity providers over HTTP. Owns who may ask and how it is answered; what is changed is in changes.ts.
+// The HTTP endpoints of identity providers: access and responses. changes.ts makes the changes.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -18,16 +18,16 @@ import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
 import { refuseWith, repeating } from './refusal.ts'
 
-/** What the endpoints need. */
+/** Dependencies of `providerEndpoints`. */
 export interface ProviderDeps extends ProviderChangeDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
-/** What a token must name, beside those that may do everything. */
+/** The scope that a caller needs, unless it is an administrator. */
 export type ProviderRight = 'idps.read' | 'idps.write'
 
-/** Who may call an endpoint of providers: whoever has the right in the zone, and its administrators. */
+/** The route configuration for callers with the right in the zone, and its administrators. */
 export const providerRoute = (service: Service, right: ProviderRight, body?: 'json'): RouteConfig => ({
   access: {
     by: 'bearer',
@@ -61,7 +61,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     ...(isIdleRow(provider) && { config: null }),
   })
 
-  /** `svc.admin` in a token of the default zone; in that of another zone it is only a name. */
+  /** `<service>.admin` counts only in a token of the default zone. */
   const callerOf = (request: FastifyRequest) => ({
     isServerAdmin:
       request.bearer?.client.zoneId === serviceName && hasRight(request, { scopes: [service.scope('admin')] }, service),
@@ -185,7 +185,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
 const TRUE = new Set(['true', 'on', 'yes', '1'])
 const FALSE = new Set(['', 'false', 'off', 'no', '0'])
 
-/** A flag in the query, which is off when it is not there; throws `MalformedInput`. */
+/** Reads a boolean of the query, false if absent; throws `MalformedInput`. */
 export function flagOf(request: FastifyRequest, name: string): boolean {
   const value = (queryForm(request).get(name) ?? '').toLowerCase()
   if (TRUE.has(value)) return true

@@ -1,21 +1,21 @@
-// The record of a zone as it is sent (§5.1): types, lengths, and what can be an id or a subdomain.
+// Reads the record of a zone in a request: types, lengths, and the syntax of id and subdomain.
 import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { invalidZone, malformed } from './refusal.ts'
 import { MAX_SECONDS } from '../../records/kinds.ts'
 
-/** What was sent; what the server alone says, such as dates, is ignored. */
+/** The members of the request; read-only ones, such as dates, are ignored. */
 export interface ZoneBody {
-  /** Trimmed; undefined when there is none. */
+  /** Trimmed; undefined if absent. */
   readonly id: string | undefined
-  /** Lower case; empty when there is none. */
+  /** Lower case; empty if absent. */
   readonly subdomain: string
   readonly name: string
   readonly description: string | undefined
   readonly version: number
   readonly active: boolean
-  /** As it was sent. */
+  /** As sent. */
   readonly config: JsonRecord
 }
 
@@ -48,10 +48,10 @@ export function readZoneBody(body: JsonRecord): ZoneBody {
   }
 }
 
-/** Whether the two members are there that no zone can do without. */
+/** Whether the required members are present. */
 export const isNamed = ({ subdomain, name }: ZoneBody): boolean => subdomain.trim() !== '' && name.trim() !== ''
 
-/** Throws the refusal of names that are missing. */
+/** Throws if a required member is missing. */
 export function refuseUnnamed(body: ZoneBody): void {
   const problems = [
     ...(body.subdomain.trim() === '' ? ['The subdomain must be provided.'] : []),
@@ -60,15 +60,15 @@ export function refuseUnnamed(body: ZoneBody): void {
   if (problems.length > 0) throw invalidZone(problems.join('\r\n'))
 }
 
-// A scope in which the id stands, `zones.<id>.clients.admin`, must be a scope (RFC 6749 §3.3), and of one zone only: an id
-// with a dot, such as `x.clients`, would make `zones.x.clients.admin` the right of two zones, and a star that of all. Lists
-// of scopes are also written with commas and plus signs between them.
+// The id is part of scopes such as `zones.<id>.clients.admin`, which must be valid (RFC 6749 §3.3) and unambiguous: an
+// id with a dot, such as `x.clients`, would make `zones.x.clients.admin` a right in two zones, and one with a star in
+// all. Commas and plus signs also separate scopes.
 const ID = /^[\x21\x23-\x29\x2d\x30-\x5b\x5d-\x7e]{1,36}$/
 
-/** The subdomain stands before the host name in every URL of the zone, and as a path in some. */
+/** The subdomain prefixes the host name in URLs of the zone, and is a path segment in some. */
 const SUBDOMAIN = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/
 
-/** Throws the refusal of an id that a new zone cannot have. */
+/** Throws for an invalid id of a new zone. */
 export function refuseBadId(id: string): void {
   if (ID.test(id)) return
   throw invalidZone(
@@ -77,8 +77,8 @@ export function refuseBadId(id: string): void {
 }
 
 /**
- * Throws the refusal of a subdomain that no URL can have, and of a name that is too long; those that the zone has already
- * may stay, for the configuration may have given it others.
+ * Throws for an invalid subdomain or a name that is too long. Unchanged values are accepted, because the configuration
+ * file may have set others.
  */
 export function refuseBadNames(
   { subdomain, name }: ZoneBody,

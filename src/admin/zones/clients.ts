@@ -1,4 +1,4 @@
-// Clients that the default zone's `zones.write` makes in another zone (§5.7): only good for signing people in there.
+// Clients that `zones.write` of the default zone creates in another zone: only for signing users in there.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
@@ -19,7 +19,7 @@ import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { createZoneRefusals, refuseByStatus, refuseVerbatim } from './refusal.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 
-/** What the endpoints need. */
+/** Dependencies of `zoneClientEndpoints`. */
 export interface ZoneClientDeps extends SecretDeps {
   readonly store: Store
   readonly clock: Clock
@@ -28,7 +28,7 @@ export interface ZoneClientDeps extends SecretDeps {
   readonly audit: Audit
 }
 
-/** What marks the clients that were made here. */
+/** Marks the clients that were created here. */
 const CREATED_WITH = 'zones.write'
 
 const refuse = (description: string, status = 400): OAuthError => refuseVerbatim('invalid_client', status, description)
@@ -43,7 +43,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     body: 'json',
   } as const
 
-  /** The zone of the path; only from the default zone, and only another one. */
+  /** The zone of the path, which must not be the default zone; only callable from the default zone. */
   async function zoneOf(request: FastifyRequest, id: string): Promise<Zone> {
     if (id === service.name || request.zone.id !== service.name) throw refuseByStatus(403)
     const zone = (await store.zones.read(id))?.zone
@@ -51,7 +51,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     return zone
   }
 
-  /** Makes the change; of two at once one is refused. */
+  /** Writes the change; refuses one of two concurrent changes. */
   async function write(request: FastifyRequest, { id: zoneId }: Zone, change: ClientWrite, clientId: string) {
     try {
       await applyWrites(zoneId, [change], { store, audit, origin: auditOriginOf(request) })
@@ -62,7 +62,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     }
   }
 
-  /** The client of the body with its secret in the clear; throws the refusals of §5.7 in their order. */
+  /** The client of the body with its unencrypted secret; checks in UAA's order. */
   function readClient(request: FastifyRequest, zone: Zone) {
     const { autoapprove: _, ...json } = jsonBody(request)
     if (!isKeepable(json)) throw refuse('The client has text that is no Unicode, or NUL')
@@ -81,7 +81,7 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     if (isBlank(secret) && !hasKeys(definition) && !is(authorizedGrantTypes, 'implicit'))
       throw refuse('client_secret cannot be blank')
     if (!is(allowedProviders, service.name)) throw refuse(`only the internal IdP ('${service.name}') is allowed`)
-    // UAA: does not look at redirect URIs here, but they must be texts.
+    // UAA: does not validate redirect URIs here, but they must be strings.
     const isType = (message: string): boolean => message.startsWith('redirect_uri ')
     const problem = problems.find(({ key, message }) => key !== 'redirect_uri' || isType(message))?.message
     if (problem !== undefined) throw refuse(problem)

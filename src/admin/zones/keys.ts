@@ -1,4 +1,4 @@
-// The keys with which a zone signs tokens (`tokenPolicy.keys`): they come in with the settings, and are kept apart.
+// The signing keys of a zone (`tokenPolicy.keys`), which are part of the settings in requests, but stored separately.
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
@@ -11,24 +11,24 @@ import { WrongShape } from '../../records/settings.ts'
 import type { Store, ZoneAdditions, ZoneState } from '../../store/store.ts'
 import { sealedKey } from '../../token/keys.ts'
 
-/** What the settings say about the keys of tokens. */
+/** The signing keys of a request. */
 export interface SentKeys {
-  /** The key that the zone chose to sign with; undefined while it has chosen none. */
+  /** The active key of the zone; undefined if it has none. */
   readonly activeKeyId: string | undefined
-  /** Absent where the keys stay as they are. */
+  /** Absent if the keys do not change. */
   readonly change?: NonNullable<ZoneAdditions['keys']>
 }
 
 const PATH = 'config.tokenPolicy.keys'
 const MAX_KEYS = 20
-/** An RSA key that takes more would keep a thread busy for seconds with each token. */
+/** Signing with a larger RSA key would take seconds. */
 const MAX_KEY_LENGTH = 8192
 const MAX_CERTIFICATE_LENGTH = 65_536
 const MAX_ID_LENGTH = 255
 
 /**
- * Reads `tokenPolicy`: keys replace those that the zone has, none leave them, and without `activeKeyId` the first of new
- * keys signs. Throws `WrongShape` or `InvalidZoneConfig`.
+ * Reads `tokenPolicy`: keys replace the existing ones, no keys keep them; without `activeKeyId` the first new key
+ * becomes active. Throws `WrongShape` or `InvalidZoneConfig`.
  */
 export async function readSigningKeys(
   policy: JsonRecord,
@@ -99,7 +99,7 @@ function materialOf(keyId: string, entry: unknown) {
   throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)
 }
 
-/** Undefined for what is missing, null or empty. */
+/** Undefined if missing, null or empty. */
 function textOf(record: JsonRecord, name: string, path: string, longest: number): string | undefined {
   const value = (Object.hasOwn(record, name) ? record[name] : undefined) ?? ''
   if (typeof value !== 'string' || value.length > longest) {

@@ -20,7 +20,7 @@ export const refuseVerbatim = (error: OAuthErrorCode, status: number, descriptio
 export const invalidZone = (description: string): OAuthError =>
   refuseVerbatim('invalid_identity_zone', 422, description)
 
-/** What the reference system fails on: a member of a wrong type. */
+/** A member of the wrong type, for which UAA fails. */
 export const malformed = (description: string): OAuthError => refuseVerbatim('invalid_request', 400, description)
 
 /** What is said, in `standard`, where the status says everything already. */

@@ -1,5 +1,5 @@
-// Identity zones (§5): making, changing and deleting them. What the default zone's administrators may do with all of them,
-// an administrator of one zone may do with that one, from inside.
+// Creates, changes and deletes identity zones. Administrators of the default zone manage all zones, administrators of
+// another zone only their own.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
@@ -36,7 +36,7 @@ import { readSigningKeys } from './keys.ts'
 import { listOfZones } from './list.ts'
 import { createZoneRefusals, invalidZone, malformed, refuseByStatus } from './refusal.ts'
 
-/** What the endpoints need. */
+/** Dependencies of `zoneEndpoints`. */
 export interface ZoneDeps extends ZoneClientDeps {
   readonly store: Store
   readonly vault: Vault
@@ -48,17 +48,17 @@ export interface ZoneDeps extends ZoneClientDeps {
   readonly settings: Pick<TokenSettings, 'internalHostnames'>
 }
 
-/** Opening keys that a passphrase protects: one request at a time, and one that waits for each zone. */
+/** Limits of decrypting keys with a passphrase: one at a time, and one waiting request per zone. */
 const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
 
 interface ZoneParams {
   readonly Params: { readonly id: string }
 }
 
-/** Logos are part of the record. */
+/** Records contain logos. */
 const BODY_LIMIT = 1024 * 1024
 
-/** `/identity-zones`, `/identity-zones/{id}` and the clients that are made below the latter. */
+/** `/identity-zones`, `/identity-zones/{id}` and the clients below the latter. */
 export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
   const errorHandler = createZoneRefusals(deps.behaviour)
@@ -80,11 +80,11 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
 
   const isDefault = (id: string): boolean => id === service.name
 
-  /** Inside another zone there is only that one. */
+  /** Callers in another zone can see only that zone. */
   const isOutside = (request: FastifyRequest, id: string): boolean =>
     !isDefault(request.zone.id) && request.zone.id !== id
 
-  /** Of the default zone the key that signs, of others the one that they chose: a key that was made for them is not theirs. */
+  /** For the default zone the signing key, for others their chosen one: a generated key is not shown. */
   function shownKey({ zone, activeKeyId }: ZoneState): string | undefined {
     const isChosen = isDefault(zone.id) || (zone.config.tokenPolicy?.activeKeyId ?? undefined) !== undefined
     return isChosen ? activeKeyId : undefined
@@ -106,7 +106,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
       ...auditOriginOf(request),
     })
 
-  /** The settings that were sent, whole, with what is to be done about keys. Throws what §5.5 refuses. */
+  /** The settings of the request, with the changes of keys. Throws for invalid settings. */
   async function readConfig(
     request: FastifyRequest,
     {
@@ -149,7 +149,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     return { config: whole, keys }
   }
 
-  /** A zone speaks for itself: its issuer is no URL of this server but its own, and not that of the default zone. */
+  /** A zone's issuer must not be that of the default zone, or another URL of this server than its own. */
   async function refuseForeignIssuer(issuer: string, subdomain: string): Promise<void> {
     if (urls.addressesOf({ subdomain, address: 'host' }).includes(issuer)) return
     const url = new URL(issuer)
@@ -281,7 +281,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
   zoneClientEndpoints(app, deps)
 }
 
-/** The members of a record that are taken as they were sent. */
+/** The members that are stored as sent. */
 const recorded = ({ subdomain, name, description, active }: ZoneBody) => ({
   subdomain,
   name,
@@ -289,13 +289,13 @@ const recorded = ({ subdomain, name, description, active }: ZoneBody) => ({
   ...(description !== undefined && { description }),
 })
 
-/** A part of the settings that is known to be an object, null or absent. */
+/** A section of the settings, which is an object, null or absent. */
 function recordOf(config: JsonRecord, name: string): JsonRecord {
   const part = memberOf(config, name)
   return isJsonRecord(part) ? part : {}
 }
 
-/** Names of groups become records: they must be names that a group can have. */
+/** Groups of these names are created, so the names must be valid. */
 function refuseGroupNames({ userConfig }: ZoneConfig): void {
   const { defaultGroups: names = [], allowedGroups } = userConfig ?? {}
   const isName = (name: string): boolean => name.trim() !== '' && name.length <= 255
@@ -305,7 +305,7 @@ function refuseGroupNames({ userConfig }: ZoneConfig): void {
 
 function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
-  // OpenID Connect Discovery §3: no query and no fragment; a name or password in front of the host only hides the host.
+  // OpenID Connect Discovery §3: no query and no fragment. A user or password would only obscure the host.
   if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
     throw malformed('config.issuer must be a URL without user, query and fragment')
   }
@@ -315,7 +315,7 @@ function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   )
 }
 
-/** Whether two issuers differ at most in scheme, case of the host, slashes at the end and UAA's path behind them. */
+/** Whether two issuers differ at most in scheme, case of the host, trailing slashes and UAA's path. */
 const isSameIssuer = (one: URL, other: URL): boolean => {
   const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
     (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
