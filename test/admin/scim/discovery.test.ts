@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { ResourceType } from '../../../src/admin/scim/attribute.ts'
+import { GROUP, USER } from '../../../src/admin/scim/schemas.ts'
 import type { ScimServer } from './support.ts'
 import { ERROR_SCHEMA, HOST_OF_Z1, OWN, startScimServer, USER_SCHEMA } from './support.ts'
 
@@ -59,6 +61,45 @@ describe('what SCIM tells of itself', () => {
     const own = (await scim.send('GET', `/Schemas/${OWN}`)).json<Described>()
     assert.deepEqual(own.attributes.find(({ name }) => name === 'origin')?.canonicalValues, ['svc'])
     assert.ok(!own.attributes.some(({ name }) => name === 'passwordHash'))
+  })
+
+  it('finds resources by every attribute but those that docs/scim.md names', async () => {
+    const without = new Map<ResourceType, readonly string[]>([
+      [
+        USER,
+        [
+          'ims',
+          'photos',
+          'addresses',
+          'entitlements',
+          'roles',
+          'x509Certificates',
+          'customAttributes',
+          'password',
+          'passwordHash',
+        ],
+      ],
+      [GROUP, []],
+    ])
+    const parts = new Set(['display', '$ref', 'type', 'resourceType', 'location', 'version', 'schemas'])
+    for (const [type, expected] of without) {
+      const attributes = [
+        ...[...type.common, ...type.schema.attributes].map(attribute => ({ attribute, prefix: '' })),
+        ...type.extensions.flatMap(({ id, attributes: own }) =>
+          own.map(attribute => ({ attribute, prefix: `${id}:` })),
+        ),
+      ]
+      for (const { attribute, prefix } of attributes) {
+        const subs = attribute.subAttributes?.filter(({ name }) => !parts.has(name))
+        const paths = subs ? subs.map(({ name }) => `${attribute.name}.${name}`) : [attribute.name]
+        for (const path of paths) {
+          const filter = `${prefix}${path} pr`
+          const { status, text } = await scim.send('GET', type.endpoint, { query: { filter, count: '0' } })
+          const isRefused = expected.includes(attribute.name) || parts.has(path)
+          assert.equal(status, isRefused ? 400 : 200, `${filter}: ${text}`)
+        }
+      }
+    }
   })
 
   it('refuses other methods and paths in its own form', async () => {
