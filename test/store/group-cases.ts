@@ -1,6 +1,7 @@
 // What every database must do with groups, their members and mappings.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import type { Member, MemberType } from '../../src/model/group.ts'
 import { InvalidFilter, parseFilter } from '../../src/model/filter.ts'
 import type { InvalidNesting, ListQuery, NoSuchMember } from '../../src/store/store.ts'
@@ -271,6 +272,63 @@ export function groupCases({ store, newZone }: Lent): void {
         const outer = (await store().groups.listOuter(z, id)).map(each => each.id)
         assert.ok(!outer.includes(id), `${id} is in itself`)
       }
+    })
+
+    it('are always those that memberships lead to, whatever is changed in which order', async () => {
+      const id = fc.integer({ min: 0, max: 6 }).map(n => `g${n}`)
+      const step = fc.oneof(
+        { weight: 5, arbitrary: fc.record({ kind: fc.constant('nest' as const), inner: id, outer: id }) },
+        { weight: 2, arbitrary: fc.record({ kind: fc.constant('leave' as const), inner: id, outer: id }) },
+        { weight: 1, arbitrary: fc.record({ kind: fc.constant('replace' as const), inner: id, outer: id }) },
+        { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), inner: id, outer: id }) },
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async steps => {
+          const z = await zoneOf({ groups: 7 })
+          const { groups } = store()
+          const edges = new Map<string, Set<string>>() // inner to outer
+          const outerOf = (inner: string): Set<string> => edges.get(inner) ?? new Set()
+          const reached = (from: string, found = new Set<string>()): Set<string> => {
+            for (const outer of outerOf(from)) {
+              if (found.has(outer)) continue
+              found.add(outer)
+              reached(outer, found)
+            }
+            return found
+          }
+          const empty = (outer: string) => edges.forEach(set => set.delete(outer))
+          for (const { kind, inner, outer } of steps) {
+            const known = await groups.find(z, outer)
+            const other = await groups.find(z, inner)
+            if (!known || !other) continue
+            const isCycle = inner === outer || reached(outer).has(inner)
+            if (kind === 'nest') {
+              const nesting = nest(z, inner, outer)
+              if (isCycle) await assert.rejects(nesting)
+              else {
+                await nesting
+                edges.set(inner, outerOf(inner).add(outer))
+              }
+            } else if (kind === 'leave') {
+              await groups.removeMember(z, outer, inner)
+              outerOf(inner).delete(outer)
+            } else if (kind === 'replace' && !isCycle) {
+              await groups.change(z, known, { remove: 'others', add: [member(inner, 'GROUP')] })
+              empty(outer)
+              edges.set(inner, outerOf(inner).add(outer))
+            } else if (kind === 'delete') {
+              await groups.delete(z, outer, known.version)
+              empty(outer)
+              edges.delete(outer)
+            }
+            for (let n = 0; n < 7; n += 1) {
+              const found = (await groups.listOuter(z, `g${n}`)).map(each => each.id)
+              assert.deepEqual(new Set(found), reached(`g${n}`))
+            }
+          }
+        }),
+        { numRuns: 8 },
+      )
     })
 
     it('are twenty deep at most', async () => {

@@ -56,7 +56,7 @@ const bootstrap = {
       bootstrap: {
         clients: [
           caller('native', ['svc.admin']),
-          caller('writer', ['scim.write']),
+          caller('writer', ['scim.write', 'zones.z1.admin']), // which is nothing in a token of this zone
           caller('pretender', ['zones.z1.admin', 'zones.svc.admin', 'scim.zones']),
         ],
         users: [user('theirs')],
