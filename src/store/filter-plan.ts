@@ -30,39 +30,54 @@ export function isSeekable(filter: Filter, rows: Filtered): boolean {
   }
 }
 
-/** Whether no part of it has to find many values in another table, which would take long for any number of rows. */
-export function isBounded(filter: Filter, { attributes }: Pick<Filtered, 'attributes'>): boolean {
+/**
+ * Whether the database looks at few rows only, so that the main thread may wait: those of a value that few have, or those of
+ * one range, which end at a limit. Of a range that has to meet another condition too, a million may be looked at for nothing.
+ */
+export const isQuick = (filter: Filter, rows: Filtered): boolean =>
+  (filter.kind === 'compare' && isSeekable(filter, rows) && !hasRows(filter, rows)) || isSelective(filter, rows)
+
+const hasRows = (filter: Filter & { kind: 'compare' }, { attributes }: Filtered): boolean =>
+  attributes.get(filter.attribute.toLowerCase())?.rows !== undefined
+
+/** Whether an index finds few rows by a value; no other part has to find many in another table. */
+function isSelective(filter: Filter, rows: Filtered): boolean {
+  const { attributes, key } = rows
   switch (filter.kind) {
     case 'and':
+      return filter.parts.some(part => isSelective(part, rows)) && filter.parts.every(part => isLocal(part, rows))
     case 'or':
-      return filter.parts.every(part => isBounded(part, { attributes }))
-    case 'not':
-      return isBounded(filter.part, { attributes })
+      return filter.parts.every(part => isSelective(part, rows))
     case 'values': {
       const members = attributes.get(filter.attribute.toLowerCase())?.rows?.members
-      return members !== undefined && findsFew(filter.filter, members)
+      return members !== undefined && isSelective(filter.filter, { key, attributes: members })
     }
-    case 'present':
     case 'compare': {
       const attribute = attributes.get(filter.attribute.toLowerCase())
-      return attribute?.rows === undefined || isSelective(filter, attribute)
+      return filter.comparison === 'eq' && attribute?.rows?.crowded !== true && isSeekable(filter, rows)
     }
+    case 'not':
+    case 'present':
+      return false
   }
 }
 
-/** Whether one part of the filter of values finds few of them. */
-function findsFew(filter: Filter, members: Filtered['attributes']): boolean {
-  if (filter.kind === 'and') return filter.parts.some(part => findsFew(part, members))
-  const attribute = filter.kind === 'compare' ? members.get(filter.attribute.toLowerCase()) : undefined
-  return attribute !== undefined && isSelective(filter, attribute)
+/** Whether it needs no other table, or few rows of it. */
+function isLocal(filter: Filter, rows: Filtered): boolean {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.parts.every(part => isLocal(part, rows))
+    case 'not':
+      return isLocal(filter.part, rows)
+    case 'present':
+      return rows.attributes.get(filter.attribute.toLowerCase())?.rows === undefined
+    case 'compare':
+      return !hasRows(filter, rows) || isSelective(filter, rows)
+    case 'values':
+      return isSelective(filter, rows)
+  }
 }
-
-const isSelective = (filter: Filter, { indexed, rows }: Attribute): boolean =>
-  indexed === true &&
-  rows?.crowded !== true &&
-  filter.kind === 'compare' &&
-  filter.comparison === 'eq' &&
-  filter.value !== null
 
 const SEEKING: ReadonlySet<string> = new Set(['eq', 'sw', 'gt', 'ge', 'lt', 'le'])
 

@@ -7,7 +7,7 @@ import type { Database, Value } from './database.ts'
 import { statementOnce } from './database.ts'
 import type { Attribute, Condition, Filterable } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
-import { isBounded, isEverything, isSeekable } from './filter-plan.ts'
+import { isEverything, isQuick, isSeekable } from './filter-plan.ts'
 import { beyond, hide, orderBy, placeArgs, positionOf } from './listing-order.ts'
 import type { CursorQuery, ListQuery, Position } from './store.ts'
 
@@ -77,12 +77,12 @@ export async function readPage<Row extends object>(
 
   // Few rows that an index finds, and pages in the order of an index, are quick; anything else scans every row.
   const seeks = isSeekable(filter, listing)
-  const isQuick = seeks && isBounded(filter, listing)
+  const quick = isQuick(filter, listing)
   const found = { listing, condition, zoneId, seeks }
-  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: isQuick ? 'read' : 'scan' }) : undefined
+  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'scan' }) : undefined
   const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
   const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
-  const isNear = few === undefined ? (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST : isQuick
+  const isNear = few === undefined ? (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST : quick
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
   const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
@@ -134,9 +134,9 @@ export async function readFrom<Row extends object>(
   const all = isEverything(filter, listing)
   const condition = all ? EVERYTHING : compileFilter(filter, listing)
   const seeks = isSeekable(filter, listing)
-  const isQuick = seeks && isBounded(filter, listing)
-  const isSmall = !isQuick && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
-  const way = isQuick || isSmall ? 'read' : 'scan'
+  const quick = isQuick(filter, listing)
+  const isSmall = !quick && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
+  const way = quick || isSmall ? 'read' : 'scan'
   // Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that.
   const found = { listing, condition, zoneId, seeks }
   const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
