@@ -1,5 +1,5 @@
-// The client record between the wire and the model: the bootstrap and the client API read it here, so that both accept
-// the same. Refuses to know where a record comes from and how its secrets are hashed.
+// Reads and shows the JSON of clients for the bootstrap and the client API, so that both accept the same. Does not know
+// how secrets are hashed.
 import type { JsonRecord } from '../base/json.ts'
 import { callerProblems } from '../model/client-caller.ts'
 import type { LimitedCaller } from '../model/client-caller.ts'
@@ -14,50 +14,50 @@ import { clientFields, clientSecretFields } from '../records/client.ts'
 import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { mergeUpdate, readRecord, showRecord, wireNames } from '../records/record.ts'
 
-/** What a request or the configuration says about a client: all of it but its zone, its secrets at rest and its dates. */
+/** A client as a request or the configuration defines it, without its zone, stored secrets and dates. */
 export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'incarnation' | 'createdAt' | 'updatedAt'>
 
-/** A rule of §3.2 that the record breaks: the property, and the text that the API answers. */
+/** A violated rule: the member, and the message of the API. */
 export interface ClientProblem {
   readonly key: string
   readonly message: string
 }
 
-/** What was read; the definition may only be used when there are no problems. */
+/** The result of reading; use the definition only if there are no problems. */
 export interface ClientFromJson {
   readonly definition: ClientDefinition
-  /** In the clear, oldest first, at most two; none when the record names none. */
+  /** Unencrypted, oldest first, at most two. */
   readonly secrets: readonly string[]
-  /** In the order of §3.2. */
+  /** In UAA's order. */
   readonly problems: readonly ClientProblem[]
 }
 
-/** What the reading depends on: the names that follow the service, and row A15 of the mode table. */
+/** What the rules depend on. */
 export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean
-  /** row C13: whether the configuration may name grants that nobody knows, and redirects to where self-service leads. */
+  /** Row C13: whether the configuration may not have unknown grants and self-service redirect URIs. */
   readonly lenientConfiguration?: boolean
 }
 
-/** How a record comes in. */
+/** The source of a record. */
 export interface ClientReading {
-  /** By the configuration, as a new client of the API, or in the place of one that is there and keeps its secrets. */
+  /** From the configuration, as a new client of the API, or as an update, which keeps the secrets. */
   readonly as: 'configured' | 'created' | 'updated'
-  /** Whether it may bring a second secret, which is refused elsewhere. */
+  /** Whether a second secret is allowed. */
   readonly withSecondSecret: boolean
-  /** Whoever sends it, when that is no administrator. */
+  /** The caller, unless it is an administrator. */
   readonly caller?: LimitedCaller | undefined
-  /** What new secrets must be like; nothing where it is absent. */
+  /** The policy of new secrets, if any. */
   readonly secretPolicy?: SecretPolicy | undefined
 }
 
-/** Hears what is wrong with which member. */
+/** Reports the problem of a member. */
 type Refuse = (key: string, message: string) => void
 
 const CONFIGURED: ClientReading = { as: 'configured', withSecondSecret: true }
 
-/** What the server alone says beside the described fields; a value sent by somebody else is ignored. */
+/** Read-only members besides the described fields; ignored in requests. */
 const IGNORED = ['approvals_deleted', 'action', 'client_jwt_config']
 
 const OWN_PROPERTIES = new Set([...wireNames(clientFields), ...wireNames(clientSecretFields), ...IGNORED])
@@ -65,8 +65,8 @@ const OWN_PROPERTIES = new Set([...wireNames(clientFields), ...wireNames(clientS
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /**
- * Reads a client in the shape of `POST /oauth/clients`, by the rules of §3.2 and, where the reading names a caller or a
- * policy, of §3.3 and §3.4. Lists may be arrays or one text separated by white space and commas.
+ * Reads a client in the shape of `POST /oauth/clients` and checks all rules, including those of the caller and the
+ * policy if given. Lists may be arrays or strings separated by white space and commas.
  */
 export function clientFromJson(
   json: JsonRecord,
@@ -94,7 +94,7 @@ export function clientFromJson(
   const second = reading.withSecondSecret ? sentSecrets.values.second : undefined
   const secrets = [first, second].filter(text => text !== undefined)
   const keys = readKeys(json, reading, { values, problems: typeProblems })
-  // UAA: wants a secret beside keys as well. A second secret counts alone in the configuration only.
+  // UAA: requires a secret even with keys. Only the configuration accepts a second secret alone.
   const proofs = reading.as === 'configured' ? secrets : [first ?? '']
   const named = [...proofs, keys.jwks ?? '', keys.jwksUri ?? '']
   const hasCredential = !isNew || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are told instead
@@ -136,21 +136,21 @@ export function clientFromJson(
     scope: scopes,
     authorities: authorities.length === 0 ? [service.scope('none')] : authorities,
     autoapprove: approvedOf(values.autoapprove, scopes),
-    // §3.1: false in an update removes it.
+    // `false` in an update removes it.
     ...(allowPublic !== undefined && (isNew || allowPublic) && { allowPublic }),
     requiredUserGroups: values.requiredUserGroups ?? [],
-    ...(keys.jwks === undefined || keys.jwksUri !== undefined ? {} : { jwks: keys.jwks }), // §3.1: used only when jwks_uri is absent
+    ...(keys.jwks === undefined || keys.jwksUri !== undefined ? {} : { jwks: keys.jwks }), // used only without jwks_uri
     ...(keys.jwksUri === undefined ? {} : { jwksUri: keys.jwksUri }),
     additional: additionalOf(json, refuse),
   }
   return { definition, secrets, problems }
 }
 
-/** Everything, or those of the client's own scopes that are named. */
+/** Everything, or the listed ones among the client's scopes. */
 const approvedOf = (sent: Client['autoapprove'] = [], scopes: readonly string[]): Client['autoapprove'] =>
   sent === true ? true : sent.filter(scope => scopes.includes(scope))
 
-/** UAA: where self-service leads is a redirect target, too. See docs/compatibility.md, C13. */
+/** UAA: self-service redirect URLs are redirect URIs, too. See docs/compatibility.md, C13. */
 const selfServiceTargets = (json: JsonRecord): readonly string[] =>
   ['signup_redirect_url', 'change_email_redirect_url'].flatMap(name => {
     const url = Object.hasOwn(json, name) ? json[name] : undefined
@@ -187,7 +187,7 @@ function checkRedirectUris(
       refuse('redirect_uri', `${grant} grant type requires at least one redirect URL.`)
     }
   }
-  // UAA: looks at them only where they are used. See docs/compatibility.md, A15.
+  // UAA: validates them only on use. See docs/compatibility.md, A15.
   if (!exactRedirectUri && redirecting.length === 0) return
   const isUsable = exactRedirectUri ? isExactRedirectUri : isRedirectPattern
   for (const uri of uris) {
@@ -201,7 +201,7 @@ function checkSecrets(
   refuse: Refuse,
 ): void {
   if (as !== 'created') return
-  // Nobody means a second secret that everybody knows.
+  // A blank second secret would let anyone authenticate.
   if (second !== undefined && isBlank(second)) refuse('secondary_client_secret', 'A second secret must not be empty')
   if (!policy) return
   for (const [key, secret] of [['client_secret', first] as const, ['secondary_client_secret', second ?? ''] as const]) {
@@ -219,7 +219,7 @@ function keysProblem(keys: unknown, options: { readonly named: boolean }): strin
   return problem === undefined && holdsPrivateKey(keys) ? 'jwks must hold public keys only' : problem
 }
 
-/** Public keys as JSON text, and the address of others. */
+/** Public keys as a JSON string, and the URL of keys. */
 function readKeys(
   json: JsonRecord,
   { as }: ClientReading,
@@ -227,7 +227,7 @@ function readKeys(
 ): { jwks?: string; jwksUri?: string; problems: readonly ClientProblem[] } {
   const problems: ClientProblem[] = typeProblems.filter(({ key }) => key === 'jwks_uri')
   const given = (Object.hasOwn(json, 'jwks') ? json['jwks'] : undefined) ?? undefined
-  // The API refers to keys by their names (§4.9).
+  // The API refers to keys by `kid`.
   const problem = given === undefined ? undefined : keysProblem(given, { named: as !== 'configured' })
   if (problem !== undefined) problems.push({ key: 'jwks', message: problem })
   const uriProblem = jwksUri === undefined ? undefined : keyUriProblem(jwksUri)
@@ -247,15 +247,17 @@ function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
   return Object.fromEntries(entries)
 }
 
-/** Schemes whose "address" is a program or a document of its own: a redirect there runs what an attacker wrote. */
+/** Schemes that contain a program or document: a redirect to one would execute it. */
 const UNSAFE_SCHEME = /^(?:javascript|data|vbscript):/i
 
-/** Row A15: an absolute URI that is compared as it stands; no wildcard, no fragment (RFC 6749 §3.1.2). */
+/** Row A15: an absolute URI for exact comparison: no wildcard, no fragment (RFC 6749 §3.1.2). */
 function isExactRedirectUri(uri: string): boolean {
   return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && !UNSAFE_SCHEME.test(uri) && URL.canParse(uri)
 }
 
-/** UAA: `scheme://[user:pw@]host[:port][/path]`; `*` anywhere but in the last two labels of the host, or as whole port. */
+/**
+ * UAA: `scheme://[user:pw@]host[:port][/path]`; `*` anywhere but in the last two labels of the host, or as whole port.
+ */
 export function isRedirectPattern(uri: string): boolean {
   const parts =
     /^[a-z*][a-z0-9+.*-]*:\/\/(?:[^\s,@/]+@)?(\[[0-9a-f:.]+\]|[a-z0-9_.*-]+)(?::(?:\d+|\*))?(?:\/[^\s,]*)?$/i
@@ -264,8 +266,7 @@ export function isRedirectPattern(uri: string): boolean {
 }
 
 /**
- * A stored client as the API answers it, without anything that proves who the client is. Lists of clients do not tell the
- * groups that each one demands.
+ * A stored client as shown by the API, without credentials. Lists omit the required groups.
  */
 export const clientToJson = (client: Client, view: { readonly inList?: boolean } = {}): JsonRecord => ({
   ...client.additional,
@@ -273,17 +274,17 @@ export const clientToJson = (client: Client, view: { readonly inList?: boolean }
 })
 
 /**
- * The record that an update of the client means (§4.4): what is absent or empty keeps its value, attributes are laid over
- * the ones that are there, and null removes one. Still to be read by `clientFromJson`.
+ * Merges an update with the client: absent and empty members keep their value, attributes are added or replaced, and
+ * null removes one. The result still has to be read by `clientFromJson`.
  */
 export const mergedJson = (existing: Client, update: JsonRecord): JsonRecord =>
   mergeUpdate(clientFields, clientToJson(existing), update)
 
-/** Whether it brings keys of its own; null is none, and takes none away. */
+/** Whether it has keys; null counts as absent. */
 export const hasKeys = ({ jwks, jwksUri }: Pick<Client, 'jwks' | 'jwksUri'>): boolean =>
   jwks !== undefined || jwksUri !== undefined
 
-/** The client with what an update read; secrets and what only the server says stay, and so do keys unless it gives some. */
+/** Applies an update to the client; keeps secrets, read-only members and, unless it has new ones, keys. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
   const { zoneId, secrets, incarnation, createdWith, createdAt } = existing
   const { jwks, jwksUri } = hasKeys(definition) ? definition : existing

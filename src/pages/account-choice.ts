@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
-/** What the question for an account needs. */
+/** Properties of the account choice page. */
 export interface AccountChoiceProps {
   readonly userName: string
   /** Goes on with the account at hand. */

@@ -5,7 +5,7 @@ import { type Chrome, csrfField, layout } from './layout.ts'
 import { translatedDescription } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** What the page for a new password needs. */
+/** Properties of the page for a new password. */
 export interface ForcePasswordChangeProps {
   /** Where the form is posted to: a URL of this server. */
   readonly action: string

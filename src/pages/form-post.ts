@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, hiddenField, layout } from './layout.ts'
 
-/** What the page that hands an answer to an application needs. */
+/** Properties of the page that posts an authorization response. */
 export interface FormPostProps {
   readonly clientName: string
   /** The redirect URI, which was verified before. */

@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
 
-/** What the question before a logout needs. */
+/** Properties of the logout confirmation page. */
 export interface LogoutConfirmationProps {
   /** Where the answer is posted to: a URL of this server. */
   readonly action: string

@@ -1,5 +1,4 @@
-// The identity provider's record between the wire and the model: the bootstrap and the provider API read it here, so that
-// both understand the same.
+// Reads and shows the JSON of identity providers for the bootstrap and the provider API, so that both accept the same.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
@@ -10,38 +9,38 @@ import { withKeptSecrets, withoutSecrets, withoutSuspects } from './provider-sec
 import { providerTypes } from './provider-types.ts'
 import type { ProviderProblem, ProviderType } from './provider-types.ts'
 
-/** What a request or the configuration says about a provider: all of it but its zone, its id and its dates. */
+/** A provider as a request or the configuration defines it, without its zone, id and dates. */
 export interface ProviderDefinition {
   readonly originKey: string
   readonly type: string
   readonly name: string
   readonly active: boolean
-  /** The version that the body has; the next one is one more. */
+  /** The version of the body; the stored one is incremented. */
   readonly version: number
-  /** Only members that are set, with secrets in the clear. */
+  /** Only members that are set, with unencrypted secrets. */
   readonly config: JsonRecord
   readonly externalKey?: string
   readonly aliasId?: string
   readonly aliasZoneId?: string
 }
 
-/** What was read; the definition may only be used when there are no problems. */
+/** The result of reading; use the definition only if there are no problems. */
 export interface ProviderFromJson {
   readonly definition: ProviderDefinition
   readonly problems: readonly ProviderProblem[]
 }
 
-/** What the reading depends on. */
+/** What the rules depend on. */
 export interface ProviderRules {
   readonly serviceName: string
-  /** The record that is replaced, with its secrets readable: its origin stays, and so do secrets that are not named. */
+  /** The replaced record with unencrypted secrets: keeps its origin, and secrets that the new one omits. */
   readonly before?: IdentityProvider
 }
 
 const MAX_ORIGIN_LENGTH = 36
 const MAX_NAME_LENGTH = 255
 
-/** Reads a provider in the shape of `POST /identity-providers`; `config` may be an object or JSON text of one. */
+/** Reads a provider in the shape of `POST /identity-providers`; `config` may be an object or a JSON string. */
 export function providerFromJson(json: JsonRecord, { serviceName, before }: ProviderRules): ProviderFromJson {
   const problems: ProviderProblem[] = []
   const refuse = (key: string, message: string, kind: ProviderProblem['kind']): void => {
@@ -55,7 +54,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const name = values.name || undefined
   const aliasId = values.aliasId || undefined
   const aliasZoneId = values.aliasZoneId || undefined
-  // The origin of a record never changes; only a SAML provider may leave it out (§6.5).
+  // The origin of a record never changes; only a SAML provider may omit it.
   if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
   const originKey = before?.originKey ?? named ?? ''
   if ((named ?? originKey).length > MAX_ORIGIN_LENGTH)
@@ -100,7 +99,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
 const recordTypeOf = (type: string, serviceName: string): ProviderType | undefined =>
   providerTypes(serviceName).find(each => each.type === type)
 
-/** The settings, whether they stand there as they are or as JSON text; undefined when there are none. */
+/** The settings, given as an object or a JSON string; undefined if absent. */
 function configOf(json: JsonRecord): JsonRecord | 'unreadable' | undefined {
   const given = Object.hasOwn(json, 'config') ? (json['config'] ?? undefined) : undefined
   if (given === undefined || given === '') return undefined
@@ -109,10 +108,10 @@ function configOf(json: JsonRecord): JsonRecord | 'unreadable' | undefined {
   return isJsonRecord(value) && isModest(value) ? value : 'unreadable'
 }
 
-/** More levels than any record has; whoever walks a record may do so by recursion. */
+/** More levels than any record has; limits recursion. */
 const MAX_DEPTH = 32
 
-/** Whether no member reaches into a prototype, or too deep. */
+/** Whether the value has no prototype members and is not too deep. */
 function isModest(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (depth >= MAX_DEPTH) return false
@@ -126,14 +125,14 @@ const withoutEmptySecret = (config: JsonRecord): JsonRecord =>
 /** How a record is shown. */
 export interface ProviderView {
   readonly serviceName: string
-  /** Whether `config` is an object; otherwise it is JSON text. */
+  /** Whether `config` is an object; otherwise a JSON string. */
   readonly raw: boolean
 }
 
 const shownConfig = (config: unknown, raw: boolean): unknown =>
   raw || !isJsonRecord(config) ? (config ?? null) : JSON.stringify(config)
 
-/** The record as the API answers it: every member of its type, and no secret. */
+/** The record as shown by the API: every member of its type, without secrets. */
 export function providerToJson(provider: IdentityProvider, { serviceName, raw }: ProviderView): JsonRecord {
   const recordType = recordTypeOf(provider.type, serviceName)
   const all = { ...provider.config, ...recordType?.computed?.(provider) }
@@ -149,7 +148,7 @@ export function providerToJson(provider: IdentityProvider, { serviceName, raw }:
 /** Members of a record, in their order; a refused one is repeated with these and no others. */
 const ENVELOPE = [...wireNames(providerFields)]
 
-/** A record as somebody sent it, without the secrets in it; `config` that cannot be read is left out. */
+/** A submitted record without its secrets; omits an unreadable `config`. */
 export function echoOf(json: JsonRecord, { raw }: Pick<ProviderView, 'raw'>): JsonRecord {
   const config = configOf(json)
   return Object.fromEntries(
@@ -162,6 +161,6 @@ export function echoOf(json: JsonRecord, { raw }: Pick<ProviderView, 'raw'>): Js
   )
 }
 
-/** What the provider calls itself, also for a record that was written when nobody kept it. */
+/** The provider's issuer or entity id; derived for older records, which do not store it. */
 export const externalKeyOf = (provider: IdentityProvider, serviceName: string): string | undefined =>
   provider.externalKey ?? recordTypeOf(provider.type, serviceName)?.externalKey?.(provider.config)

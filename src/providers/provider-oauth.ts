@@ -1,4 +1,4 @@
-// The rules of the settings of OAuth 2.0 and OpenID Connect providers (§6.6) that one of them alone cannot say.
+// Rules across the settings of OAuth 2.0 and OpenID Connect providers.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { OidcProviderConfig } from '../records/provider-oauth.ts'
 import type { ProviderProblem } from './provider-types.ts'
@@ -25,7 +25,7 @@ const OWN_PARAMETERS = new Set([
   'password',
 ])
 
-/** Whether the parameter of an authorization request is the protocol's own: a record can add others only. */
+/** Whether an authorization request parameter belongs to the protocol; records may add only others. */
 export const isOwnParameter = (name: string): boolean => OWN_PARAMETERS.has(name)
 
 const isSet = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
@@ -34,7 +34,7 @@ const unusable = (key: string, message: string): ProviderProblem => ({ key, mess
 
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt']
 
-/** How this server proves itself there: what the secret, the key and `clientAuthInBody` come to. */
+/** The client authentication method at the provider, from the secret, the key and `clientAuthInBody`. */
 export function authMethodOf(config: OidcProviderConfig): string {
   if (isSet(config.relyingPartySecret)) {
     return config.clientAuthInBody === true ? 'client_secret_post' : 'client_secret_basic'
@@ -57,7 +57,7 @@ function checkAuthMethod(config: OidcProviderConfig): readonly ProviderProblem[]
   return fits ? [] : [unusable('authMethod', 'does not fit the secret or the key that is there')]
 }
 
-/** Whether the text of a verification key holds what only the provider may know. */
+/** Whether a verification key contains private members. */
 function isPrivateKey(text: string): boolean {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return true
   const value = parseJson(text)
@@ -68,7 +68,7 @@ function isPrivateKey(text: string): boolean {
 /** Longer than any issuer is, and short enough for an index of either database. */
 const MAX_ISSUER_LENGTH = 2000
 
-/** Of either type: OpenID Connect has every setting of OAuth 2.0 that has a rule. */
+/** Rules of both types. */
 export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem[] {
   const { tokenKey, issuer, additionalAuthzParameters: added } = config
   const problems: ProviderProblem[] = []
@@ -96,7 +96,7 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
   return [...problems, ...checkAuthMethod(config)]
 }
 
-/** The same, and the addresses that nothing else tells. */
+/** Rules of OAuth 2.0 providers, which have no discovery: endpoints are required. */
 export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[] {
   const problems = [...checkOauth(config)]
   if (isSet(config.discoveryUrl)) return problems // whatever is missing is found there, at sign-in

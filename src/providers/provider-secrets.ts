@@ -1,5 +1,5 @@
-// Secrets inside a provider's settings: encrypted at rest, each bound to its place, readable only to the sign-in that needs
-// them, and in no answer.
+// Secrets in a provider's settings: encrypted at rest, each bound to its record and member, decrypted only for use, and
+// never returned.
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -8,7 +8,7 @@ import type { Secret } from '../records/settings.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { providerTypes } from './provider-types.ts'
 
-/** The secrets of every type by name: a record of a type that is not known may have any of them. */
+/** The secrets of all types by name: a record of an unknown type may have any of them. */
 const SECRETS: ReadonlyMap<string, Secret> = new Map(
   providerTypes('').flatMap(({ settings }) => [...secretsOf(settings)]),
 )
@@ -20,7 +20,7 @@ function isSecret(name: string, value: unknown): value is string {
   return isText(value) && (secret === true || (typeof secret === 'function' && secret(value)))
 }
 
-/** The member of the setting that is a secret, where that is one member of an object. */
+/** The secret member of a setting that is an object. */
 function secretMemberOf(name: string): string | undefined {
   const secret = SECRETS.get(name)
   return typeof secret === 'object' ? secret.member : undefined
@@ -30,10 +30,10 @@ function secretMemberOf(name: string): string | undefined {
 export const sealProviderSecrets = (provider: IdentityProvider, vault: Vault): IdentityProvider =>
   withSecrets(provider, (text, context) => vault.seal(text, context))
 
-/** The settings with every secret readable; throws when one was altered or sealed with another master key. */
+/** Decrypts every secret; throws if one was altered or sealed with another master key. */
 export const openProviderSecrets = (provider: IdentityProvider, vault: Vault): IdentityProvider =>
   withSecrets(provider, (text, context, name) =>
-    // Earlier versions kept shared verification keys as they were.
+    // Earlier versions stored shared verification keys unencrypted.
     name === 'tokenKey' && !text.startsWith('v1.') ? text : vault.open(text, context),
   )
 
@@ -55,7 +55,7 @@ function withSecrets(
 const mapMembers = (record: JsonRecord, change: (name: string, value: unknown) => unknown): JsonRecord =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(name, value)]))
 
-/** Names that stand for a secret wherever somebody may have put one. */
+/** Names of secrets at any depth. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   ...[...SECRETS].flatMap(([name, secret]) => (secret === true ? [name] : [])),
   'assertion',
@@ -72,14 +72,14 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'subject_token',
 ])
 
-/** A record's settings without the secrets in them, however deep. */
+/** A record's settings without secrets at any depth. */
 export const withoutSecrets = (value: unknown): unknown => without(value, isHidden)
 
-/** The same for what somebody sent that was refused: also without secrets at places where none belongs. */
+/** Refused settings without secrets, even at unexpected places. */
 export const withoutSuspects = (value: unknown): unknown =>
   without(value, (name, each) => SECRET_NAMES.has(name) || isHidden(name, each))
 
-/** Whatever stands at a secret's place, even if it cannot be one. */
+/** Matches any value at a secret's place. */
 const isHidden = (name: string, value: unknown): boolean => SECRETS.get(name) === true || isSecret(name, value)
 
 function without(value: unknown, isOne: (name: string, value: unknown) => boolean): unknown {
@@ -106,8 +106,8 @@ function withoutMember(
 const isAbsent = (config: JsonRecord, name: string): boolean => (config[name] ?? undefined) === undefined
 
 /**
- * The settings with the secrets of the record that they replace, as far as they name none of their own: who reads a record
- * never gets them, and so cannot send them back. Both records must be of one type, and readable.
+ * Adds the secrets of the replaced record that the settings omit: secrets are never shown, so callers cannot send them
+ * back. Both records must have the same type and unencrypted secrets.
  */
 export function withKeptSecrets(config: JsonRecord, before: JsonRecord): JsonRecord {
   const method = config['authMethod'] ?? undefined

@@ -1,5 +1,5 @@
-// The types of identity providers: a new one is a description in records/ and an entry in this list, with the rules that
-// one member alone cannot say.
+// The types of identity providers. A new one is a description in records/ and an entry in this list, with the rules
+// across its members.
 import type { JsonRecord } from '../base/json.ts'
 import { keystoneSettings } from '../records/provider.ts'
 import { internalSettings } from '../records/provider-internal.ts'
@@ -12,29 +12,29 @@ import type { IdentityProvider } from '../model/identity-provider.ts'
 import { authMethodOf, checkOauth, checkOidc } from './provider-oauth.ts'
 import { readSamlMetadata } from './saml-metadata.ts'
 
-/** A rule that a record breaks. */
+/** A violated rule. */
 export interface ProviderProblem {
   /** The member, with dots in between: `config.lockoutPolicy.countFailuresWithin`. */
   readonly key: string
   readonly message: string
   /**
-   * `malformed`: a member of the envelope has another type. `unreadable`: the config does not fit its type. `invalid`: what
-   * it says must not be. `unusable`: nobody could sign in by it, though it could be kept.
+   * `malformed`: a member outside `config` has the wrong type. `unreadable`: `config` does not match its type.
+   * `invalid`: a value is not allowed. `unusable`: could be stored, but not used for sign-in.
    */
   readonly kind: 'malformed' | 'unreadable' | 'invalid' | 'unusable'
 }
 
-/** One type of provider: its settings, in the order in which an answer has them, and their rules. */
+/** One type of provider: its settings, in the order of responses, and their rules. */
 export interface ProviderType {
   readonly type: string
   readonly settings: Section
-  /** Whether a record without any config is refused. */
+  /** Whether `config` is required. */
   readonly needsConfig?: true
-  /** What is wrong with settings that each are right; keys are relative to `config`. */
+  /** Problems across valid settings; keys are relative to `config`. */
   check?(config: JsonRecord): readonly ProviderProblem[]
-  /** Settings that an answer computes instead of repeating what is kept. */
+  /** Settings that responses compute. */
   readonly computed?: (provider: IdentityProvider) => JsonRecord
-  /** What the provider calls itself, unique among those of its type in the zone; undefined when the config does not say. */
+  /** The issuer or entity id, unique per type and zone; undefined if `config` has none. */
   readonly externalKey?: (config: JsonRecord) => string | undefined
 }
 
@@ -44,7 +44,7 @@ const POLICIES = [
   ['lockoutPolicy', Object.keys(lockoutPolicy.members)],
 ] as const
 
-/** Every number of a policy must be there, or a gap would switch off what it is about. */
+/** A policy must have all of its numbers: a missing one would disable a rule. */
 function checkInternal(config: InternalProviderConfig): readonly ProviderProblem[] {
   return POLICIES.flatMap(([name, numbers]) => {
     const policy = config[name]

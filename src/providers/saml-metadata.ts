@@ -1,14 +1,13 @@
-// Reads the entity id of a SAML identity provider's metadata: one EntityDescriptor without a document type, and nothing
-// around it. Whether the metadata is to be trusted, its signature, keys and addresses are NOT decided here: nothing but the
-// entity id may be taken from this reading.
+// Reads the entity id from a SAML identity provider's metadata, a single EntityDescriptor without a document type. Does
+// NOT verify trust or the signature, and reads no keys or URLs.
 import { SaxesParser } from 'saxes'
 
-/** What was found; the problem is short and for whoever wrote the record. */
+/** The result; the problem is shown to the author of the record. */
 export type SamlMetadata =
   | { readonly outcome: 'readable'; readonly entityId: string }
   | { readonly outcome: 'unreadable'; readonly problem: string }
 
-/** More than any provider's metadata has; federations' collections are not taken. */
+/** More than the metadata of one provider; aggregates of federations are refused. */
 export const MAX_METADATA_BYTES = 1024 * 1024
 
 /** SAML 2.0 Metadata §2.2.1. */
@@ -16,10 +15,10 @@ const MAX_ENTITY_ID_LENGTH = 1024
 const MAX_DEPTH = 64
 const NAMESPACE = 'urn:oasis:names:tc:SAML:2.0:metadata'
 
-/** Whether a text means to be a document, and no address of one. */
+/** Whether the text is inline metadata, not a URL. */
 export const isMetadataText = (text: string): boolean => /^(?:<\?xml\s|<(?:md:)?EntityDescriptor[\s/>])/.test(text)
 
-/** Reads metadata; refuses whatever is not plainly one well-formed EntityDescriptor. */
+/** Reads metadata; refuses anything but one well-formed EntityDescriptor. */
 export function readSamlMetadata(text: string): SamlMetadata {
   try {
     if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it has more than a mebibyte')
@@ -37,14 +36,14 @@ class Unreadable extends Error {}
 const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
 
-/** Parses the whole document and returns the entity id of its outermost element; stops at the first thing it refuses. */
+/** Parses the document and returns the entity id of its root element; stops at the first problem. */
 function entityIdOf(text: string): string {
   const parser = new SaxesParser({ xmlns: true })
   let depth = 0
   let attributes = 0
   let entityId: string | undefined
   parser.on('error', ({ message }) => {
-    // Line, column and what is wrong; what follows repeats the document.
+    // Keeps line, column and problem; the rest repeats the document.
     throw new Unreadable(`it is not well-formed (${/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable'})`)
   })
   parser.on('doctype', () => {

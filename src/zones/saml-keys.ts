@@ -1,4 +1,4 @@
-// The key pairs of a zone's SAML service provider between the wire and the store: what signs comes in and never goes out.
+// Reads the key pairs of a zone's SAML service provider; private keys are never returned.
 import { isSameCertificate, readCertifiedKey } from '../base/certified-key.ts'
 import type { FairQueue, Requester } from '../base/fair-queue.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -9,10 +9,10 @@ import { InvalidZoneConfig } from '../model/zone-rules.ts'
 import { WrongShape } from '../records/settings.ts'
 import type { SamlConfig, SamlKey } from '../model/zone.ts'
 
-/** Id of the key that the members of the old form stand for. */
+/** Id of the key in the old format. */
 export const LEGACY_SAML_KEY = 'legacy-saml-key'
 
-/** A key pair as it was sent; empty where something is missing. */
+/** A key pair of a request; missing parts are empty. */
 interface SentKey {
   readonly key: string
   readonly passphrase: string
@@ -23,23 +23,23 @@ const MAX_KEYS = 20
 /** Of the key derivations of one request together: a fifth of a second. OpenSSL encrypts a key with 2048 rounds. */
 const MAX_ROUNDS = 200_000
 
-/** Which key signs: the one that was chosen, or the one of the old form where it is there. */
+/** The active key: the chosen one, else the one in the old format. */
 export const samlActiveKeyId = ({ activeKeyId, keys = {} }: SamlConfig): string | undefined =>
   activeKeyId ?? (Object.hasOwn(keys, LEGACY_SAML_KEY) ? LEGACY_SAML_KEY : undefined)
 
-/** What reading key pairs needs. */
+/** Dependencies of `readSamlKeys`. */
 export interface SamlKeyDeps {
   readonly zoneId: string
   readonly before?: SamlConfig
   readonly vault: Vault
-  /** Keys that a passphrase protects are opened in it, one request at a time. */
+  /** The queue in which keys with a passphrase are decrypted. */
   readonly openings: FairQueue
   readonly requester: Requester
 }
 
 /**
- * The key pairs of settings that were sent, sealed. One that comes without its private half keeps the one that the zone
- * has for the same certificate. Throws `WrongShape`, or `InvalidZoneConfig` in the order of §5.5, or `QueueFull`.
+ * Reads and seals key pairs. One without a private key keeps the zone's private key of the same certificate. Throws
+ * `WrongShape`, `InvalidZoneConfig` or `QueueFull`.
  */
 export async function readSamlKeys(config: JsonRecord, deps: SamlKeyDeps): Promise<Readonly<Record<string, SamlKey>>> {
   const { before = {}, openings, requester } = deps
@@ -84,14 +84,14 @@ async function sealedPair(
   return { sealedKey: vault.seal(privatePem, sealContext(zoneId, id)), certificate }
 }
 
-/** The text that a sealed key is bound to, so that one that is copied to another zone or name does not open. */
+/** The context of a sealed key, so that it cannot be opened in another zone or under another name. */
 const sealContext = (zoneId: string, id: string): string => `saml-key ${zoneId} ${id}`
 
-/** The PKCS#8 PEM of a key pair. Throws when it was altered, or sealed for another zone, name or master key. */
+/** Decrypts a key pair to PKCS#8 PEM. Throws if it was altered, or sealed for another zone, name or master key. */
 export const openSamlKey = (zoneId: string, id: string, { sealedKey }: SamlKey, vault: Vault): string =>
   vault.open(sealedKey, sealContext(zoneId, id))
 
-/** The entries of `keys`, and the one of the old form, which wins over an entry of its name. */
+/** The entries of `keys`, and the one in the old format, which takes precedence. */
 function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
   const path = 'config.samlConfig.keys'
   const given = (Object.hasOwn(config, 'keys') ? config['keys'] : undefined) ?? {}
@@ -115,12 +115,12 @@ function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
     passphrase: textOf(config, 'privateKeyPassword', at),
     certificate: textOf(config, 'certificate', at),
   }
-  // A certificate alone is the old form of what was shown, and the entry of its name says the same.
+  // A certificate alone repeats what was shown in the old format, which `keys` contains too.
   const isSaid = legacy.key !== '' || (legacy.certificate !== '' && !Object.hasOwn(given, LEGACY_SAML_KEY))
   return { ...Object.fromEntries(keys), ...(isSaid && { [LEGACY_SAML_KEY]: legacy }) }
 }
 
-/** A key or certificate that is longer is none. */
+/** Longer keys and certificates are refused. */
 const MAX_STRING_LENGTH = 65_536
 
 function textOf(record: JsonRecord, name: string, path: string): string {

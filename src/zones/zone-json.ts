@@ -1,5 +1,5 @@
-// A zone between the wire and the model. The settings are kept as they were sent, without what is only said by default,
-// and shown complete; keys never leave, so they are read apart (saml-keys.ts, and the keys of tokens in the API itself).
+// Shows the JSON of zones: settings are stored without defaults and shown with them. Keys are never shown; they are
+// read separately (saml-keys.ts, admin/zones/keys.ts).
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { showSettings } from '../records/settings.ts'
@@ -7,12 +7,12 @@ import type { zoneConfigSettings } from '../records/zone-config.ts'
 import { LEGACY_SAML_KEY, samlActiveKeyId } from './saml-keys.ts'
 import type { Zone, ZoneConfig } from '../model/zone.ts'
 
-/** Which key signs tokens, as far as the zone chose one. */
+/** The zone's chosen signing key. */
 export interface ShownKeys {
   readonly activeKeyId?: string | undefined
 }
 
-/** The record of a zone as the API shows it (§5.1 to §5.3); `reduced` for who may only read inside of the zone. */
+/** The record of a zone as shown by the API; `reduced` for callers with read access to this zone only. */
 export function zoneToJson(
   zone: Zone,
   { activeKeyId }: ShownKeys,
@@ -42,7 +42,7 @@ export function zoneToJson(
   }
 }
 
-/** Certificates only; the old form repeats the key with the reserved name. */
+/** Certificates only; the old format repeats the key with the reserved name. */
 function shownSamlKeys({ samlConfig = {} }: ZoneConfig): JsonRecord {
   const keys = samlConfig.keys ?? {}
   const shown = Object.entries(keys).map(([id, { certificate }]) => [id, { certificate }] as const)
