@@ -494,6 +494,8 @@ export const MUTANTS: readonly Mutant[] = [
     'if (await providers.findByOrigin(zone.id, origin)) return',
     'if (origin) return',
     'admin/users/create',
+  ),
+  mutant(
     'group scopes beyond those of the caller',
     'users/group-rights.ts',
     'isAdministrative(name, service) && !by.scopes.includes(name)',
