@@ -36,7 +36,7 @@ export interface ClientFromJson {
 export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean
-  /** Row C13: whether the configuration may not have unknown grants and self-service redirect URIs. */
+  /** Row C13: whether the configuration may have unknown grants and self-service redirect URIs. */
   readonly lenientConfiguration?: boolean
 }
 

@@ -96,7 +96,7 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
   return [...problems, ...checkAuthMethod(config)]
 }
 
-/** Rules of OAuth 2.0 providers, which have no discovery: endpoints are required. */
+/** Rules of OpenID Connect providers: without discovery, the endpoints are required. */
 export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[] {
   const problems = [...checkOauth(config)]
   if (isSet(config.discoveryUrl)) return problems // whatever is missing is found there, at sign-in
