@@ -106,7 +106,7 @@ const mistakes = [
   repeated('(', 10_000),
   repeated('a[', 2000),
   repeated('a[b pr] and ', 60),
-  `a[${repeated('b pr', 51, ' or ')}]`,
+  `a[${repeated('b pr', 101, ' or ')}]`,
   `a eq "${repeated('x', 100_000)}"`,
 ]
 

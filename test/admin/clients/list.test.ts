@@ -248,7 +248,7 @@ for (const mode of MODES) {
         { name: 'with a fraction of a second', filter: 'access_token_validity gt 0.5' },
         { name: 'with a date that is none', filter: 'lastmodified gt "2030-02-30T00:00:00.000Z"' },
         { name: 'of many parentheses', filter: '('.repeat(2000) },
-        { name: 'of 51 comparisons', filter: Array.from({ length: 51 }, () => 'scope pr').join(' or ') },
+        { name: 'of 101 comparisons', filter: Array.from({ length: 101 }, () => 'scope pr').join(' or ') },
         ...NO_ATTRIBUTES.map(attribute => ({ name: `by ${attribute}`, filter: `${attribute} pr` })),
         ...['name', 'zone_id', 'secrets', 'client_id desc', 'client_id,scope', '1', '__proto__', "client_id'--"].map(
           sortBy => ({ name: `sorted by ${sortBy}`, filter: 'client_id pr', sortBy }),
