@@ -100,10 +100,12 @@ async function start(settings: ThreadSettings, onEnd: () => void): Promise<Threa
   const worker = new Worker(new URL('sqlite-thread-worker.ts', import.meta.url), { workerData: settings, env: {} })
   const waiting = new Map<number, Waiting>()
   let lastId = 0
+  let isEnding = false
   worker.on('message', (answer: Answer) => {
     const asker = waiting.get(answer.id)
     waiting.delete(answer.id)
-    if (waiting.size === 0) worker.unref() // an idle thread keeps no process alive
+    // An idle thread keeps no process alive; one that ends does until it has.
+    if (waiting.size === 0 && !isEnding) worker.unref()
     if ('rows' in answer) asker?.resolve(answer.rows)
     else asker?.reject(Object.assign(new Error(answer.error.message), answer.error))
   })
@@ -125,7 +127,8 @@ async function start(settings: ThreadSettings, onEnd: () => void): Promise<Threa
       return promise
     },
     end() {
-      worker.ref() // keeps the process alive until the thread has ended
+      isEnding = true
+      worker.ref()
       return worker.terminate()
     },
   }

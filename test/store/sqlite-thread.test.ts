@@ -79,16 +79,29 @@ describe('a statement in a thread of its own', () => {
     await thread.close()
   })
 
-  it('can be waited for at the end of a process that has nothing else to do', () => {
+  /** What a process says that does nothing else. */
+  function runAlone(statements: string) {
     const module = new URL('../../src/store/sqlite-thread.ts', import.meta.url).href
     const file = join(folder, 'process.mjs')
     const script = `import { createSqliteThread } from '${module}'
       const thread = createSqliteThread({ path: ${JSON.stringify(path)}, patienceMilliseconds: 100, readOnly: true })
       await thread.run('select a from t', [])
+      ${statements}
       await thread.close()`
     writeFileSync(file, script)
     const { status, stderr } = spawnSync(process.execPath, [file], { encoding: 'utf8' })
-    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+    return { status, stderr }
+  }
+
+  it('can be waited for at the end of a process that has nothing else to do', () => {
+    assert.deepEqual(runAlone(''), { status: 0, stderr: '' })
+  })
+
+  it('can be waited for when its last answer has arrived and nobody has read it', () => {
+    const answered = `thread.run('select a from t', []).catch(() => undefined)
+      for (let turn = 0; turn < 10; turn += 1) await undefined
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50) // the thread answers meanwhile`
+    assert.deepEqual(runAlone(answered), { status: 0, stderr: '' })
   })
 
   it('of a file that is not there is told to whoever asks, each time', async () => {
