@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { noSuchResource } from './refusal.ts'
-import type { Caller } from './users.ts'
+import type { Caller } from './caller.ts'
 
 /** What ending the access of a client needs. */
 export interface AccessDeps {

@@ -1,12 +1,13 @@
 // Who may give the rights that a group stands for. Whoever may change groups could otherwise make themselves administrators:
-// UAA lets everybody with `scim.write` do that. See docs/compatibility.md, G2.
+// UAA lets everybody with `scim.write` do that. The same holds for accounts that have such rights. See docs/compatibility.md, G2.
 import type { Group } from '../model/group.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/restricted-scopes.ts'
 import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { Caller } from './users.ts'
+import type { Caller } from './caller.ts'
 
 /** Who asks for a change of groups. */
 export interface GroupCaller extends Caller {
@@ -22,7 +23,9 @@ export interface GroupRights {
   checkNames(zone: Zone, names: readonly string[], by: GroupCaller): void
   /** For what gives somebody the scope of the group, and of those that it is nested in. */
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
-  /** The same as an answer. */
+  /** For what would let somebody sign in as the user, who may be an administrator. */
+  checkUser(user: User, by: GroupCaller): Promise<void>
+  /** The same as `checkGroup`, as an answer. */
   mayGive(zone: Zone, group: Group, by: GroupCaller): Promise<boolean>
 }
 
@@ -35,11 +38,11 @@ export function createGroupRights({
   readonly service: Service
 }): GroupRights {
   /** In the default zone, `zones.<id>.admin` is less than the administrator of all zones has. */
-  const isAdministrator = (zone: Zone, { scopes, ofDefaultZone }: GroupCaller): boolean =>
+  const isAdministrator = (zone: Pick<Zone, 'id'>, { scopes, ofDefaultZone }: GroupCaller): boolean =>
     scopes.includes(service.scope('admin')) ||
     (zone.id !== service.name && ofDefaultZone && scopes.includes(`zones.${zone.id}.admin`))
 
-  const lacking = (zone: Zone, names: readonly string[], by: GroupCaller): string | undefined =>
+  const lacking = (zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): string | undefined =>
     isAdministrator(zone, by)
       ? undefined
       : names.find(name => isAdministrative(name, service) && !by.scopes.includes(name))
@@ -66,6 +69,10 @@ export function createGroupRights({
     },
     async checkGroup(zone, group, by) {
       const name = await lackingFor(zone, group, by)
+      if (name !== undefined) refuse(name)
+    },
+    async checkUser({ id, zoneId }, by) {
+      const name = lacking({ id: zoneId }, await store.groups.namesOfUser(zoneId, id), by)
       if (name !== undefined) refuse(name)
     },
     mayGive: async (zone, group, by) => (await lackingFor(zone, group, by)) === undefined,

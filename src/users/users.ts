@@ -5,7 +5,7 @@ import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Approval } from '../model/approval.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
+import type { Audit, AuditEventType } from '../model/event.ts'
 import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -15,18 +15,13 @@ import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { createAliases, taken as takenInAliasZone } from './aliases.ts'
+import type { Caller } from './caller.ts'
+import { createGroupRights } from './group-rights.ts'
+import type { GroupCaller } from './group-rights.ts'
 import { newUser } from './new-user.ts'
 import type { UserDraft } from './new-user.ts'
 import { noSuchResource, overtaken, refuseResource, staleVersion } from './refusal.ts'
 import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName } from './rules.ts'
-
-/** Who asks for a change, for the audit trail. */
-export interface Caller extends AuditOrigin {
-  /** Where it is a person. */
-  readonly userId?: string
-  /** Whether they administer the whole server, and so may change copies of users in other zones. */
-  readonly isServerAdmin?: boolean
-}
 
 /** A change of one user. */
 export interface UserChange {
@@ -37,9 +32,16 @@ export interface UserChange {
 
 /** A change of a user's record. */
 export interface RecordChange extends UserChange {
+  /** Who has not the rights of the account can set neither its password nor what its owner is known by. */
+  readonly by: GroupCaller
   /** A new one for an account of the internal provider, which ends all access; the password that it has changes nothing. */
   readonly password?: string | undefined
 }
+
+/** What a person signs in by, or gets a new password by. */
+const IDENTITY = ['userName', 'email', 'externalId'] as const satisfies readonly (keyof User)[]
+
+const hasOtherIdentity = (before: User, after: User): boolean => IDENTITY.some(name => before[name] !== after[name])
 
 /** A user to be made. */
 export interface NewUser {
@@ -96,6 +98,7 @@ export function createUsers(deps: UserDeps): Users {
   const { store, passwords, clock, random, service, behaviour, audit } = deps
   const internalOrigin = service.name
   const aliases = createAliases(deps)
+  const rights = createGroupRights(deps)
 
   function report(type: AuditEventType, { zoneId, id, userName, origin }: User, by: Caller): void {
     const { userId, clientId, remoteAddress } = by
@@ -123,10 +126,11 @@ export function createUsers(deps: UserDeps): Users {
   async function hashOfNew(
     zone: Zone,
     id: string,
-    { password, by }: { readonly password: string; readonly by: Caller },
+    { password, by }: { readonly password: string; readonly by: GroupCaller },
   ): Promise<string | undefined> {
     const user = await find(zone, id)
     await manageable(zone, user.origin)
+    await rights.checkUser(user, by)
     if (user.origin !== internalOrigin) {
       throw refuseResource('invalid_password', 'The password is kept by the identity provider of the user.')
     }
@@ -207,12 +211,14 @@ export function createUsers(deps: UserDeps): Users {
         if (expected !== undefined && before.version !== expected) {
           throw staleVersion('user', id, before.version, expected)
         }
+        if (hasOtherIdentity(before, wanted)) await rights.checkUser(before, by)
         const ends = (before.active && !wanted.active) || passwordHash !== undefined
         const passwordRevision = ends ? random.urlSafe(PASSWORD_REVISION_LENGTH) : before.passwordRevision
         const now = clock.now()
         const credentials = passwordHash === undefined ? {} : { passwordHash, passwordChangedAt: now }
         const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
         const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
+        if (copy?.before && hasOtherIdentity(copy.before, copy.user)) await rights.checkUser(copy.before, by)
         const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
           throw copy && (await isFree(user, cause)) ? takenInAliasZone(cause) : cause
         })

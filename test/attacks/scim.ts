@@ -87,6 +87,51 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'becomes an administrator with scim.write by the address, name or external id of their account',
+    outcome: 'is refused: a forgotten password would be mailed there, or another person sign in to it',
+    attempt: inBothModes(async scim => {
+      const admin = await scim.createUser({ userName: 'chief@example.org', password: 'correct horse 1' })
+      const body = { schemas: [GROUP_SCHEMA], displayName: 'svc.admin', members: [{ value: admin.id }] }
+      await scim.send('POST', '/Groups', { by: 'root', body })
+      const before = await scim.server.store.users.find('svc', admin.id)
+      const mail = [{ value: 'mine@example.org', primary: true }]
+      const kept = { schemas: [USER_SCHEMA], userName: 'chief@example.org' }
+      const patches = [
+        patchOf({ op: 'replace', path: 'emails', value: mail }),
+        patchOf({ op: 'replace', path: 'userName', value: 'mine@example.org' }),
+        patchOf({ op: 'add', value: { externalId: 'mine' } }),
+      ]
+      for (const patch of patches) {
+        assert.equal((await scim.send('PATCH', `/Users/${admin.id}`, { body: patch })).status, 403)
+      }
+      const put = await scim.send('PUT', `/Users/${admin.id}`, { body: { ...kept, emails: mail } })
+      assert.equal(put.status, 403, put.text)
+      const operation = { method: 'PATCH', path: `/Users/${admin.id}`, data: patches[0] }
+      const bulk = await scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations: [operation] } })
+      assert.match(bulk.text, /"status":"403"/)
+      assert.deepEqual(await scim.server.store.users.find('svc', admin.id), before)
+      const name = patchOf({ op: 'replace', path: 'name.givenName', value: 'Zoe' })
+      assert.equal((await scim.send('PATCH', `/Users/${admin.id}`, { body: name })).status, 200)
+      assert.equal((await scim.send('PATCH', `/Users/${admin.id}`, { by: 'root', body: patches[0] })).status, 200)
+    }),
+  },
+  {
+    attack: 'makes users with profiles of a megabyte, so that a list of them takes all memory',
+    outcome: 'is refused beyond 64 KiB in all',
+    attempt: inBothModes(async scim => {
+      const photos = (count: number) =>
+        Array.from({ length: count }, (_, place) => ({ value: `https://x.example/${place}${'y'.repeat(9000)}` }))
+      const user = { schemas: [USER_SCHEMA], userName: 'large@example.org' }
+      const large = await scim.send('POST', '/Users', { body: { ...user, photos: photos(90) } })
+      assert.equal(large.status, 400, large.text)
+      const made = await scim.send('POST', '/Users', { body: { ...user, photos: photos(7) } })
+      assert.equal(made.status, 201, made.text)
+      const { id } = made.json<Resource>()
+      const patch = patchOf({ op: 'add', path: 'x509Certificates', value: [{ value: 'QUFB'.repeat(2000) }] })
+      assert.equal((await scim.send('PATCH', `/Users/${id}`, { body: patch })).status, 400)
+    }),
+  },
+  {
     attack: 'patches what only the server writes, what does not exist, and prototypes',
     outcome: 'changes nothing',
     attempt: inBothModes(async scim => {

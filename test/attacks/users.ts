@@ -144,6 +144,37 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'has the forgotten password of an administrator mailed to itself, with scim.write',
+    outcome: 'is refused, by PUT and by PATCH, until the caller has the rights of the account',
+    attempt: inBothModes(async api => {
+      const { id, ...user } = await api.create('chief')
+      const { store } = api.server
+      await api.send('POST', '/Groups', { displayName: 'svc.admin' }, { by: 'root' }) // unless it is there
+      const admins = await store.groups.findByName('svc', 'svc.admin')
+      const inner = (await api.send('POST', '/Groups', { displayName: 'chiefs', members: [{ value: id }] })).json()
+      const nested = { value: inner['id'], type: 'GROUP' }
+      assert.equal((await api.send('POST', `/Groups/${admins?.id}/members`, nested, { by: 'root' })).status, 201)
+      const before = await store.users.find('svc', id)
+      const name = { givenName: 'a', familyName: 'b' }
+      const kept = { userName: user.userName, emails: user.emails, name }
+      const changes = [{ emails: [{ value: 'mine@x.example', primary: true }] }, { userName: 'mine' }]
+      for (const more of changes) {
+        for (const request of [
+          ['PUT', { ...kept, ...more }],
+          ['PATCH', more],
+        ] as const) {
+          const answer = await api.send(request[0], `/Users/${id}`, request[1], { ...ANY, by: 'writer' })
+          assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
+        }
+      }
+      const external = await api.send('PUT', `/Users/${id}`, { ...kept, externalId: 'x' }, { ...ANY, by: 'writer' })
+      assert.equal(external.status, 403)
+      assert.deepEqual(await store.users.find('svc', id), before)
+      assert.equal((await api.send('PUT', `/Users/${id}`, kept, { ...ANY, by: 'writer' })).status, 200)
+      assert.equal((await api.send('PATCH', `/Users/${id}`, changes[0], { ...ANY, by: 'root' })).status, 200)
+    }),
+  },
+  {
     attack: 'brings a revocation to nothing with a PUT that has no salt',
     outcome: 'keeps the salt, and the tokens stay revoked',
     attempt: inBothModes(async api => {

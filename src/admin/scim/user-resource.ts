@@ -133,6 +133,9 @@ function setAt(record: Record<string, unknown>, [name = '', ...rest]: readonly s
   record[name] = inner
 }
 
+/** Of what is kept beside the columns: a list has five hundred users. */
+const MAX_PROFILE_BYTES = 64 * 1024
+
 function profileOf(
   placed: unknown,
   { own, manager }: { readonly own: unknown; readonly manager: unknown },
@@ -147,7 +150,13 @@ function profileOf(
   }
   if (Object.keys(profile).length === 0) return undefined
   const { success, output, issues } = v.safeParse(profileKind, profile, { abortEarly: true, abortPipeEarly: true })
-  if (success) return output
+  if (success) {
+    if (Buffer.byteLength(JSON.stringify(output)) <= MAX_PROFILE_BYTES) return output
+    throw new ScimError(
+      'invalidValue',
+      `All attributes of a user together must have at most ${MAX_PROFILE_BYTES} bytes`,
+    )
+  }
   const [issue] = issues
   throw new ScimError('invalidValue', `${v.getDotPath(issue) ?? 'The profile'} ${issue.message}`)
 }

@@ -4,7 +4,6 @@ import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/user.ts'
 import type { CursorPage, Page, Store } from '../../store/store.ts'
 import type { GroupsShown } from '../../users/default-groups.ts'
-import { createGroupRights } from '../../users/group-rights.ts'
 import { noSuchResource } from '../../users/refusal.ts'
 import type { Users } from '../../users/users.ts'
 import { namesOf } from './attribute.ts'
@@ -33,7 +32,6 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
   const { store, users, groupsShown, service } = deps
   const internalOrigin = service.name
   const adminScope = service.scope('admin')
-  const rights = createGroupRights(deps)
   const names = namesOf(USER)
 
   async function shown(
@@ -48,11 +46,6 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
       version: user.version,
       json: selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] })),
     }))
-  }
-
-  /** Whoever sets the password of an administrator can be that administrator. */
-  async function checkMaySetPassword({ zone, by }: Context, { id }: User): Promise<void> {
-    rights.checkNames(zone, await store.groups.namesOfUser(zone.id, id), by)
   }
 
   async function shownOne(context: Context, user: User, selection: Selection): Promise<Resource> {
@@ -86,8 +79,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     if (passwordHash !== undefined) {
       throw new ScimError('mutability', 'passwordHash can only be set when the user is created')
     }
-    if (password !== undefined) await checkMaySetPassword(context, current)
-    else if (isDeepStrictEqual(withDefinition(current, definition), current)) {
+    if (password === undefined && isDeepStrictEqual(withDefinition(current, definition), current)) {
       return shownOne(context, current, selection) // RFC 7644 §3.5.2: there is nothing to change
     }
     const written = await users.change(zone, id, user => withDefinition(user, definitionOf(after(user))), {

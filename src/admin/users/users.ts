@@ -7,7 +7,8 @@ import type { TokenSettings } from '../../model/settings.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/user.ts'
 import { AlreadyExists } from '../../store/store.ts'
-import type { Caller, UserDeps, Users } from '../../users/users.ts'
+import type { GroupCaller } from '../../users/group-rights.ts'
+import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
@@ -108,8 +109,10 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     ({ config: { audience: 'api', ...config }, errorHandler: refuseMalformed }) as const
   const ofUser = { ...userAccess(service, 'scim.write'), self: 'id' } as const
 
-  const by = (request: FastifyRequest): Caller => ({
+  const by = (request: FastifyRequest): GroupCaller => ({
     ...callerOf(request),
+    scopes: request.bearer?.scopes ?? [],
+    ofDefaultZone: request.bearer?.client.zoneId === service.name,
     isServerAdmin: hasRight(request, { scopes: [], ofDefaultZone: [service.scope('admin')] }, service),
   })
 
