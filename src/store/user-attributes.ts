@@ -140,6 +140,8 @@ function scimAttributes({ jsonText }: Pick<Database, 'jsonText'>): ListedAttribu
     ...(['employeeNumber', 'costCenter', 'organization', 'division', 'department'] as const).map(
       name => [ENTERPRISE + name.toLowerCase(), profile('enterprise', name)] as const,
     ),
+    // Entra ID compares the attribute itself with an id.
+    [`${ENTERPRISE}manager`, profile('enterprise', 'manager', 'value')],
     [`${ENTERPRISE}manager.value`, profile('enterprise', 'manager', 'value')],
     [`${ENTERPRISE}manager.displayname`, profile('enterprise', 'manager', 'displayName')],
   ]

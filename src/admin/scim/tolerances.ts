@@ -68,7 +68,7 @@ export const TOLERANCES: readonly Tolerance[] = [
     name: 'wrapped-values',
     sentBy: ['Entra ID'],
     about:
-      'The value of a simple attribute can be in a list with one object: `"value": [{"$ref": null, "value": "…"}]`.',
+      'The value of a simple attribute, or the manager, can be in a list with one object: `"value": [{"$ref": null, "value": "…"}]`.',
     operation: unwrap,
   },
   {
@@ -142,8 +142,9 @@ function unwrap(operation: SentOperation, names: Names): readonly SentOperation[
   const place = names.find(path)
   const attribute = place?.sub ?? place?.attribute
   const [only]: readonly unknown[] = value
-  const isSimple = attribute && !attribute.multiValued && attribute.type !== 'complex'
-  return isSimple && isJsonRecord(only) && 'value' in only ? [{ op, path, value: only['value'] }] : [operation]
+  if (!attribute || attribute.multiValued || !isJsonRecord(only) || !('value' in only)) return [operation]
+  if (attribute.type !== 'complex') return [{ op, path, value: only['value'] }]
+  return attribute.name === 'manager' ? [{ op, path, value: only }] : [operation]
 }
 
 /** `string-booleans`: the boolean that a value stands for; other values as they are. */

@@ -35,7 +35,11 @@ for (const kind of DATABASE_KINDS) {
             { value: 'B@home.example', type: 'home' },
           ],
         },
-        { userName: 'carl@x.example', externalId: 'C-1', [ENTERPRISE]: { department: 'Tours' } },
+        {
+          userName: 'carl@x.example',
+          externalId: 'C-1',
+          [ENTERPRISE]: { department: 'Tours', manager: { value: 'm-1' } },
+        },
         { userName: 'dora@x.example', [OWN]: { gender: 'female' }, displayName: 'Dora' },
       ]
       for (const person of people) await scim.createUser(person)
@@ -69,6 +73,9 @@ for (const kind of DATABASE_KINDS) {
       ['externalId eq "C-1"', ['carl']],
       ['externalId eq "c-1"', []],
       [`${ENTERPRISE}:department eq "tours"`, ['carl']],
+      [`${ENTERPRISE}:manager.value eq "m-1"`, ['carl']],
+      [`${ENTERPRISE}:manager eq "m-1"`, ['carl']],
+      [`${ENTERPRISE}:manager eq "m-2"`, []],
       [`${OWN}:gender eq "female"`, ['dora']],
       ['urn:ietf:params:scim:schemas:core:2.0:User:displayName eq "dora"', ['dora']],
       ['meta.lastModified ge "2020-01-01T00:00:00Z" and title pr', ['anna']],
