@@ -63,7 +63,7 @@ interface Change {
 }
 
 async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps): Promise<void> {
-  report(owner, change, deps)
+  reportDecisions(owner, change, deps)
   const { zone, userId } = owner
   for (const clientId of clientsWithoutApproval(change.before, change.after)) {
     const client = await deps.store.clients.find(zone.id, clientId)
@@ -74,7 +74,12 @@ async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps):
 /** Of a line in the audit trail. */
 const MAX_DATA_LENGTH = 2000
 
-function report({ zone, userId, origin }: ApprovalOwner, { before, after }: Change, { audit }: ApprovalDeps): void {
+/** One event for each client whose approvals change. */
+export function reportDecisions(
+  { zone, userId, origin }: ApprovalOwner,
+  { before, after }: Change,
+  { audit }: Pick<ApprovalDeps, 'audit'>,
+): void {
   const decisions = Map.groupBy(after, ({ clientId }) => clientId)
   const caller = origin.clientId === undefined ? '' : `; by client ${origin.clientId}`
   for (const clientId of new Set([...before, ...after].map(approval => approval.clientId))) {

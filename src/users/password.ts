@@ -10,6 +10,7 @@ import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
 import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import type { Caller } from './caller.ts'
 import type { Store } from '../store/store.ts'
 
 /** What came of it; the message is for the person. */
@@ -27,6 +28,8 @@ export interface NewPassword {
   /** Whether this is the change that was demanded of the person. */
   readonly meetsDemand: boolean
   readonly remoteAddress?: string | undefined
+  /** Who sets it through an API, for the audit trail. */
+  readonly by?: Caller | undefined
 }
 
 /** Dependencies of `setNewPassword`. */
@@ -45,11 +48,18 @@ export const PASSWORD_REVISION_LENGTH = 22
 
 /** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
 export async function setNewPassword(
-  { zone, user, password, meetsDemand, remoteAddress }: NewPassword,
+  { zone, user, password, meetsDemand, remoteAddress, by }: NewPassword,
   { store, passwords, clock, random, behaviour, audit }: NewPasswordDeps,
 ): Promise<NewPasswordResult> {
   const requester = { zoneId: zone.id, address: remoteAddress }
-  const facts = { zoneId: zone.id, principal: user.id, origin: user.origin, remoteAddress }
+  const { clientId, userId: caller } = by ?? {}
+  const facts = {
+    zoneId: zone.id,
+    principal: user.id,
+    origin: user.origin,
+    remoteAddress,
+    ...(clientId !== undefined && { clientId }),
+  }
   const refuse = (reason: 'same' | 'policy', message: string): NewPasswordResult => {
     audit({ type: 'PasswordChangeFailure', ...facts, data: message })
     return { outcome: 'refused', reason, message }
@@ -70,7 +80,7 @@ export async function setNewPassword(
   if (!(await store.users.setPassword(zone.id, user.id, user.passwordRevision, change))) {
     return { outcome: 'overtaken' }
   }
-  audit({ type: 'PasswordChangeSuccess', ...facts })
+  audit({ type: 'PasswordChangeSuccess', ...facts, ...(caller !== undefined && { data: `caller=${caller}` }) })
   const { passwordRevision, passwordChangedAt } = change
   return {
     outcome: 'changed',

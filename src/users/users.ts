@@ -14,6 +14,7 @@ import type { Zone } from '../model/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
+import { reportDecisions } from './approvals.ts'
 import { createAliases, taken as takenInAliasZone } from './aliases.ts'
 import type { Caller } from './caller.ts'
 import { createGroupRights } from './group-rights.ts'
@@ -194,6 +195,7 @@ export function createUsers(deps: UserDeps): Users {
       }
       if (copy) report('UserCreatedEvent', copy.user, by)
       report('UserCreatedEvent', user, by)
+      reportDecisions({ zone, userId: user.id, origin: by }, { before: [], after: decisions }, deps)
       return user
     },
 

@@ -96,6 +96,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, Answer>> = {
     'invalid_request',
     'The request body does not have the announced length',
   ),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: answer(400, 'invalid_request', 'The content type is not valid'),
   FST_ERR_BAD_URL: answer(400, 'invalid_request', 'The URL is not valid'),
   FST_ERR_MAX_PARAM_LENGTH: answer(414, 'invalid_request', 'The URL is too long'),
   ECONNRESET: answer(400, 'invalid_request', 'The request ended early'),

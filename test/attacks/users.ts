@@ -271,6 +271,52 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'sends a body with a content type that is none, and fills the log with faults',
+    outcome: 'is told 400 everywhere, and nothing is logged as a fault',
+    attempt: inBothModes(async api => {
+      for (const type of [';', 'x y', 'application/', 'a/b/c']) {
+        for (const path of ['/Users', '/Groups', '/scim/v2/Users', '/oauth/token']) {
+          const answer = await api.send('POST', path, undefined, { body: '{}', headers: { 'content-type': type } })
+          assert.ok(answer.status >= 400 && answer.status < 500, `${path} ${type}: ${answer.status}`)
+        }
+      }
+      const users = await api.send('POST', '/Users', undefined, { body: '{}', headers: { 'content-type': ';' } })
+      assert.equal(`${users.status} ${String(users.json()['error'])}`, '400 scim')
+    }),
+  },
+  {
+    attack: 'makes a person who allows a client a scope that it may be given one day, or does so unseen',
+    outcome: 'is refused, and what is allowed stands in the audit trail',
+    attempt: inBothModes(async api => {
+      const bodyWith = (...scopes: readonly string[]) =>
+        newUserBody('consenting', { approvals: scopes.map(scope => ({ clientId: 'app', scope, status: 'APPROVED' })) })
+      const users = await api.server.store.users.count('svc')
+      const refused = await api.send('POST', '/Users', bodyWith('openid', 'svc.admin'), { by: 'maker' })
+      assert.equal(refused.status, 400, refused.text)
+      assert.equal(await api.server.store.users.count('svc'), users)
+      const made = await api.send('POST', '/Users', bodyWith('openid'), { by: 'maker' })
+      assert.equal(made.status, 201, made.text)
+      const event = api.server.events.find(({ type }) => type === 'ApprovalModifiedEvent')
+      assert.equal(event?.principal, made.json()['id'])
+      assert.equal(event?.data, 'openid APPROVED; by client maker')
+    }),
+  },
+  {
+    attack: 'sets the password of somebody else through the API, and leaves no trace of who did',
+    outcome: 'is named in the audit trail, as is a client whose password is refused',
+    attempt: inBothModes(async api => {
+      const { id } = await api.create('reset')
+      const set = (password: string) => api.send('PUT', `/Users/${id}/password`, { password }, { by: 'setter' })
+      assert.equal((await set(PASSWORD)).status, 422)
+      assert.equal((await set('another-password')).status, 200)
+      const told = api.server.events.filter(({ type }) => type.startsWith('PasswordChange'))
+      assert.deepEqual(
+        told.map(({ type, clientId }) => `${type} ${clientId}`),
+        ['PasswordChangeFailure setter', 'PasswordChangeSuccess setter'],
+      )
+    }),
+  },
+  {
     attack: 'lists the people of a zone with a scope that is for looking up ids',
     outcome: 'must name each user, in every alternative of the filter',
     attempt: inBothModes(async api => {

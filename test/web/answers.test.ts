@@ -61,6 +61,13 @@ describe('answerFor', () => {
       error: 'invalid_request',
     },
     {
+      name: 'a content type that is none',
+      thrown: framework('FST_ERR_CTP_INVALID_MEDIA_TYPE'),
+      status: 400,
+      error: 'invalid_request',
+      description: 'The content type is not valid',
+    },
+    {
       name: 'a malformed form',
       thrown: new MalformedInput('Too many parameters'),
       status: 400,

@@ -13,12 +13,14 @@ const MAX_SHOWN = 100
  * else.
  */
 export function refuseMalformed(thrown: unknown, request: FastifyRequest, _reply: FastifyReply): never {
-  if (isTooLarge(thrown)) throw refuseResource('scim', 'The request body is too large', { status: 413, cause: thrown })
-  if (!(thrown instanceof MalformedInput)) throw thrown
+  const code = thrown instanceof Error ? Reflect.get(thrown, 'code') : undefined
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    throw refuseResource('scim', 'The request body is too large', { status: 413, cause: thrown })
+  }
+  const hasWrongType = thrown instanceof WrongContentType || code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
   const type = (request.headers['content-type'] ?? '').slice(0, MAX_SHOWN)
-  const message = thrown instanceof WrongContentType ? `Content type '${type}' not supported` : thrown.message
+  const problem = thrown instanceof MalformedInput ? thrown.message : undefined
+  const message = hasWrongType ? `Content type '${type}' not supported` : problem
+  if (message === undefined) throw thrown
   throw refuseResource('scim', message, { cause: thrown })
 }
-
-const isTooLarge = (thrown: unknown): boolean =>
-  thrown instanceof Error && Reflect.get(thrown, 'code') === 'FST_ERR_CTP_BODY_TOO_LARGE'

@@ -11,6 +11,7 @@ import { hasRight } from '../../web/bearer.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
 import { overtaken, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { callerOf } from './record.ts'
 
 const refuse = (message: string, status = 400): Error => refuseResource('invalid_password', message, { status })
 
@@ -58,7 +59,10 @@ export function passwordEndpoint(
         )
         if (!matches) throw wrongPassword()
       }
-      const result = await setNewPassword({ zone, user, password, meetsDemand: false, remoteAddress }, deps)
+      const result = await setNewPassword(
+        { zone, user, password, meetsDemand: false, remoteAddress, by: callerOf(request) },
+        deps,
+      )
       switch (result.outcome) {
         case 'refused':
           throw refuse(result.message, result.reason === 'same' ? 422 : 400)

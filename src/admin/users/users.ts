@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/approval.ts'
+import { isScopeOf } from '../../model/scopes.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/user.ts'
@@ -124,9 +125,11 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
 
   async function decisionsOf({ approvals }: UserBody, zoneId: string) {
     const now = clock.now()
-    for (const { clientId } of approvals) {
-      if (await store.clients.find(zoneId, clientId)) continue
-      throw refuseResource('scim', `There is no client with the id ${clientId}`)
+    for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
+      const client = await store.clients.find(zoneId, clientId)
+      if (!client) throw refuseResource('scim', `There is no client with the id ${clientId}`)
+      const foreign = ofClient.find(({ scope }) => !isScopeOf(client, scope))
+      if (foreign) throw refuseResource('scim', `The client ${clientId} has no scope ${foreign.scope}`)
     }
     return approvals.map(({ expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS), ...approval }) => ({
       ...approval,
