@@ -7,6 +7,7 @@ import type { Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import { NPM_START } from './startup.ts'
 import { CODE_FLOWS, INTROSPECTION_ROWS, OPAQUE_AMONG_MANY, SIGN_IN_FLOWS } from './workloads.ts'
+import { importRate } from './import.ts'
 import { slowestOfUsers } from './users.ts'
 import { growthOfLists, growthOfRequests, stallOf } from './zone-management.ts'
 import { idleOfEmpty, lastOfFirst, readyOfEmpty } from './zones.ts'
@@ -28,7 +29,7 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge, management, manyZones, manyUsers } = results
+  const { growth, purge, management, manyZones, manyUsers, imported } = results
   const among = `${manyZones?.zones ?? 'many'} zones`
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
 
@@ -71,6 +72,7 @@ export function judge(results: Results): Bar[] {
       manyUsers && slowestOfUsers(manyUsers),
       20,
     ),
+    atLeast('users a second by /scim/v2/Bulk with hashes (SQLite)', imported && importRate(imported), 2000),
     atMost(`ready with ${among}, of an empty server`, manyZones && readyOfEmpty(manyZones), 1.1, 2),
     atMost(`resident memory idle with ${among}, of an empty server`, manyZones && idleOfEmpty(manyZones), 1.1, 2),
     atLeast(`client_credentials in the last of ${among}, of the first`, manyZones && lastOfFirst(manyZones), 0.9),

@@ -15,6 +15,7 @@ import { findCell, median, ratioOf, shareOfLimit } from './results.ts'
 import type { Cell, Filled, Results } from './results.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
+import type { Import } from './import.ts'
 import type { ManyUsers } from './users.ts'
 import { CLIENTS_OF_ZONE } from './many-zones.ts'
 import { WORKLOADS } from './workloads.ts'
@@ -41,6 +42,7 @@ export function formatReport(results: Results): string {
     ...(results.purge ? ['## While expired tokens are purged', purgeText(results.purge)] : []),
     ...(results.management ? ['## Among many clients', managementText(results.management)] : []),
     ...(results.manyUsers ? ['## Among many users', usersText(results.manyUsers)] : []),
+    ...(results.imported ? ['## Import of users', importText(results.imported)] : []),
     ...(results.manyZones ? ['## With many zones', zonesText(results.manyZones)] : []),
     '## Bars',
     barTable(judge(results)),
@@ -193,6 +195,13 @@ function usersText({ users, rows, failures }: ManyUsers): string {
       `- ${users} users in one zone; the store alone, one request at a time`,
       ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
     ].join('\n'),
+  ].join('\n\n')
+}
+
+function importText({ users, batchSize, rates }: Import): string {
+  return [
+    table(['users per s', 'batches'], [[number(median(rates), 0), range(rates)]]),
+    `- ${users} users with hashes, by /scim/v2/Bulk in batches of ${batchSize}, into SQLite on disk`,
   ].join('\n\n')
 }
 

@@ -1,5 +1,6 @@
 // The results of a run and their ratios. Pure, so that saved results can be evaluated again.
 import type { Growth } from './growth.ts'
+import type { Import } from './import.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import type { Management } from './management.ts'
@@ -46,6 +47,7 @@ export interface Results {
   readonly management: Management | undefined
   readonly manyZones: ManyZones | undefined
   readonly manyUsers: ManyUsers | undefined
+  readonly imported: Import | undefined
 }
 
 /** The median; undefined for no values. */

@@ -9,6 +9,7 @@ import type { DatabaseKind } from '../test/support/databases.ts'
 import { createAccounts } from './accounts.ts'
 import { judge } from './bars.ts'
 import { measureGrowth } from './growth.ts'
+import { IMPORT, measureImport } from './import.ts'
 import { CORES } from './limits.ts'
 import { findLoadTool } from './load.ts'
 import { MANAGEMENT, measureManagement } from './management.ts'
@@ -31,7 +32,7 @@ const USAGE = `npm run bench -- [options]
   --seconds N      seconds per cell and round (4)
   --quick          2 rounds of 1 second, 2 starts, 10000 tokens, 1000 zones, 100000 users
   --only REGEXP    only the workloads whose name matches, and those they are compared with;
-                   \`startup\`, \`growth\`, \`purge\`, \`clients\`, \`zones\`, \`users\` and
+                   \`startup\`, \`growth\`, \`purge\`, \`clients\`, \`zones\`, \`import\`, \`users\` and
                    \`users on PostgreSQL\` are names too
   --json FILE      write all measurements
   --check          exit with status 1 if a bar is missed`
@@ -45,6 +46,7 @@ interface RunSettings extends Settings {
   readonly managementRequests: number
   readonly zones: Pick<ZoneSettings, 'sizes' | 'requests' | 'lists'>
   readonly users: Pick<UserSettings, 'users' | 'requests'>
+  readonly importBatches: number
 }
 
 const { values: options } = parseArgs({
@@ -73,6 +75,7 @@ async function main(): Promise<number> {
     zones: options.quick
       ? { sizes: [10, 100, 1000], requests: 50, lists: 3 }
       : { sizes: [10, 1000, 10_000], requests: 300, lists: 7 },
+    importBatches: options.quick ? 3 : 20,
     users: options.quick ? { users: 100_000, requests: 200 } : { users: 1_000_000, requests: 2000 },
     isWanted: name => only.test(name),
   }
@@ -109,6 +112,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const management = settings.isWanted(MANAGEMENT) ? await timed(MANAGEMENT, manage) : undefined
   const manyZones = settings.isWanted(ZONES) ? await timed(ZONES, fill) : undefined
   const manyUsers = DATABASE_KINDS.some(isUserRow) ? await timed(USERS.sqlite, askForUsers) : undefined
+  const imported = settings.isWanted(IMPORT) ? await timed(IMPORT, importUsers) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -123,6 +127,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     management,
     manyZones,
     manyUsers,
+    imported,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -142,6 +147,9 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   }
   function askForUsers(): ReturnType<typeof measureManyUsers> {
     return measureManyUsers(processes, { ...settings.users, kinds: DATABASE_KINDS.filter(isUserRow) })
+  }
+  function importUsers(): ReturnType<typeof measureImport> {
+    return measureImport(processes, accounts, settings.importBatches)
   }
   function fill(): ReturnType<typeof measureManyZones> {
     return measureManyZones(processes, accounts, { tool, settings: { ...settings, ...settings.zones } })

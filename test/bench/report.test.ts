@@ -38,6 +38,7 @@ function results(changes: Partial<Results>): Results {
     management: undefined,
     manyZones: undefined,
     manyUsers: undefined,
+    imported: undefined,
     ...changes,
   }
 }
@@ -194,6 +195,15 @@ describe('the report', () => {
     assert.deepEqual(verdict(results(users(20)), /1000000 users/), ['20', true])
     assert.deepEqual(verdict(results(users(21)), /1000000 users/), ['21', false])
     assert.match(formatReport(results(users(20))), /FAILED: PostgreSQL: no room/)
+  })
+
+  test('judges the import of users by its median batch', () => {
+    const imported = (rate: number): Partial<Results> => ({
+      imported: { users: 3000, batchSize: 1000, rates: [500, rate, 9000] },
+    })
+    assert.deepEqual(verdict(results(imported(2000)), /Bulk/), ['2000.00', true])
+    assert.deepEqual(verdict(results(imported(1999)), /Bulk/), ['1999.00', false])
+    assert.match(formatReport(results(imported(2000))), /3000 users with hashes/)
   })
 
   test('judges the client API by its slowest request, and tells which database could not be measured', () => {
