@@ -39,6 +39,8 @@ const rows = {
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
   /** M11: whether a malformed request to /approvals is told what is wrong; otherwise the same sentence for everything. */
   explainedApprovalErrors: { id: 'M11', standard: true, uaa: false },
+  /** M12: whether the challenge for a token that lacks a right has realm and error; otherwise one of the two. */
+  fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
    * checks of A3, A4, A8, A12, A14 and A20.

@@ -27,9 +27,27 @@ export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, servi
 const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
   ofDefaultZone.map(scope => scope.replaceAll('{zone}', () => zoneId)) // an id may hold `$&`
 
-/** Refusal for a token with none of the rights; lists them in `scope`. */
-export const lacksRight = ({ zone }: FastifyRequest, rights: Rights, service: Service): unknown =>
-  withScopeChallenge(insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]), service.oauthRealm)
+/** Refusal for a token with none of the rights; lists them in `scope` (row M12). */
+export const lacksRight = (
+  { zone }: FastifyRequest,
+  rights: Rights,
+  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+): unknown =>
+  withScopeChallenge(
+    insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]),
+    behaviour.fullRightsChallenge ? service.oauthRealm : undefined,
+  )
+
+/** Refusal for a token that is not for the resource (row M12). */
+function lacksResource(
+  resource: string,
+  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+): unknown {
+  const error = 'access_denied'
+  const description = `Invalid token does not contain resource id (${resource})`
+  const told = behaviour.fullRightsChallenge ? { error, description } : undefined
+  return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, told) })
+}
 
 /** Whether the path parameter is the id of the token's user, in the zone that the user belongs to. */
 function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string): boolean {
@@ -78,8 +96,7 @@ export function createBearerGate(deps: {
         throw inRealm(error, service)
       })
       if (resource !== undefined && !verified.audience.includes(resource)) {
-        const refusal = new OAuthError('access_denied', `Invalid token does not contain resource id (${resource})`)
-        throw inRealm(refusal, service)
+        throw lacksResource(resource, deps)
       }
       if (requestedZone && !acrossZones) throw refuseSwitch()
       request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
@@ -87,7 +104,7 @@ export function createBearerGate(deps: {
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
       const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
-      if (!hasRight(request, required, service)) throw lacksRight(request, required, service)
+      if (!hasRight(request, required, service)) throw lacksRight(request, required, deps)
     },
   }
 }

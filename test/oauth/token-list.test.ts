@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { addSeconds } from '../../src/base/clock.ts'
 import { digest } from '../../src/base/secrets.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import {
   changeClient,
   changeUser,
@@ -31,11 +32,12 @@ const REALM = 'Bearer realm="SVC/oauth"'
 const NOT_ALLOWED = 'Insufficient scope for this resource'
 const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH']
 
-const notAllowed: Refusal = {
+const LACKING = `error="insufficient_scope", error_description="${NOT_ALLOWED}", scope="svc.admin tokens.list"`
+const notAllowedIn = (mode: CompatibilityMode): Refusal => ({
   want: '403 insufficient_scope',
   description: NOT_ALLOWED,
-  challenge: `${REALM}, error="insufficient_scope", error_description="${NOT_ALLOWED}", scope="svc.admin tokens.list"`,
-}
+  challenge: mode === 'uaa' ? `Bearer ${LACKING}` : `${REALM}, ${LACKING}`,
+})
 const denied: Refusal = {
   want: '403 access_denied',
   description: 'Access is denied',
@@ -308,6 +310,7 @@ for (const mode of MODES) {
         })
       }
 
+      const notAllowed = notAllowedIn(mode) // M12
       const refusals: readonly (Refusal & {
         readonly name: string
         readonly bearer: () => Promise<string | undefined>

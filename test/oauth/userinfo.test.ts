@@ -233,6 +233,7 @@ for (const mode of MODES) {
     const REALM = 'Bearer realm="SVC/oauth"'
     const full = 'Full authentication is required to access this resource'
     const bare = `${REALM}${mode === 'uaa' ? `, error="unauthorized", error_description="${full}"` : ''}`
+    const notForOpenid = 'Invalid token does not contain resource id (openid)'
     const refusals: readonly (Refusal & { readonly name: string; readonly request: () => Promise<TestRequest> })[] = [
       {
         name: 'no token (C6)',
@@ -265,11 +266,11 @@ for (const mode of MODES) {
         description: 'The token is too long.',
       },
       {
-        name: 'a token without openid',
+        name: 'a token without openid (M12)',
         request: async () => ({ bearer: await tokenFor('cloud.read') }),
         want: '403 access_denied',
-        description: 'Invalid token does not contain resource id (openid)',
-        challenge: `${REALM}, error="access_denied", error_description="Invalid token does not contain resource id (openid)"`,
+        description: notForOpenid,
+        challenge: mode === 'uaa' ? REALM : `${REALM}, error="access_denied", error_description="${notForOpenid}"`,
       },
       {
         name: 'the token of a client, even with openid',

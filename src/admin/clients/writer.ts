@@ -99,7 +99,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const found = await store.clients.findForChange(request.zone.id, clientId)
       const caller = limitedCaller(request)
       if (found && caller && rightsBeyond(caller, found.client, service).length > 0) {
-        throw lacksRight(request, administrators(service), service)
+        throw lacksRight(request, administrators(service), deps)
       }
       return found
     },
@@ -118,7 +118,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
       // Keys are credentials: like secrets, only an administrator may change those of another client.
       if (hasKeys(definition) && !isClientAdministrator(request, service)) {
-        throw lacksRight(request, administrators(service), service)
+        throw lacksRight(request, administrators(service), deps)
       }
       return updatedClient(existing, definition, clock.now())
     },
