@@ -180,6 +180,9 @@ export const groupAttacks: readonly Attack[] = [
         const answer = await api.send('POST', '/Groups/zones', { displayName, members }, { by: 'zoner' })
         assert.equal(answer.status, 400, displayName)
       }
+      for (const displayName of ['zones.svc.admin', 'zones.svc.clients.write']) {
+        assertForbidden(await api.send('POST', '/Groups/zones', { displayName, members }, { by: 'zoner' }), displayName)
+      }
       const nested = [{ value: await api.groupId('svc.admin'), type: 'GROUP' }]
       const fine = await api.send(
         'POST',

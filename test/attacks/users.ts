@@ -175,6 +175,30 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'sets the password of an administrator as a person who administers the default zone alone',
+    outcome: 'is refused; other passwords can be set',
+    attempt: inBothModes(async api => {
+      const { store } = api.server
+      const join = async (displayName: string, value: string) => {
+        await api.send('POST', '/Groups', { displayName }, { by: 'root' }) // unless it is there
+        const group = await store.groups.findByName('svc', displayName)
+        await api.send('POST', `/Groups/${group?.id}/members`, { value }, { by: 'root' })
+      }
+      const chief = await api.create('chief')
+      await join('svc.admin', chief.id)
+      const deputy = await api.create('deputy')
+      await join('zones.svc.admin', deputy.id)
+      await join('password.write', deputy.id) // everybody may have it already
+      const other = await api.create('other')
+      const bearer = await api.tokenOfUser('deputy')
+      const set = (id: string) => api.send('PUT', `/Users/${id}/password`, { password: 'chosen-by-deputy' }, { bearer })
+      const refused = await set(chief.id)
+      assert.equal(`${refused.status} ${String(refused.json()['error'])}`, '403 insufficient_scope')
+      assert.equal(await grant(api, 'chief'), 200)
+      assert.equal((await set(other.id)).status, 200)
+    }),
+  },
+  {
     attack: 'brings a revocation to nothing with a PUT that has no salt',
     outcome: 'keeps the salt, and the tokens stay revoked',
     attempt: inBothModes(async api => {

@@ -23,10 +23,11 @@ export function zoneGroupEndpoints(app: FastifyInstance, groups: Groups, { store
   const deleting = { ...options, config: { access, audience: 'api' } } as const
   const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
 
-  /** `scim.zones` is the right to give the scopes of zones. */
+  /** `scim.zones` is the right to give the scopes of other zones; those of the default one administer this server. */
   function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
     const by = groupCallerOf(request, service)
-    return { ...by, scopes: [...by.scopes, displayName] }
+    const isOfDefault = displayName.startsWith(`zones.${service.name}.`)
+    return isOfDefault ? by : { ...by, scopes: [...by.scopes, displayName] }
   }
 
   const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>

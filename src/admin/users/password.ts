@@ -4,6 +4,7 @@ import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isKeepable } from '../../records/kinds.ts'
+import { createGroupRights } from '../../users/group-rights.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { bearerChallenge } from '../../web/authorization-header.ts'
@@ -21,6 +22,7 @@ export function passwordEndpoint(
   deps: UserDeps & { readonly users: Users; readonly limits: Limits },
 ): void {
   const { store, service, users, limits } = deps
+  const rights = createGroupRights(deps)
   const access = { by: 'bearer', scopes: ['password.write'], resource: 'password' } as const
 
   /** Whether the caller must know the old password; throws where the caller may not change this one at all. */
@@ -44,11 +46,18 @@ export function passwordEndpoint(
       const body = jsonBody(request)
       const password = textIn(body, 'password')
       const oldPassword = textIn(body, 'oldPassword')
+      const caller = request.bearer?.user
       const isOwn = needsOldPassword(request, params.id, oldPassword !== '')
       const user = await store.users.find(zone.id, params.id)
       if (!user) throw refuseResource('bad_credentials', 'Invalid password change request')
       if (user.origin !== service.name) {
         throw refuseResource('scim', 'Can only manage users from the internal user store.')
+      }
+      // A person who administers the default zone may be less than whose password it is.
+      if (caller && caller.id !== user.id) {
+        const { scopes = [], client } = request.bearer ?? {}
+        const ofDefaultZone = client?.zoneId === service.name
+        await rights.checkUser(user, { ...callerOf(request), scopes, ofDefaultZone })
       }
       if (oldPassword !== '') {
         const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
