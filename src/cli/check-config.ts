@@ -1,5 +1,4 @@
 import { loadConfig } from '../config.ts'
-import { EDITOR_SCHEMA } from '../config/editor-schema.ts'
 import type { Command } from './command.ts'
 import { readOptions } from './command.ts'
 
@@ -13,6 +12,7 @@ export const checkConfig: Command = {
   async run(args) {
     const { schema, ...options } = readOptions(args, { config: 'string', schema: 'boolean' })
     if (schema === true) {
+      const { EDITOR_SCHEMA } = await import('../config/editor-schema.ts') // the server does not need it
       process.stdout.write(`${JSON.stringify(EDITOR_SCHEMA, null, 2)}\n`)
       return 0
     }

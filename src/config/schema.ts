@@ -10,7 +10,7 @@ import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { pagesSchemas } from './pages.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
-import { namePartSchemas, userProfileSchemas } from './user-profile.ts'
+import { namePartSchemas, userProfileSchemas } from './user-profile-schema.ts'
 
 const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const

@@ -1,10 +1,8 @@
 // The profile of a user in the file: attributes of SCIM 2.0 and standard claims of OpenID Connect, with SCIM's names.
-import { schemaOf } from '../records/json-schema.ts'
-import { profileKind } from '../records/profile.ts'
 import type { Profile } from '../records/profile.ts'
 
 /** Members of the profile with the same name in the file, with their descriptions. */
-const MEMBERS = {
+export const PROFILE_MEMBERS = {
   displayName: 'The name for display.',
   nickName: 'Claim `nickname`.',
   profileUrl: 'Claim `profile`: URL of the profile page.',
@@ -25,7 +23,7 @@ const MEMBERS = {
   website: 'Claim `website`.',
 } as const satisfies Partial<Record<keyof Profile, string>>
 
-type Member = keyof typeof MEMBERS
+type Member = keyof typeof PROFILE_MEMBERS
 type Name = NonNullable<Profile['name']>
 const NAME_PARTS = ['formatted', 'middleName', 'honorificPrefix', 'honorificSuffix'] as const satisfies (keyof Name)[]
 
@@ -35,30 +33,13 @@ export type ProfileRecord = Pick<Profile, Member> & {
   readonly customAttributes?: Profile['custom']
 }
 
-type Schemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>
-
-const profileSchemas = schemaOf(profileKind, 'input')['properties'] as Schemas // of an object
-
-/** The schemas of these members, and of the parts of `name`. */
-export const userProfileSchemas: Schemas = {
-  ...Object.fromEntries(
-    Object.entries(MEMBERS).map(([name, description]) => [name, { ...profileSchemas[name], description }]),
-  ),
-  customAttributes: {
-    ...profileSchemas['custom'],
-    description: "The organization's own attributes by name, each a list: claim `user_attributes`.",
-  },
-}
-/** See `userProfileSchemas`. */
-export const namePartSchemas = Object(profileSchemas['name']?.['properties']) as Schemas // of an object
-
 /** The profile of a user in the file; undefined if it would be empty. */
 export function profileOf(record: ProfileRecord): Profile | undefined {
   const { name: given = {}, customAttributes } = record
   const name = definedMembers(given, NAME_PARTS)
   const profile: Profile = {
     ...(name && { name }),
-    ...definedMembers(record, Object.keys(MEMBERS) as Member[]),
+    ...definedMembers(record, Object.keys(PROFILE_MEMBERS) as Member[]),
     ...(customAttributes && { custom: customAttributes }),
   }
   return Object.keys(profile).length > 0 ? profile : undefined
