@@ -37,7 +37,7 @@ export function createGroupRights({
   readonly store: Store
   readonly service: Service
 }): GroupRights {
-  /** In the default zone, `zones.<id>.admin` is less than the administrator of all zones has. */
+  /** In the default zone `zones.<id>.admin` is a restricted scope like others: who has it may give it, and no more. */
   const isAdministrator = (zone: Pick<Zone, 'id'>, { scopes, ofDefaultZone }: GroupCaller): boolean =>
     scopes.includes(service.scope('admin')) ||
     (zone.id !== service.name && ofDefaultZone && scopes.includes(`zones.${zone.id}.admin`))
