@@ -208,7 +208,8 @@ export function createUsers(deps: UserDeps): Users {
         if (wanted.origin !== before.origin) {
           throw refuseResource('invalid_scim_resource', "Cannot change user's origin in update operation.")
         }
-        checkUserName(wanted, internalOrigin)
+        // An account that came with another name by an import can still be changed and deactivated.
+        if (wanted.userName !== before.userName) checkUserName(wanted, internalOrigin)
         checkLengths(wanted)
         if (expected !== undefined && before.version !== expected) {
           throw staleVersion('user', id, before.version, expected)

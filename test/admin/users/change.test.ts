@@ -263,6 +263,19 @@ for (const mode of MODES) {
         assert.equal((await api.read(user.id)).meta.version, 3)
       })
 
+      it('changes an account that an import gave a name of other characters, but not to another such name', async () => {
+        const user = await fresh()
+        const { users } = api.server.store
+        const stored = await users.find('svc', user.id)
+        assert.ok(stored)
+        await users.update('svc', { ...stored, userName: 'Ann Smith' })
+        const imported = { ...user, userName: 'Ann Smith' }
+        assert.equal((await changed('PUT', user, bodyOf(imported, { active: false })))['active'], false)
+        const refused = await change('PUT', user, bodyOf(imported, { userName: 'Ann  Smith' }))
+        const message = String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`
+        assertRefused(refused, { status: 400, error: 'invalid_scim_resource', message })
+      })
+
       it('refuses a name that is taken, at the same origin only', async () => {
         const [user, other] = [await fresh(), await fresh()]
         const body = bodyOf(user, { userName: other.userName.toUpperCase() })
