@@ -7,6 +7,9 @@ export type JsonRecord = Readonly<Record<string, unknown>>
 export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** The largest whole number that UAA's and SCIM's clients can read. */
+export const MAX_INT32 = 2 ** 31 - 1
+
 /** The parsed value, or undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {

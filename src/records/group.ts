@@ -1,15 +1,15 @@
 // The record of a group, as `/Groups`, the configuration and the database have it. Its members are rows of their own.
-import { own, string } from './kinds.ts'
+import { string } from './kinds.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
+import { keyFields, metaFields } from './resource.ts'
 
 /** UAA's columns have as many characters. */
 export const MAX_GROUP_TEXT = 255
 
 /** The fields of a group. */
 export const groupFields = describeRecord({
-  zoneId: { wire: 'zoneId', sent: 'never', kind: own<string>(), column: 'zone_id', storage: 'text' },
-  id: { wire: 'id', sent: 'never', kind: own<string>(), column: 'id', storage: 'text', filter: 'text', sort: true },
+  ...keyFields,
   /** As written; unique in the zone, whatever the case. */
   displayName: {
     wire: 'displayName',
@@ -35,31 +35,7 @@ export const groupFields = describeRecord({
   },
   /** The group's id in the system that provides it; SCIM 2.0 has it. */
   externalId: { kind: string, column: 'external_id', storage: 'text', optional: true },
-  /** Counts the changes of the group, but not of single members; the ETag. */
-  version: {
-    kind: own<number>(),
-    column: 'version',
-    storage: 'integer',
-    attribute: 'version',
-    filter: 'number',
-    sort: true,
-  },
-  createdAt: {
-    kind: own<Date>(),
-    column: 'created_at',
-    storage: 'time',
-    attribute: 'created',
-    filter: 'date',
-    sort: true,
-  },
-  updatedAt: {
-    kind: own<Date>(),
-    column: 'updated_at',
-    storage: 'time',
-    attribute: 'lastmodified',
-    filter: 'date',
-    sort: true,
-  },
+  ...metaFields,
 })
 
 /** A group as described. */

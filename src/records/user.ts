@@ -4,11 +4,11 @@ import { flag, own, string } from './kinds.ts'
 import { profileKind } from './profile.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
+import { keyFields, metaFields } from './resource.ts'
 
 /** The fields of a user. */
 export const userFields = describeRecord({
-  zoneId: { wire: 'zoneId', sent: 'never', kind: own<string>(), column: 'zone_id', storage: 'text' },
-  id: { wire: 'id', sent: 'never', kind: own<string>(), column: 'id', storage: 'text', filter: 'text', sort: true },
+  ...keyFields,
   /** As written; unique with the origin inside the zone, whatever the case or the Unicode form. */
   userName: {
     wire: 'userName',
@@ -155,31 +155,7 @@ export const userFields = describeRecord({
     sort: true,
   },
   profile: { kind: profileKind, column: 'profile', storage: 'json', optional: true },
-  /** Counts the changes through the APIs; the ETag. */
-  version: {
-    kind: own<number>(),
-    column: 'version',
-    storage: 'integer',
-    attribute: 'version',
-    filter: 'number',
-    sort: true,
-  },
-  createdAt: {
-    kind: own<Date>(),
-    column: 'created_at',
-    storage: 'time',
-    attribute: 'created',
-    filter: 'date',
-    sort: true,
-  },
-  updatedAt: {
-    kind: own<Date>(),
-    column: 'updated_at',
-    storage: 'time',
-    attribute: 'lastmodified',
-    filter: 'date',
-    sort: true,
-  },
+  ...metaFields,
 })
 
 /** A user as described. */

@@ -4,7 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { Group } from '../../model/group.ts'
 import type { MemberPage, Store } from '../../store/store.ts'
-import { groupHead, memberToJson, SCHEMAS } from './json.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
+import { groupHead, memberToJson } from './json.ts'
 
 /** Read and written in one go. */
 const PAGE = 1000

@@ -12,7 +12,7 @@ import { jsonBody, sendJson } from '../../web/json.ts'
 import { queryForm, repeatedName } from '../../web/query.ts'
 import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
 import { groupAccess, groupCallerOf } from './access.ts'
-import { SCHEMAS } from './json.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
 
 /** Of the provider that a mapping is for where nothing names it. */
 const DEFAULT_ORIGIN = 'ldap'

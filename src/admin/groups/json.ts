@@ -7,10 +7,8 @@ import { groupFields } from '../../records/group.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { readRecord } from '../../records/record.ts'
 import { refuseResource } from '../../users/refusal.ts'
+import { checkSchemas, isVersion } from '../resources/dialect.ts'
 
-/** The one schema of UAA's dialect. */
-export const SCHEMAS = ['urn:scim:schemas:core:1.0'] as const
-const MAX_INT32 = 2 ** 31 - 1
 const MAX_ID_LENGTH = 255
 
 /** What answers show before the members of a group. */
@@ -56,8 +54,7 @@ export function readGroup(json: JsonRecord, service: Service): SentGroup {
   const { values, problems } = readRecord(groupFields, json)
   const [problem] = problems
   if (problem) throw refuse(problem.message)
-  const schemas = [memberOf(json, 'schemas') ?? []].flat()
-  if (schemas.some(schema => schema !== SCHEMAS[0])) throw refuse(`Only schema '${SCHEMAS[0]}' is currently supported`)
+  checkSchemas([memberOf(json, 'schemas') ?? []].flat())
   const meta = memberOf(json, 'meta') ?? {}
   if (!isJsonRecord(meta)) throw refuse('meta must be an object')
   const members = memberOf(json, 'members') ?? undefined
@@ -75,7 +72,7 @@ export function readGroup(json: JsonRecord, service: Service): SentGroup {
 function versionIn(meta: JsonRecord): number | undefined {
   const version = memberOf(meta, 'version') ?? undefined
   if (version === undefined) return undefined
-  if (typeof version === 'number' && Number.isInteger(version) && version >= 0 && version < MAX_INT32) return version
+  if (isVersion(version)) return version
   throw refuse('meta.version must be a whole number')
 }
 

@@ -13,7 +13,8 @@ import type { ListParameters, ListRules } from '../resources/list.ts'
 import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
 import { groupAccess } from './access.ts'
 import { memberPieces } from './answers.ts'
-import { groupHead, memberToJson, SCHEMAS } from './json.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
+import { groupHead, memberToJson } from './json.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },

@@ -9,7 +9,8 @@ import { noSuchResource, refuseMalformed } from '../resources/refusal.ts'
 import { userToJson } from '../users/record.ts'
 import { groupAccess, groupCallerOf } from './access.ts'
 import { memberPieces, recordPieces, sendPieces } from './answers.ts'
-import { groupHead, memberToJson, readMember, SCHEMAS } from './json.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
+import { groupHead, memberToJson, readMember } from './json.ts'
 
 interface OfGroup {
   readonly Params: { readonly id: string }

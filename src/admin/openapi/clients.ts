@@ -1,4 +1,5 @@
 // The management of clients.
+import { MAX_INT32 } from '../../base/json.ts'
 import { clientId, clientSchemas } from './client-schemas.ts'
 import type { Area, Facts, Operation, Schema } from './description.ts'
 import {
@@ -70,8 +71,6 @@ const actionIs = (words: readonly string[], demand: Schema): Schema => ({
 })
 
 const said = json('The result.', closed({ status: { const: 'ok' }, message: text }))
-
-const MAX_INT32 = 2 ** 31 - 1
 
 /** Which secret or keys to change. */
 const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])

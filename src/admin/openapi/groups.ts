@@ -1,11 +1,12 @@
 // Groups, their members, mappings of external groups, and groups that give rights in other zones.
+import { MAX_INT32 } from '../../base/json.ts'
+import { CORE_SCHEMA } from '../resources/dialect.ts'
 import { groupFields, MAX_GROUP_TEXT } from '../../records/group.ts'
 import { sentSchemas } from '../../records/json-schema.ts'
 import type { Answer, Area, Field, Operation, Schema } from './description.ts'
 import { closed, json, listOf, mayBe, must, oneOf, open, ref, sent, text, texts, whole } from './description.ts'
 
-const MAX_INT32 = 2 ** 31 - 1
-const SCHEMA = { const: 'urn:scim:schemas:core:1.0' }
+const SCHEMA = { const: CORE_SCHEMA }
 const date: Schema = { type: 'string', format: 'date-time' }
 const listOrNull = (items: Schema): Schema => ({ type: ['array', 'null'], items, maxItems: 10_000 })
 
@@ -72,6 +73,15 @@ const takeFromZone = (summary: string, names: readonly string[]): Operation => (
   answers: { 200: aGroup, 400: 'The name is not that of such a group.', 404: 'No such group, or not a member of it.' },
 })
 
+const changed: Operation['answers'] = {
+  200: aGroup,
+  400: INVALID,
+  403: NOT_GIVEN,
+  404: NO_GROUP,
+  409: 'The version is another one, or the group is one that everybody is in.',
+  413: LARGE,
+}
+
 /** `/Groups` and below. */
 export function groupsArea(): Area {
   const { displayName = {}, description = {} } = sentSchemas(groupFields, { nullable: true })
@@ -116,14 +126,7 @@ export function groupsArea(): Area {
         path,
         headers: { 'If-Match': ifMatch },
         json: { schema: ref('GroupToStore'), example },
-        answers: {
-          200: aGroup,
-          400: INVALID,
-          403: NOT_GIVEN,
-          404: NO_GROUP,
-          409: 'The version is another one, or the group is one that everybody is in.',
-          413: LARGE,
-        },
+        answers: changed,
       },
       'PATCH /Groups/:id': {
         summary: 'Change a group',
@@ -132,14 +135,7 @@ export function groupsArea(): Area {
         path,
         headers: { 'If-Match': ifMatch },
         json: { schema: ref('GroupToChange'), example },
-        answers: {
-          200: aGroup,
-          400: INVALID,
-          403: NOT_GIVEN,
-          404: NO_GROUP,
-          409: 'The version is another one, or the group is one that everybody is in.',
-          413: LARGE,
-        },
+        answers: changed,
       },
       'DELETE /Groups/:id': {
         summary: 'Delete a group with its memberships and mappings',

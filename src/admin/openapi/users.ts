@@ -1,6 +1,9 @@
 // The management of users in UAA's form of SCIM 1.
+import { MAX_INT32 } from '../../base/json.ts'
 import { approvalFields } from '../../records/approval.ts'
 import { shownSchemas } from '../../records/json-schema.ts'
+import { CORE_SCHEMA } from '../resources/dialect.ts'
+import { IGNORED_MEMBERS } from '../users/body.ts'
 import type { Area, Operation, Schema } from './description.ts'
 import {
   closed,
@@ -18,9 +21,6 @@ import {
   text,
   whole,
 } from './description.ts'
-
-const CORE = 'urn:scim:schemas:core:1.0'
-const MAX_INT32 = 2 ** 31 - 1
 
 const path = { id: must('Id of the user.') }
 const missing = 'User not found.'
@@ -40,23 +40,6 @@ const someText: Schema = { type: ['string', 'null'] }
 const someFlag: Schema = { enum: [true, false, 'true', 'false', null] }
 const someList = (items: Schema): Schema => ({ type: ['array', 'null'], items, maxItems: 1000 })
 const someObject = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: ['object', 'null'], properties })
-
-/** What the server decides, and what is accepted and not kept. */
-const IGNORED = [
-  'id',
-  'zoneId',
-  'groups',
-  'passwordLastModified',
-  'lastLogonTime',
-  'previousLogonTime',
-  'nickName',
-  'profileUrl',
-  'title',
-  'userType',
-  'preferredLanguage',
-  'locale',
-  'timezone',
-]
 
 const members: Readonly<Record<string, Schema>> = {
   userName: some(255),
@@ -80,12 +63,12 @@ const members: Readonly<Record<string, Schema>> = {
       expiresAt: { type: ['string', 'number', 'null'] },
     }),
   ),
-  schemas: someList({ const: CORE }),
+  schemas: someList({ const: CORE_SCHEMA }),
   meta: someObject({
     version: { type: ['integer', 'null'], minimum: 0, maximum: MAX_INT32 - 1 },
     attributes: described(someList(text), 'What a PATCH clears, such as `phoneNumbers` or `name.givenName`.'),
   }),
-  ...Object.fromEntries(IGNORED.map(name => [name, described({}, 'Ignored.')])),
+  ...Object.fromEntries(IGNORED_MEMBERS.map(name => [name, described({}, 'Ignored.')])),
 }
 
 const sentUser: Schema = { type: 'object', properties: members, additionalProperties: false }
@@ -274,7 +257,7 @@ export function usersArea(): Area {
           passwordLastModified: text,
           previousLogonTime: described(whole, 'Milliseconds since 1970.'),
           lastLogonTime: described(whole, 'Milliseconds since 1970.'),
-          schemas: listOf({ const: CORE }),
+          schemas: listOf({ const: CORE_SCHEMA }),
         },
         [
           'externalId',

@@ -1,5 +1,6 @@
 // Lists of clients, users and groups in UAA's dialect of SCIM: parameters, envelope and the choice of attributes. Where the
 // lists differ, `ListRules` says how.
+import { MAX_INT32 } from '../../base/json.ts'
 import { html } from '../../base/html.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Filter } from '../../model/filter.ts'
@@ -11,7 +12,6 @@ import { repeatedName } from '../../web/query.ts'
 
 /** UAA: `userMaxCount`, `groupMaxCount`, `clientMaxCount`. */
 const MAX_PER_PAGE = 500
-const MAX_INT32 = 2 ** 31 - 1
 /** More than a record has; each is answered for each of five hundred records. */
 const MAX_ATTRIBUTES = 100
 

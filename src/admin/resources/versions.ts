@@ -1,12 +1,11 @@
 // Versions of users and groups: `If-Match` in requests and `ETag` in answers.
+import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from '../../web/json.ts'
 import { refuseResource } from './refusal.ts'
 
 /** The version that a change may replace; `any` is whatever the record has. */
 export type ExpectedVersion = number | 'any'
-
-const MAX_INT32 = 2 ** 31 - 1
 
 /** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */
 export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | undefined {

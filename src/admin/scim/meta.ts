@@ -1,4 +1,5 @@
 // Versions and addresses of resources: `meta`, `ETag`, and the conditions of requests (RFC 7644 §3.14).
+import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Json, ResourceType } from './attribute.ts'
 import { ScimError } from './error.ts'
@@ -29,8 +30,6 @@ export const metaOf = (record: Versioned, type: ResourceType, base: string): Jso
 
 /** A condition on the version of a record: none, any version, or one of these. */
 export type Condition = readonly number[] | 'any' | undefined
-
-const MAX_INT32 = 2 ** 31 - 1
 
 /** Reads a list of tags, weak or strong; a tag of another form matches no version. */
 export function conditionOf(header: string | undefined): Condition {

@@ -1,4 +1,5 @@
 // The parameters of a list, from a query or from the body of `/.search` (RFC 7644 §3.4.2 and §3.4.3, RFC 9865 §2).
+import { MAX_INT32 } from '../../base/json.ts'
 import type { Filter } from '../../model/filter.ts'
 import { parseFilter } from '../../model/filter.ts'
 import type { Form } from '../../web/form.ts'
@@ -98,8 +99,6 @@ interface Parameters {
   readonly number: (name: Name) => number | undefined
   readonly names: (name: Name) => readonly string[]
 }
-
-const MAX_INT32 = 2 ** 31 - 1
 
 function numberOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined

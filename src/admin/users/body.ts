@@ -4,6 +4,7 @@ import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Approval } from '../../model/approval.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import { checkSchemas, isVersion } from '../resources/dialect.ts'
 import { refuseResource } from '../resources/refusal.ts'
 
 /** A user as a request tells it; what it does not name, or names as null, is absent. */
@@ -37,15 +38,13 @@ export interface EmailInBody {
 /** A decision that is made for a new user. */
 export type ApprovalInBody = Pick<Approval, 'clientId' | 'scope' | 'status'> & { readonly expiresAt?: Date }
 
-/** The only schema of these APIs. */
-export const SCHEMA = 'urn:scim:schemas:core:1.0'
 const MAX_ENTRIES = 1000
 const MAX_SCOPE_LENGTH = 255
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
 /** Accepted and not kept: the server's own members, and what UAA has no column for. */
-const IGNORED = [
+export const IGNORED_MEMBERS = [
   'id',
   'zoneId',
   'groups',
@@ -78,13 +77,12 @@ const READ = [
   'aliasZid',
   'approvals',
 ] as const
-const NAMES: ReadonlySet<string> = new Set([...IGNORED, ...READ].map(name => name.toLowerCase()))
+const NAMES: ReadonlySet<string> = new Set([...IGNORED_MEMBERS, ...READ].map(name => name.toLowerCase()))
 
 /** Reads the body; throws `scim` for a member that is unknown or of another type. */
 export function readUserBody(json: JsonRecord): UserBody {
   const body = new Members(json, '')
-  const schemas = body.list('schemas')
-  if (schemas.some(schema => schema !== SCHEMA)) throw refuse(`Only schema '${SCHEMA}' is currently supported`)
+  checkSchemas(body.list('schemas'))
   const unknown = Object.keys(json).find(name => !NAMES.has(name.toLowerCase()))
   if (unknown !== undefined) throw refuse(`Unrecognized field "${shown(unknown)}"`)
   const name = body.members('name')
@@ -202,7 +200,7 @@ class Members {
   version(): number | undefined {
     const value = this.#values.get('version')
     if (value === undefined) return undefined
-    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 31 - 1) return value
+    if (isVersion(value)) return value
     throw this.#wrong('version', 'a version number')
   }
 

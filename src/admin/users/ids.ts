@@ -13,7 +13,7 @@ import { bodyForm } from '../../web/route.ts'
 import { escapedFilter, findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
 import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
-import { SCHEMA } from './body.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
@@ -23,7 +23,7 @@ const RULES: ListRules = {
   lenient: { startIndex: true, count: false },
   allowsNot: false,
   attributePaths: true,
-  schemas: [SCHEMA],
+  schemas: SCHEMAS,
   refuse: message => refuseResource('scim', message),
   refuseFilter: ({ filter }, cause) =>
     refuseResource('scim', `Invalid filter '${escapedFilter(filter)}'`, { detail: cause.message, cause }),

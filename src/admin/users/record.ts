@@ -14,7 +14,7 @@ import type { Caller } from '../../users/caller.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import type { Access } from '../../web/route.ts'
 import type { Resource } from '../resources/list.ts'
-import { SCHEMA } from './body.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
 import { isPrimary } from './wanted.ts'
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
@@ -113,7 +113,7 @@ export function userToJson(
     passwordLastModified: changedAt.toISOString(),
     previousLogonTime: previousLogonAt?.getTime(),
     lastLogonTime: lastLogonAt?.getTime(),
-    schemas: [SCHEMA],
+    schemas: SCHEMAS,
   }
   return withoutUndefined(members)
 }

@@ -19,7 +19,8 @@ import type { ListRules, Resource } from '../resources/list.ts'
 import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
 import { expectedVersion, requiredVersion, sendVersioned } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'
-import { readUserBody, SCHEMA } from './body.ts'
+import { SCHEMAS } from '../resources/dialect.ts'
+import { readUserBody } from './body.ts'
 import type { UserBody } from './body.ts'
 import { denyOthers } from './denied.ts'
 import { userIdsEndpoint } from './ids.ts'
@@ -72,7 +73,7 @@ const RULES: ListRules = {
   allowsNot: false,
   attributePaths: true,
   attributes: MAPPED,
-  schemas: [SCHEMA],
+  schemas: SCHEMAS,
   refuse: message => refuseResource('scim', message),
   refuseFilter: ({ filter, sortBy }, cause) =>
     refuseResource('scim', `Invalid filter expression: [${escapedFilter(filter)}] [${escapedFilter(sortBy)}]`, {

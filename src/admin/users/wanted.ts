@@ -13,8 +13,7 @@ export const originIn = ({ origin = '' }: UserBody, internalOrigin: string): str
 
 /** The new user of a POST. */
 export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
-  const { userName = '', name = {}, phoneNumbers, active = true, verified = true, externalId, salt, version } = body
-  const { aliasId, aliasZid } = body
+  const { userName = '', name = {}, phoneNumbers, version } = body
   const [phoneNumber] = phoneNumbers
   if (userName.trim() === '') throw invalid('A username must be provided.')
   const email = onlyEmail(body.emails)
@@ -25,23 +24,27 @@ export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
     ...(email.primary === true && { profile: { emails: [{ value: email.value, primary: true }] } }),
     ...name,
     ...(phoneNumber !== undefined && { phoneNumber }),
-    ...(externalId && { externalId }),
-    active,
-    verified,
-    ...(salt && { salt }),
-    ...(aliasId && { aliasId }),
-    ...(aliasZid && { aliasZoneId: aliasZid }),
+    ...stated(body),
     ...(version !== undefined && { version }),
   }
 }
+
+/** What POST and PUT take alike: an empty text is an absent one. */
+const stated = ({ active = true, verified = true, externalId, salt, aliasId, aliasZid }: UserBody) => ({
+  ...(externalId && { externalId }),
+  active,
+  verified,
+  ...(salt && { salt }),
+  ...(aliasId && { aliasId }),
+  ...(aliasZid && { aliasZoneId: aliasZid }),
+})
 
 /**
  * The user after a PUT: what the body leaves out has its default. A salt that it leaves out stays, since without it the
  * tokens that were revoked by it would be good again.
  */
 export function replaced(user: User, body: UserBody): User {
-  const { userName = '', name, phoneNumbers, active = true, verified = true, externalId, salt } = body
-  const { aliasId, aliasZid } = body
+  const { userName = '', name, phoneNumbers } = body
   if (userName.trim() === '') throw invalid('A username must be provided.')
   if (!name) throw invalid('A name must be provided.')
   const email = onlyEmail(body.emails)
@@ -57,12 +60,7 @@ export function replaced(user: User, body: UserBody): User {
     ...withClassicEmail(kept, email),
     userName,
     ...name,
-    ...(externalId && { externalId }),
-    active,
-    verified,
-    ...(salt && { salt }),
-    ...(aliasId && { aliasId }),
-    ...(aliasZid && { aliasZoneId: aliasZid }),
+    ...stated(body),
   }
 }
 
