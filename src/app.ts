@@ -14,6 +14,8 @@ import { userSessionEndpoints } from './admin/users/sessions.ts'
 import { userEndpoints } from './admin/users/users.ts'
 import { scimEndpoints } from './admin/scim/scim.ts'
 import { zoneEndpoints } from './admin/zones/zones.ts'
+import { createBackground } from './base/background.ts'
+import type { Background } from './base/background.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
@@ -37,6 +39,7 @@ import { passcodeEndpoint } from './login/passcode.ts'
 import { profileEndpoints } from './login/profile.ts'
 import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
+import { createMailer } from './mail/mailer.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
@@ -118,10 +121,14 @@ export interface App {
   readonly keys: KeyRing
   /** State behind `/healthz`; unknown until the first probe. */
   readonly health: Health
+  /** What answers do not wait for; to be waited for before the store is closed. */
+  readonly background: Background
   /** Every route with who may call it. */
   readonly routes: readonly RegisteredRoute[]
 }
 
+/** Some seconds of work at most. */
+const MAX_BACKGROUND_TASKS = 1000
 const ASSETS = join(import.meta.dirname, '../assets')
 
 /** Builds the server; nothing is read from the database yet. */
@@ -147,6 +154,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     defaultZoneId,
   }
 
+  const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
+  const mailer = createMailer({ store, vault, clock, random })
   const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
   const verifiedTokens = createVerifiedTokens()
@@ -230,7 +239,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
-  const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands }
+  const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands, background, mailer }
   const journeys = createJourneys({ store, sessions, urls })
   const elsewhere = { ...web, identity, journeys, attempts: createAttempts({ ...shared, sessions, vault }), log }
   const external = createExternalSignIn(elsewhere)
@@ -303,5 +312,5 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     )
     metadataAtOrigin(http, { keys, urls, behaviour })
   }
-  return { http, keys, health, routes }
+  return { http, keys, health, background, routes }
 }

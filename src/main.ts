@@ -183,6 +183,7 @@ async function close({ app, store }: Parts): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
+  await app.background.idle()
   await store.close()
 }
 

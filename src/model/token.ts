@@ -37,16 +37,41 @@ export type Redemption =
 /** Lifetime of a passcode. */
 export const PASSCODE_SECONDS = 300
 
-/** A stored one-time code, which a user copies to another program. */
+/** What a one-time code is for; it can be redeemed for nothing else. */
+export type CodePurpose =
+  /** Copied from the browser to a program that cannot show a sign-in page. */
+  | 'passcode'
+  /** Signs a person in who was authenticated by a client. */
+  | 'autologin'
+  /** Mailed, or given to a login server: sets a new password. */
+  | 'password-reset'
+  /** Mailed: proves the address of a new account. */
+  | 'sign-up'
+  /** Mailed: proves the new address of an account. */
+  | 'email-change'
+  /** As `email-change`, but given to a login server, and redeemed by it. */
+  | 'email-verification'
+  /** Accepts an invitation. */
+  | 'invitation'
+  /** `POST /Codes`: stands for a text of the login server that made it. */
+  | 'text'
+
+/** A stored one-time code. */
 export interface OneTimeCode {
   readonly zoneId: string
-  readonly purpose: 'passcode'
-  readonly userId: string
-  /** The account's `passwordRevision` when the code was created; absent in older codes. */
+  readonly purpose: CodePurpose
+  /** Absent if it stands for no account. */
+  readonly userId?: string
+  /** The account's `passwordRevision` when the code was created; absent where the code outlives a new password. */
   readonly passwordRevision?: string
+  /** What else it stands for: a text that its purpose understands. */
+  readonly data?: string
   readonly codeDigest: string
   readonly expiresAt: Date
 }
+
+/** Purposes of which an account has one code at most: a new one replaces the earlier. */
+export const ONE_CODE_EACH: ReadonlySet<CodePurpose> = new Set(['passcode', 'password-reset', 'email-change'])
 
 /** `jwt`: readable by resource servers; `opaque`: a random value that only this server can look up. */
 export type TokenFormat = 'jwt' | 'opaque'

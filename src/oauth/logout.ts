@@ -23,7 +23,7 @@ import { isFromAnotherOrigin } from '../web/request-origin.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
-import { fitsLogoutEntry } from './authorize/redirect-uri.ts'
+import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
 import { sessionIdFor } from './session-state.ts'
 

@@ -63,10 +63,10 @@ export interface Page {
 const PRODUCT = 'Latchkey'
 
 /** Display name of the site: the company in the default zone, else the zone's name. */
-export const siteName = (chrome: Chrome): string =>
+export const siteName = (chrome: Pick<Chrome, 'texts' | 'branding' | 'zoneName' | 'isDefaultZone'>): string =>
   plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? productIn(chrome)) : chrome.zoneName, 80)
 
-const productIn = ({ texts }: Chrome): string => texts.reference?.product ?? PRODUCT
+const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?.product ?? PRODUCT
 
 /** A complete document round the content: head, banner of the zone, brand, who is signed in, main landmark, footer. */
 export function layout(chrome: Chrome, page: Page): Html {

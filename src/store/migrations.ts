@@ -273,6 +273,24 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table users add column alias_zone_id ${text}`,
     ],
   },
+  {
+    id: '0013-codes-and-mails',
+    statements: ({ text, integer, tableEnd }) => [
+      // Passcodes of the last five minutes are lost.
+      `drop table one_time_codes`,
+      `create table one_time_codes (zone_id ${text} not null, purpose ${text} not null, code_digest ${text} not null,
+        slot ${text}, user_id ${text}, password_revision ${text}, data ${text}, expires_at ${integer} not null,
+        primary key (zone_id, code_digest))${tableEnd}`,
+      `create unique index one_time_codes_by_slot on one_time_codes (zone_id, slot) where slot is not null`,
+      `create index one_time_codes_by_user on one_time_codes (zone_id, user_id) where user_id is not null`,
+      `create index one_time_codes_by_expiry on one_time_codes (expires_at)`,
+
+      `create table outgoing_mails (zone_id ${text} not null, id ${text} not null, sealed ${text} not null,
+        created_at ${integer} not null, next_attempt_at ${integer} not null, attempts ${integer} not null,
+        useful_until ${integer} not null, primary key (zone_id, id))${tableEnd}`,
+      `create index outgoing_mails_by_attempt on outgoing_mails (next_attempt_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -14,6 +14,7 @@ import { migrate } from './migrations.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
 import { createSessions } from './sessions.ts'
+import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 import type { Store } from './store.ts'
@@ -67,6 +68,7 @@ export async function openStore(
     codes: createCodes(db),
     tokens: createTokens(db),
     oneTimeCodes: createOneTimeCodes(db),
+    mails: createMails(db),
     assertions: createAssertions(db),
     sessions: createSessions(db),
     events: createEvents(db),

@@ -32,7 +32,7 @@ const RULES: readonly Rule[] = [
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
   rule('revocations', 'zone_id, revoked_id', 'expires_at', OUTLIVES),
   rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
-  rule('one_time_codes', 'zone_id, purpose, user_id', 'expires_at'),
+  rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   // For a while an expired approval is distinguished from a missing one.
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),

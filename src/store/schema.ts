@@ -256,24 +256,50 @@ export const SESSION_COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof SessionRow)[]
 
-/** A one-time code; a user has at most one for each purpose. */
+/** A one-time code. */
 export interface OneTimeCodeRow {
   zone_id: string
   purpose: string
-  user_id: string
   code_digest: string
+  /** Unique in the zone; null where an account may have several. */
+  slot: string | null
+  user_id: string | null
   password_revision: string | null
+  data: string | null
   expires_at: number
 }
 /** Columns of `one_time_codes`. */
 export const ONE_TIME_CODE_COLUMNS = [
   'zone_id',
   'purpose',
-  'user_id',
   'code_digest',
+  'slot',
+  'user_id',
   'password_revision',
+  'data',
   'expires_at',
 ] as const satisfies readonly (keyof OneTimeCodeRow)[]
+
+/** A mail that waits to be sent. */
+export interface MailRow {
+  id: string
+  zone_id: string
+  sealed: string
+  created_at: number
+  next_attempt_at: number
+  attempts: number
+  useful_until: number
+}
+/** Columns of `outgoing_mails`. */
+export const MAIL_COLUMNS = [
+  'id',
+  'zone_id',
+  'sealed',
+  'created_at',
+  'next_attempt_at',
+  'attempts',
+  'useful_until',
+] as const satisfies readonly (keyof MailRow)[]
 
 /** Nouns for the messages of `AlreadyExists`, by table. */
 const NOUNS: Readonly<Record<string, string>> = {

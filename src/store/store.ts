@@ -9,7 +9,8 @@ import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Session, SignIn } from '../model/session.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
-import type { AuthorizationCode, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
+import type { WaitingMail } from '../model/mail.ts'
+import type { AuthorizationCode, CodePurpose, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { GroupStore } from './group-store.ts'
@@ -55,6 +56,7 @@ export interface Store {
   readonly codes: CodeStore
   readonly tokens: TokenStore
   readonly oneTimeCodes: OneTimeCodeStore
+  readonly mails: MailStore
   readonly assertions: AssertionStore
   readonly sessions: SessionStore
   readonly events: EventStore
@@ -379,10 +381,24 @@ export interface UsedToken {
 
 /** Single-use codes that a user types or follows as a link. */
 export interface OneTimeCodeStore {
-  /** Stores the code and replaces the user's earlier one for the same purpose. */
+  /**
+   * Stores the code; for the purposes of `ONE_CODE_EACH` it replaces the account's earlier one. Throws `AlreadyExists` when
+   * the zone has another code with this digest.
+   */
   save(zoneId: string, code: OneTimeCode): Promise<void>
+  /** The code, expired or not, without using it up. */
+  find(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
   /** Deletes the code and returns it, even if it is expired; of two concurrent redemptions exactly one gets it. */
-  redeem(zoneId: string, purpose: OneTimeCode['purpose'], codeDigest: string): Promise<OneTimeCode | undefined>
+  redeem(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
+  /** Deletes the account's codes for the purpose. */
+  forget(zoneId: string, purpose: CodePurpose, userId: string): Promise<void>
+}
+
+/** Mails that wait to be sent. */
+export interface MailStore {
+  add(mail: WaitingMail): Promise<void>
+  /** At most `count` mails, newest first. */
+  newest(count: number): Promise<readonly WaitingMail[]>
 }
 
 /** Ids of used assertions, for replay detection. */

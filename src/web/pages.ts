@@ -7,7 +7,9 @@ import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Branding, Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
+import { siteName } from '../pages/layout.ts'
 import type { Chrome } from '../pages/layout.ts'
+import type { MailFrame } from '../pages/mails/frame.ts'
 import { referenceTexts, textsIn } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
@@ -27,6 +29,8 @@ export interface PageWriter {
   brandingOf(zone: Zone): Promise<Branding>
   /** The texts in the person's language; use the layout's own for the content of a page. */
   texts(request: FastifyRequest): Texts
+  /** What surrounds a mail to the person who makes the request. */
+  mailFrame(request: FastifyRequest): Promise<MailFrame>
   /** Sends a page; the caller sets the status. */
   send(reply: FastifyReply, page: Html): FastifyReply
   /** Sends the error page with the error's status. */
@@ -119,6 +123,15 @@ export function createPageWriter(deps: {
         ...(needsField && { csrf: await csrf.issue(request, reply) }),
         year: clock.now().getFullYear(),
         about,
+      }
+    },
+    async mailFrame(request) {
+      const { zone } = request
+      const texts = textsFor(request)
+      const branding = await brandingOf(zone)
+      return {
+        texts,
+        site: siteName({ texts, branding, zoneName: zone.name, isDefaultZone: zone.id === defaultZoneId }),
       }
     },
     send(reply, page) {

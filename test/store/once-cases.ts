@@ -49,8 +49,38 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'))?.userId, 'u2')
     })
 
+    it('is kept with what it stands for, and looked at without being used up', async () => {
+      const z = newZone()
+      const { userId: _, passwordRevision: __, ...anybody } = passcode({ zoneId: z })
+      const kept: OneTimeCode = { ...anybody, purpose: 'text', data: '{"a":"\u00e9"}' }
+      await store().oneTimeCodes.save(z, kept)
+      assert.deepEqual(await store().oneTimeCodes.find(z, 'text', 'p1'), kept)
+      assert.equal(await store().oneTimeCodes.find(z, 'passcode', 'p1'), undefined)
+      assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
+      assert.deepEqual(await store().oneTimeCodes.redeem(z, 'text', 'p1'), kept)
+      assert.equal(await store().oneTimeCodes.find(z, 'text', 'p1'), undefined)
+    })
+
+    it('stands beside others of its account where several may be good, until they are forgotten', async () => {
+      const z = newZone()
+      for (const codeDigest of ['s1', 's2']) {
+        await store().oneTimeCodes.save(z, passcode({ zoneId: z, purpose: 'sign-up', codeDigest }))
+      }
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, purpose: 'sign-up', codeDigest: 's3', userId: 'u2' }))
+      await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'p1' }))
+      const left = async (): Promise<readonly boolean[]> =>
+        Promise.all(
+          ['s1', 's2', 's3'].map(async each => (await store().oneTimeCodes.find(z, 'sign-up', each)) !== undefined),
+        )
+      assert.deepEqual(await left(), [true, true, true])
+      await store().oneTimeCodes.forget(z, 'sign-up', 'u1')
+      assert.deepEqual(await left(), [false, false, true])
+      assert.notEqual(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
+    })
+
     for (const text of ['', 'unknown', '\0', '\ud800']) {
       it(`is none for ${JSON.stringify(text)}`, async () => {
+        assert.equal(await store().oneTimeCodes.find('z1', 'passcode', text), undefined)
         assert.equal(await store().oneTimeCodes.redeem('z1', 'passcode', text), undefined)
       })
     }

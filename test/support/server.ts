@@ -13,6 +13,8 @@ import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { applyBootstrap } from '../../src/bootstrap.ts'
 import { loadConfig } from '../../src/config.ts'
+import { openMail } from '../../src/mail/mailer.ts'
+import type { AddressedMail } from '../../src/mail/mailer.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { AuditEvent } from '../../src/model/event.ts'
 import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
@@ -83,6 +85,8 @@ export interface TestServer {
   send(path: string, request?: TestRequest): Promise<TestAnswer>
   /** `POST /oauth/token`. */
   token(form: Readonly<Record<string, string>>, request?: TestRequest): Promise<TestAnswer>
+  /** The mails that wait to be sent, newest first; what answers do not wait for is done first. */
+  mails(): Promise<readonly AddressedMail[]>
   /** A browser: keeps its cookies from one answer to the next request. */
   browser(host?: string): Browser
   stop(): Promise<void>
@@ -296,8 +300,13 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     send,
     token: (form, request) => send('/oauth/token', { form, ...request }),
     browser,
+    async mails() {
+      await app.background.idle()
+      return (await store.mails.newest(100)).map(mail => openMail(vault, mail))
+    },
     async stop() {
       await app.http.close()
+      await app.background.idle()
       await store.close()
       await rm(folder, { recursive: true })
     },

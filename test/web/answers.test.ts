@@ -157,7 +157,7 @@ describe('a refusal with a body of its own', () => {
       }
       app.setErrorHandler(
         createErrorHandler({
-          pages: { chrome: deny, brandingOf: deny, texts: deny, send: deny, error: deny },
+          pages: { chrome: deny, brandingOf: deny, texts: deny, mailFrame: deny, send: deny, error: deny },
           behaviour: behaviourOf('standard'),
           log: { fault: deny, refusal: () => {} },
         }),

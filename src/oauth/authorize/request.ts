@@ -14,7 +14,7 @@ import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod } from '../pkce.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal } from './redirect.ts'
-import { resolveRedirectUri } from './redirect-uri.ts'
+import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
 import {
   defaultMode,
   grantsAllow,

@@ -75,7 +75,7 @@ async function redeem(
 ): Promise<User | 'gone' | undefined> {
   if (!FORMAT.test(value)) return undefined
   const code = await store.oneTimeCodes.redeem(zone.id, 'passcode', digest(value))
-  if (!code || code.expiresAt <= clock.now()) return undefined
+  if (code?.userId === undefined || code.expiresAt <= clock.now()) return undefined
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return 'gone'
   // A new password ends earlier sessions and the passcodes that they issued.

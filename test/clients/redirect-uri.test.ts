@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { isSafeUri } from '../../../src/model/safe-uri.ts'
-import { fitsLogoutEntry, resolveRedirectUri } from '../../../src/oauth/authorize/redirect-uri.ts'
+import { isSafeUri } from '../../src/model/safe-uri.ts'
+import { fitsLogoutEntry, resolveRedirectUri } from '../../src/clients/redirect-uri.ts'
 
 const STANDARD = { exactRedirectUri: true }
 const UAA = { exactRedirectUri: false }

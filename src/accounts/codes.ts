@@ -1,0 +1,125 @@
+// The codes of self-service: made for one purpose, stored as digests, redeemed once. What a code was made with is given back
+// to whoever redeems it.
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { OneTimeCode } from '../model/token.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** For whom somebody began it, and where they want to go when it is done; from the request, not yet checked. */
+export interface Errand {
+  readonly clientId?: string | undefined
+  readonly redirectUri?: string | undefined
+}
+
+/** What a code stands for beside the account, by purpose. */
+export interface CodeData {
+  readonly autologin: { readonly clientId: string }
+  readonly 'password-reset': Errand
+  readonly 'sign-up': Errand
+  readonly 'email-change': Errand & { readonly email: string }
+  readonly 'email-verification': Errand & { readonly email: string }
+  readonly invitation: Errand & { readonly email: string; readonly origin: string }
+}
+
+/** The purposes of codes that stand for an account. */
+export type AccountPurpose = keyof CodeData
+
+/** Life of the codes, in seconds. */
+const SECONDS: Readonly<Record<AccountPurpose, number>> = {
+  autologin: 5 * 60,
+  'password-reset': 30 * 60,
+  'sign-up': 60 * 60,
+  'email-change': 30 * 60,
+  'email-verification': 30 * 60,
+  invitation: 7 * 24 * 60 * 60,
+}
+
+/** Purposes whose codes end with the password that the account had. */
+const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
+  'autologin',
+  'password-reset',
+  'email-change',
+  'email-verification',
+])
+
+/** 192 bits. */
+export const CODE_LENGTH = 32
+const FORMAT = /^[\w-]{32}$/
+
+/** Dependencies of codes. */
+export interface CodeDeps {
+  readonly store: Pick<Store, 'oneTimeCodes' | 'users'>
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A new code. */
+export interface NewCode {
+  readonly value: string
+  readonly expiresAt: Date
+}
+
+/** A code that is good, with the account as it is now. */
+export interface GoodCode<P extends AccountPurpose> {
+  readonly user: User
+  readonly data: CodeData[P]
+  readonly expiresAt: Date
+}
+
+/** Makes a code for the account; where an account has one at most, the earlier one is void. */
+export async function issueCode<P extends AccountPurpose>(
+  zone: Zone,
+  { purpose, user, data }: { purpose: P; user: User; data: CodeData[P] },
+  { store, clock, random }: CodeDeps,
+): Promise<NewCode> {
+  const value = random.urlSafe(CODE_LENGTH)
+  const expiresAt = addSeconds(clock.now(), SECONDS[purpose])
+  await store.oneTimeCodes.save(zone.id, {
+    zoneId: zone.id,
+    purpose,
+    userId: user.id,
+    ...(END_WITH_PASSWORD.has(purpose) && { passwordRevision: user.passwordRevision }),
+    data: JSON.stringify(data),
+    codeDigest: digest(value),
+    expiresAt,
+  })
+  return { value, expiresAt }
+}
+
+/** What the code stands for, without using it up: for the page that a mailed link opens. Undefined if it is not good. */
+export async function lookAtCode<P extends AccountPurpose>(
+  zone: Zone,
+  { purpose, value }: { purpose: P; value: string },
+  deps: Omit<CodeDeps, 'random'>,
+): Promise<GoodCode<P> | undefined> {
+  if (!FORMAT.test(value)) return undefined
+  return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
+}
+
+/** Uses the code up; undefined if it is not good. Of two requests at the same instant, one is given it. */
+export async function redeemCode<P extends AccountPurpose>(
+  zone: Zone,
+  { purpose, value }: { purpose: P; value: string },
+  deps: Omit<CodeDeps, 'random'>,
+): Promise<GoodCode<P> | undefined> {
+  if (!FORMAT.test(value)) return undefined
+  return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
+}
+
+/** Not good: unknown, expired, of an account that is gone or inactive, or, where it matters, of an earlier password. */
+async function readCode<P extends AccountPurpose>(
+  zone: Zone,
+  code: OneTimeCode | undefined,
+  { store, clock }: Omit<CodeDeps, 'random'>,
+): Promise<GoodCode<P> | undefined> {
+  if (code?.userId === undefined || code.expiresAt <= clock.now()) return undefined
+  const user = await store.users.find(zone.id, code.userId)
+  if (!user?.active) return undefined
+  if (code.passwordRevision !== undefined && code.passwordRevision !== user.passwordRevision) return undefined
+  const data = JSON.parse(code.data ?? '{}') as CodeData[P] // written by issueCode for the same purpose
+  return { user, data, expiresAt: code.expiresAt }
+}

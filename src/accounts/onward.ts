@@ -1,0 +1,36 @@
+// Where self-service leads when it is done: never anywhere that the client has not registered.
+import { resolveRedirectUri } from '../clients/redirect-uri.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { isSafeUri } from '../model/safe-uri.ts'
+import type { TokenSettings } from '../model/settings.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { Errand } from './codes.ts'
+
+/** Attributes of clients with a URL to lead to when the request names none, or one that is not registered. */
+export type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
+
+/** Dependencies of `onwardUrl`. */
+export interface OnwardDeps {
+  readonly store: Pick<Store, 'clients'>
+  readonly behaviour: Behaviour
+  readonly settings: Pick<TokenSettings, 'strictRedirects'>
+}
+
+/**
+ * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either,
+ * and the person stays here.
+ */
+export async function onwardUrl(
+  zone: Zone,
+  { clientId, redirectUri }: Errand,
+  { store, behaviour, settings, fallback }: OnwardDeps & { readonly fallback?: FallbackAttribute },
+): Promise<string | undefined> {
+  const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
+  if (!client) return undefined
+  const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
+  const registered = redirectUri === undefined ? undefined : resolveRedirectUri(client, redirectUri, rules)
+  if (registered !== undefined) return registered
+  const own = fallback === undefined ? undefined : client.additional[fallback]
+  return typeof own === 'string' && isSafeUri(own) ? own : undefined
+}

@@ -1,0 +1,29 @@
+// What people may do with their accounts by themselves in a zone. Fails closed: a zone without its internal provider has
+// nothing open.
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** What is open. */
+export interface Switches {
+  /** Changing accounts of the internal provider at all: `disableInternalUserManagement` turns it off. */
+  readonly ownAccounts: boolean
+  /** Signing up and resetting a forgotten password: `links.selfService.selfServiceLinksEnabled: false` turns it off. */
+  readonly selfService: boolean
+}
+
+/** Dependencies of `switchesIn`. */
+export interface SwitchDeps {
+  readonly store: { readonly providers: Pick<Store['providers'], 'findByOrigin'> }
+  /** Also the origin of the internal provider. */
+  readonly serviceName: string
+}
+
+/** Reads records that are cached. */
+export async function switchesIn(zone: Zone, { store, serviceName }: SwitchDeps): Promise<Switches> {
+  const internal = await store.providers.findByOrigin(zone.id, serviceName)
+  const ownAccounts = internal !== undefined && internal.active && !isDisabled(internal)
+  return { ownAccounts, selfService: ownAccounts && zone.config.links?.selfService?.selfServiceLinksEnabled !== false }
+}
+
+const isDisabled = ({ config }: IdentityProvider): boolean => config['disableInternalUserManagement'] === true

@@ -1,0 +1,84 @@
+// Puts mails into the queue of the database. Sending them is another's work, so that no request waits for a mail server.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { WaitingMail } from '../model/mail.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** A mail as its reader sees it. */
+export interface Mail {
+  /** One line. */
+  readonly subject: string
+  readonly text: string
+  /** A whole document, without scripts and without anything to be fetched. */
+  readonly html: string
+}
+
+/** A mail with its addresses. */
+export interface AddressedMail extends Mail {
+  /** Display name of the sender. */
+  readonly from: string
+  readonly to: string
+}
+
+/** Queues mails. */
+export interface Mailer {
+  /**
+   * Durable when the promise resolves. Nothing is sent after `usefulUntil`. Throws `UnusableAddress` for an address that is
+   * no single plain one.
+   */
+  send(zone: Zone, mail: AddressedMail, usefulUntil: Date): Promise<void>
+}
+
+/** Thrown for an address to which no mail can be sent; nothing of it is in the message. */
+export class UnusableAddress extends Error {
+  constructor() {
+    super('no mail can be sent to this address')
+    this.name = 'UnusableAddress'
+  }
+}
+
+/** RFC 5321 §4.5.3.1. */
+const MAX_ADDRESS_LENGTH = 254
+/** One mailbox without display name, comment, quotes or domain literal, which are where headers are smuggled in. */
+const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]+$/u
+
+/** Whether a mail can be sent there. */
+export const isMailAddress = (text: string): boolean => text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text)
+
+/** Dependencies of `createMailer`. */
+export interface MailerDeps {
+  readonly store: { readonly mails: Pick<Store['mails'], 'add'> }
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** One instance serves every zone. */
+export function createMailer({ store, vault, clock, random }: MailerDeps): Mailer {
+  return {
+    async send(zone, mail, usefulUntil) {
+      if (!isMailAddress(mail.to)) throw new UnusableAddress()
+      const id = random.uuid()
+      const createdAt = clock.now()
+      const { from, to, subject, text, html } = mail
+      const sealed = vault.seal(JSON.stringify({ from, to, subject, text, html }), contextOf({ id, zoneId: zone.id }))
+      await store.mails.add({
+        id,
+        zoneId: zone.id,
+        sealed,
+        createdAt,
+        nextAttemptAt: createdAt,
+        attempts: 0,
+        usefulUntil,
+      })
+    },
+  }
+}
+
+/** Opens what `send` sealed; throws for what another wrote. */
+export const openMail = (vault: Vault, mail: WaitingMail): AddressedMail =>
+  JSON.parse(vault.open(mail.sealed, contextOf(mail))) as AddressedMail // sealed by `send`
+
+const contextOf = ({ id, zoneId }: Pick<WaitingMail, 'id' | 'zoneId'>): string => `mail ${zoneId} ${id}`

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { issueCode, lookAtCode, redeemCode } from '../../src/accounts/codes.ts'
+import type { CodeDeps } from '../../src/accounts/codes.ts'
+import { onwardUrl } from '../../src/accounts/onward.ts'
+import { switchesIn } from '../../src/accounts/switches.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import type { User } from '../../src/model/user.ts'
+import type { Zone } from '../../src/model/zone.ts'
+import { DEFAULT_SETTINGS } from '../../src/model/settings.ts'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+let server: TestServer
+let zone: Zone
+let user: User
+let deps: CodeDeps
+
+before(async () => {
+  server = await startServer()
+  zone = (await server.store.zones.find('svc')) ?? assert.fail()
+  user = (await server.store.users.findByName('svc', 'svc', 'marissa')) ?? assert.fail()
+  deps = { store: server.store, clock: server.clock, random: createRandom() }
+})
+after(() => server.stop())
+
+const reset = async (): Promise<string> =>
+  (await issueCode(zone, { purpose: 'password-reset', user, data: { clientId: 'app' } }, deps)).value
+
+describe('a code of self-service', () => {
+  it('gives back what it was made with, once', async () => {
+    const value = await reset()
+    const seen = await lookAtCode(zone, { purpose: 'password-reset', value }, deps)
+    assert.deepEqual([seen?.user.id, seen?.data], [user.id, { clientId: 'app' }])
+    const one = { purpose: 'password-reset', value } as const
+    const both = await Promise.all([redeemCode(zone, one, deps), redeemCode(zone, one, deps)])
+    assert.deepEqual(
+      both.flatMap(each => (each ? [each.data] : [])),
+      [{ clientId: 'app' }],
+    )
+    assert.equal(await lookAtCode(zone, one, deps), undefined)
+  })
+
+  it('is of its purpose and zone', async () => {
+    const value = await reset()
+    assert.equal(await lookAtCode(zone, { purpose: 'sign-up', value }, deps), undefined)
+    assert.equal(await redeemCode(zone, { purpose: 'invitation', value }, deps), undefined)
+    assert.equal(await redeemCode({ ...zone, id: 'z1' }, { purpose: 'password-reset', value }, deps), undefined)
+    assert.ok(await redeemCode(zone, { purpose: 'password-reset', value }, deps))
+  })
+
+  it('is void after a newer one for a new password', async () => {
+    const [first, second] = [await reset(), await reset()]
+    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value: first }, deps), undefined)
+    assert.ok(await lookAtCode(zone, { purpose: 'password-reset', value: second }, deps))
+  })
+
+  it('is used up even when it is expired', async () => {
+    const value = await reset()
+    server.clock.advance(30 * 60)
+    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value }, deps), undefined)
+    assert.equal(await redeemCode(zone, { purpose: 'password-reset', value }, deps), undefined)
+  })
+
+  it('ends with the password that the account had, where it could set another', async () => {
+    const codes = await Promise.all([
+      issueCode(zone, { purpose: 'password-reset', user, data: {} }, deps),
+      issueCode(zone, { purpose: 'sign-up', user, data: {} }, deps),
+    ])
+    const [resetting, signingUp] = codes.map(code => code.value)
+    const change = {
+      passwordHash: user.passwordHash ?? '',
+      passwordRevision: 'another',
+      passwordChangedAt: server.clock.now(),
+      meetsDemand: false,
+    }
+    assert.ok(await server.store.users.setPassword(zone.id, user.id, user.passwordRevision, change))
+    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value: resetting ?? '' }, deps), undefined)
+    assert.ok(await lookAtCode(zone, { purpose: 'sign-up', value: signingUp ?? '' }, deps))
+  })
+
+  for (const value of ['', 'nonsense', '\0'.repeat(32), 'a'.repeat(33), 'é'.repeat(32)]) {
+    it(`is none: ${JSON.stringify(value)}`, async () => {
+      assert.equal(await lookAtCode(zone, { purpose: 'sign-up', value }, deps), undefined)
+      assert.equal(await redeemCode(zone, { purpose: 'sign-up', value }, deps), undefined)
+    })
+  }
+})
+
+describe('where self-service leads', () => {
+  const to = async (errand: { clientId?: string; redirectUri?: string }): Promise<string | undefined> =>
+    onwardUrl(zone, errand, {
+      store: server.store,
+      behaviour: behaviourOf('standard'),
+      settings: DEFAULT_SETTINGS,
+      fallback: 'signup_redirect_url',
+    })
+
+  it('is what the client has registered', async () => {
+    assert.equal(await to({ clientId: 'app', redirectUri: 'https://app.example/cb' }), 'https://app.example/cb')
+  })
+  for (const errand of [
+    {},
+    { clientId: 'app' },
+    { redirectUri: 'https://app.example/cb' },
+    { clientId: 'none', redirectUri: 'https://app.example/cb' },
+    { clientId: 'app', redirectUri: 'https://evil.example/' },
+    { clientId: 'app', redirectUri: 'javascript:alert(1)' },
+    { clientId: 'app', redirectUri: '//evil.example' },
+  ]) {
+    it(`is nowhere else: ${JSON.stringify(errand)}`, async () => assert.equal(await to(errand), undefined))
+  }
+  it("is the client's own page otherwise", async () => {
+    const client = (await server.store.clients.find('svc', 'app')) ?? assert.fail()
+    await server.store.clients.update('svc', {
+      ...client,
+      additional: { signup_redirect_url: 'https://app.example/welcome' },
+    })
+    assert.equal(await to({ clientId: 'app', redirectUri: 'https://evil.example/' }), 'https://app.example/welcome')
+    await server.store.clients.update('svc', { ...client, additional: { signup_redirect_url: 'javascript:alert(1)' } })
+    assert.equal(await to({ clientId: 'app' }), undefined)
+  })
+})
+
+describe('what people may do by themselves', () => {
+  const open = async (given: Zone): Promise<unknown> => switchesIn(given, { store: server.store, serviceName: 'svc' })
+
+  it('is everything unless something says otherwise', async () => {
+    assert.deepEqual(await open(zone), { ownAccounts: true, selfService: true })
+  })
+  it('is not to sign up where the zone says so', async () => {
+    const links = { selfService: { selfServiceLinksEnabled: false } }
+    assert.deepEqual(await open({ ...zone, config: { ...zone.config, links } }), {
+      ownAccounts: true,
+      selfService: false,
+    })
+  })
+  it('is nothing where the internal provider says so, is inactive, or is missing', async () => {
+    const internal = (await server.store.providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+    const closed = { ownAccounts: false, selfService: false }
+    for (const provider of [
+      { ...internal, config: { ...internal.config, disableInternalUserManagement: true } },
+      { ...internal, active: false },
+      undefined,
+    ]) {
+      const store = { providers: { findByOrigin: () => Promise.resolve(provider) } }
+      assert.deepEqual(await switchesIn(zone, { store, serviceName: 'svc' }), closed)
+    }
+  })
+})

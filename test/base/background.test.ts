@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createBackground } from '../../src/base/background.ts'
+
+const unexpected = (cause: unknown): void => assert.fail(String(cause))
+
+describe('the work that no answer waits for', () => {
+  it('is done one task at a time, in order, and waited for', async () => {
+    const background = createBackground({ most: 10, onError: unexpected })
+    const log: string[] = []
+    for (const name of ['a', 'b']) {
+      background.run(async () => {
+        log.push(`${name} begins`)
+        await Promise.resolve()
+        log.push(`${name} ends`)
+      })
+    }
+    assert.deepEqual(log, [])
+    await background.idle()
+    assert.deepEqual(log, ['a begins', 'a ends', 'b begins', 'b ends'])
+  })
+
+  it('waits for what a task begins in its turn', async () => {
+    const background = createBackground({ most: 10, onError: unexpected })
+    let done = false
+    background.run(() => {
+      background.run(() => {
+        done = true
+        return Promise.resolve()
+      })
+      return Promise.resolve()
+    })
+    await background.idle()
+    assert.ok(done)
+  })
+
+  it('takes no more than its limit, and has room again when tasks are done', async () => {
+    const background = createBackground({ most: 1, onError: unexpected })
+    assert.ok(background.run(() => Promise.resolve()))
+    assert.ok(!background.run(() => assert.fail('it was refused')))
+    await background.idle()
+    assert.ok(background.run(() => Promise.resolve()))
+    await background.idle()
+  })
+
+  it('goes on after a task that fails', async () => {
+    const causes: unknown[] = []
+    const background = createBackground({ most: 10, onError: cause => causes.push(cause) })
+    let done = false
+    background.run(() => Promise.reject(new Error('no')))
+    background.run(() => {
+      done = true
+      return Promise.resolve()
+    })
+    await background.idle()
+    assert.deepEqual([causes.map(String), done], [['Error: no'], true])
+  })
+})
