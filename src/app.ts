@@ -68,6 +68,7 @@ import type { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createAccountHistory } from './users/account-history.ts'
 import { createGroupsShown } from './users/default-groups.ts'
 import { createGroups } from './users/groups.ts'
 import { createUsers } from './users/users.ts'
@@ -140,6 +141,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const defaultZoneId = service.name
   const { settings, pageSettings, rateLimit } = config
   const { trustedProxies } = config.listen
+  const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
+  const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
+  const history = createAccountHistory({ store, clock, background, onError: notWritten })
   const shared = {
     store,
     clock,
@@ -149,12 +153,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     behaviour,
     settings,
     pageSettings,
-    audit: metrics ? metrics.counted(log.audit) : log.audit,
+    audit: history.recorded(metrics ? metrics.counted(log.audit) : log.audit),
     passwords,
     defaultZoneId,
   }
 
-  const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
   const mailer = createMailer({ store, vault, clock, random })
   const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)

@@ -92,6 +92,17 @@ export function subnetOf(address: string): string {
   return isIPv4(v4) ? `${v4.slice(0, v4.lastIndexOf('.'))}.0/24` : v4
 }
 
+/**
+ * The usual form of an address of a connection: an IPv4-mapped one as IPv4, IPv6 shortened (RFC 5952) and without its zone
+ * id. Undefined for what is no address.
+ */
+export function canonicalAddress(text: string | undefined): string | undefined {
+  const [address = ''] = text?.split('%', 1) ?? []
+  const v4 = dottedOf(address)
+  if (v4 !== undefined) return isIPv4(v4) ? v4 : undefined
+  return isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : undefined
+}
+
 /** An IPv4 address, unwrapped if it is IPv4-mapped; other strings without a colon as they are; undefined for IPv6. */
 function dottedOf(address: string): string | undefined {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

@@ -9,6 +9,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
+import { userAgentIn } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { TokenSettings } from '../model/settings.ts'
@@ -169,15 +170,19 @@ export function createIdentity(deps: IdentityDeps): Identity {
   /** The properties shared by the events of one sign-in. */
   const factsOf = (
     { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
-    { remoteAddress }: RequestOrigin,
+    { remoteAddress, headers }: RequestOrigin,
     client: Client | undefined,
-  ) => ({
-    zoneId,
-    origin,
-    authenticationType,
-    remoteAddress,
-    ...(client && { clientId: client.clientId }),
-  })
+  ) => {
+    const userAgent = userAgentIn(headers)
+    return {
+      zoneId,
+      origin,
+      authenticationType,
+      remoteAddress,
+      ...(userAgent !== undefined && { userAgent }),
+      ...(client && { clientId: client.clientId }),
+    }
+  }
 
   function report(
     provider: IdentityProvider,

@@ -12,6 +12,7 @@ import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { SignInDemands } from '../web/sign-in-demands.ts'
 import type { PageWriter } from '../web/pages.ts'
+import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 
@@ -74,8 +75,8 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     if (password === '' || password !== form.get('password_confirmation')) {
       return showForm(request, reply, { user, problem: MISMATCH })
     }
-    const { zone, ip: remoteAddress } = request
-    const result = await setNewPassword({ zone, user, password, meetsDemand: true, remoteAddress }, deps)
+    const change = { zone: request.zone, user, password, meetsDemand: true, ...originOf(request) }
+    const result = await setNewPassword(change, deps)
     switch (result.outcome) {
       case 'refused':
         return showForm(request, reply, { user, problem: result.message })

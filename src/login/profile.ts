@@ -22,6 +22,7 @@ import type { Form } from '../web/form.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
+import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 
@@ -111,9 +112,11 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     const handle = form.get('session')
     if (handle === undefined && form.get('others') === 'true') {
       await sessions.endOthers(request)
+      reportEnded(request)
       return back(request, reply, 'success_message_code=session.others_signed_out')
     }
     const isEnded = handle !== undefined && (await sessions.endOther(request, handle))
+    if (isEnded) reportEnded(request)
     return back(
       request,
       reply,
@@ -124,8 +127,16 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
   const back = (request: FastifyRequest, reply: FastifyReply, query?: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)
 
+  const reportEnded = (request: FastifyRequest): void =>
+    deps.audit({
+      type: 'SessionsEndedEvent',
+      zoneId: request.zone.id,
+      principal: personOf(request).id,
+      ...originOf(request),
+    })
+
   const ownerIn = (request: FastifyRequest): ApprovalOwner => {
-    return { zone: request.zone, userId: personOf(request).id, origin: { remoteAddress: request.ip } }
+    return { zone: request.zone, userId: personOf(request).id, origin: originOf(request) }
   }
 }
 

@@ -7,16 +7,23 @@ export interface AuditEvent {
   readonly clientId?: string
   readonly origin?: string
   readonly remoteAddress?: string | undefined
+  /** The browser or program that asked, shortened by `keptUserAgent`. */
+  readonly userAgent?: string
+  /** Set when another person, or a client by itself, changed the account of the principal. */
+  readonly byOther?: true
   /** The type of the provider, for sign-ins. */
   readonly authenticationType?: string
   /** Further facts; never a secret, code or token. */
   readonly data?: string
 }
 
-/** Who caused an event: the address, and the client whose token was used. */
-export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'clientId'>
+/** Who caused an event: the address, the program there, and the client whose token was used. */
+export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clientId'>
 
-/** The types of UAA's events that this server emits. */
+/** In the data of `ApprovalModifiedEvent` for a client that keeps no approval. */
+export const ALL_REVOKED = 'all revoked'
+
+/** The types of UAA's events that this server emits, and `SessionsEndedEvent`, which UAA has no name for. */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
   | 'UserAuthenticationFailure'
@@ -37,6 +44,8 @@ export type AuditEventType =
   | 'UserAccountUnlockedEvent'
   | 'PasswordChangeSuccess'
   | 'PasswordChangeFailure'
+  | 'EmailChangedEvent'
+  | 'SessionsEndedEvent'
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
   | 'TokenRevocationEvent'

@@ -20,7 +20,7 @@ export interface RequestContext {
 }
 
 /** The part that limits per requester and the audit trail use. */
-export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'>
+export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'> & Partial<Pick<RequestContext, 'headers'>>
 
 /** The request that presents a token; only the zone if another party asks about the token (RFC 7662). */
 export type TokenPresentation = Pick<RequestContext, 'zone'> & Partial<Pick<RequestContext, 'method' | 'headers'>>

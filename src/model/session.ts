@@ -30,6 +30,8 @@ export interface SignIn {
   readonly passwordRevision?: string
   /** The `User-Agent` at sign-in, shortened by `keptUserAgent`. */
   readonly userAgent?: string
+  /** The IP address that signed in, as trusted proxies report it, in its canonical form. */
+  readonly remoteAddress?: string
 }
 
 /** Maximum number of recorded clients, which bounds a future logout of all of them. */

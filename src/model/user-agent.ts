@@ -11,6 +11,12 @@ export function keptUserAgent(header: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
+/** The same from the headers of a request; a header sent twice counts for nothing. */
+export function userAgentIn(headers: Readonly<Record<string, unknown>> = {}): string | undefined {
+  const header = headers['user-agent']
+  return typeof header === 'string' ? keptUserAgent(header) : undefined
+}
+
 // Most browsers include the names of others: the first match counts.
 const BROWSERS: readonly (readonly [sign: RegExp, name: string])[] = [
   [/\b(?:Edg|EdgA|EdgiOS|Edge)\//, 'Edge'],

@@ -291,6 +291,18 @@ const MIGRATIONS: readonly Migration[] = [
       `create index outgoing_mails_by_attempt on outgoing_mails (next_attempt_at)`,
     ],
   },
+  {
+    id: '0014-account-events',
+    statements: ({ text, integer, flag, sequence, tableEnd }) => [
+      `alter table sessions add column remote_address ${text}`,
+
+      `create table account_events (id ${sequence}, zone_id ${text} not null, user_id ${text} not null,
+        type ${text} not null, happened_at ${integer} not null, by_other ${flag} not null, remote_address ${text},
+        user_agent ${text}, client_id ${text})${tableEnd}`,
+      `create index account_events_by_user on account_events (zone_id, user_id, type, id)`,
+      `create index account_events_by_time on account_events (happened_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

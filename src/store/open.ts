@@ -1,5 +1,6 @@
 // Opens the database of a URL and assembles the areas of the store.
 import type { Clock } from '../base/clock.ts'
+import { createAccountEvents } from './account-events.ts'
 import { createApprovals } from './approvals.ts'
 import { createAssertions } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
@@ -72,6 +73,7 @@ export async function openStore(
     assertions: createAssertions(db),
     sessions: createSessions(db),
     events: createEvents(db),
+    accountEvents: createAccountEvents(db),
     bootstrap: createBootstrap(db),
     purge: createPurge(db),
     async ping() {

@@ -18,6 +18,7 @@ export const OF_USERS = [
   ['sessions', 'user_id'],
   ['sign_in_failures', 'user_id'],
   ['one_time_codes', 'user_id'],
+  ['account_events', 'user_id'],
   ['user_values', 'user_id'],
   ['group_members', `member_type = 'USER' and member_id`],
 ] as const

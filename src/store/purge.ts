@@ -1,5 +1,6 @@
 // Deletes expired rows in small batches, off the request path. Each table is a separate write, so that requests can run in
 // between.
+import { ACCOUNT_EVENT_DAYS } from '../model/account-event.ts'
 import { type Database, type Statement, statement } from './database.ts'
 import { purgeKeys } from './keys.ts'
 
@@ -38,6 +39,7 @@ const RULES: readonly Rule[] = [
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),
   // A lockout may last for weeks and depends on these rows.
   rule('sign_in_failures', 'id', 'failed_at', 31 * 24 * HOUR),
+  rule('account_events', 'id', 'happened_at', ACCOUNT_EVENT_DAYS * 24 * HOUR),
   // Every process reads them within a second; one that was suspended notices the gap in the ids.
   rule('changes', 'id', 'changed_at', 5 * MINUTE),
 ]

@@ -217,7 +217,7 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session. In an anonymous one `user_id`, the four columns after it, `user_agent` and `clients` are null.
+ * A browser session. In an anonymous one `user_id`, the six columns after it and `clients` are null.
  * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
@@ -229,6 +229,7 @@ export interface SessionRow {
   amr: string | null
   session_salt: string | null
   user_agent: string | null
+  remote_address: string | null
   password_revision: string | null
   clients: string | null
   saved_request: string | null
@@ -247,6 +248,7 @@ export const SESSION_COLUMNS = [
   'amr',
   'session_salt',
   'user_agent',
+  'remote_address',
   'password_revision',
   'clients',
   'saved_request',

@@ -148,6 +148,7 @@ const toRow = (zoneId: string, session: Session): SessionRow => ({
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
   session_salt: session.signIn?.sessionSalt ?? null,
   user_agent: session.signIn?.userAgent ?? null,
+  remote_address: session.signIn?.remoteAddress ?? null,
   password_revision: session.signIn?.passwordRevision ?? null,
   clients: session.clients?.map(lineOf).join('') ?? null,
   saved_request: session.savedRequest ?? null,
@@ -183,5 +184,6 @@ function toSignIn(row: SessionRow): SignIn | null {
     sessionSalt,
     passwordRevision: row.password_revision,
     userAgent: row.user_agent,
+    remoteAddress: row.remote_address,
   })
 }

@@ -1,5 +1,6 @@
 // The interface to the database for the rest of the source. Owns all stored records; does not know what a token means or
 // who may read one. The zone is always the first argument, so that it cannot be forgotten.
+import type { AccountEvent } from '../model/account-event.ts'
 import type { Approval } from '../model/approval.ts'
 import type { Client, ClientSecret } from '../model/client.ts'
 import type { ClientKeys } from '../model/client-keys.ts'
@@ -60,6 +61,7 @@ export interface Store {
   readonly assertions: AssertionStore
   readonly sessions: SessionStore
   readonly events: EventStore
+  readonly accountEvents: AccountEventStore
   readonly bootstrap: BootstrapStore
   /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
   purge(now: Date): Promise<number>
@@ -443,6 +445,17 @@ export interface EventStore {
   /** Times of the user's failures after `since`, oldest first. */
   failures(zoneId: string, userId: string, since: Date): Promise<readonly Date[]>
   clearFailures(zoneId: string, userId: string): Promise<void>
+}
+
+/** What happened to accounts, for their owners. */
+export interface AccountEventStore {
+  /**
+   * Adds events of accounts that exist, in their order, and deletes all but the newest of each account and type
+   * (`MAX_EVENTS_PER_TYPE`), in one transaction.
+   */
+  add(zoneId: string, events: readonly AccountEvent[]): Promise<void>
+  /** Events of the account after `since`, newest first. */
+  list(zoneId: string, userId: string, since: Date): Promise<readonly AccountEvent[]>
 }
 
 /** The definitions that the bootstrap applied, so that a start does not reset records changed through an API. */

@@ -22,6 +22,7 @@ const TABLES = [
   'sessions',
   'sign_in_failures',
   'one_time_codes',
+  'account_events',
   'outgoing_mails',
   'used_assertions',
 ] as const

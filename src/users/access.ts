@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { noSuchResource } from './refusal.ts'
+import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 
 /** What ending the access of a client needs. */
@@ -47,4 +48,5 @@ export async function endAccessOfUser(
   const { clientId: caller = 'none', remoteAddress } = by
   const reason = `sessions ended, too; caller=${by.userId ?? caller}`
   audit(revocationEvent(zone.id, { userId, caller, remoteAddress, reason }))
+  audit({ type: 'SessionsEndedEvent', zoneId: zone.id, principal: userId, ...originOf(userId, by), data: reason })
 }

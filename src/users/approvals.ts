@@ -2,6 +2,7 @@
 // client without any approval left loses what it holds for the person.
 import type { Approval } from '../model/approval.ts'
 import { clientsWithoutApproval } from '../model/approval.ts'
+import { ALL_REVOKED } from '../model/event.ts'
 import type { Audit, AuditOrigin } from '../model/event.ts'
 import type { Zone } from '../model/zone.ts'
 import { approvalFields } from '../records/approval.ts'
@@ -84,9 +85,8 @@ export function reportDecisions(
   const caller = origin.clientId === undefined ? '' : `; by client ${origin.clientId}`
   for (const clientId of new Set([...before, ...after].map(approval => approval.clientId))) {
     const words = (decisions.get(clientId) ?? []).map(({ scope, status }) => `${scope} ${status}`)
-    const told = words.length === 0 ? 'all revoked' : words.join(', ').slice(0, MAX_DATA_LENGTH)
-    const { remoteAddress } = origin
-    const type = 'ApprovalModifiedEvent'
-    audit({ type, zoneId: zone.id, principal: userId, clientId, remoteAddress, data: told + caller })
+    const told = words.length === 0 ? ALL_REVOKED : words.join(', ').slice(0, MAX_DATA_LENGTH)
+    const from = { ...origin, clientId }
+    audit({ type: 'ApprovalModifiedEvent', zoneId: zone.id, principal: userId, ...from, data: told + caller })
   }
 }

@@ -10,6 +10,7 @@ import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
 import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 import type { Store } from '../store/store.ts'
 
@@ -28,6 +29,8 @@ export interface NewPassword {
   /** Whether this is the change that was demanded of the person. */
   readonly meetsDemand: boolean
   readonly remoteAddress?: string | undefined
+  /** See `keptUserAgent`; for the audit trail. */
+  readonly userAgent?: string | undefined
   /** Who sets it through an API, for the audit trail. */
   readonly by?: Caller | undefined
 }
@@ -48,18 +51,13 @@ export const PASSWORD_REVISION_LENGTH = 22
 
 /** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
 export async function setNewPassword(
-  { zone, user, password, meetsDemand, remoteAddress, by }: NewPassword,
+  { zone, user, password, meetsDemand, remoteAddress, userAgent, by }: NewPassword,
   { store, passwords, clock, random, behaviour, audit }: NewPasswordDeps,
 ): Promise<NewPasswordResult> {
   const requester = { zoneId: zone.id, address: remoteAddress }
-  const { clientId, userId: caller } = by ?? {}
-  const facts = {
-    zoneId: zone.id,
-    principal: user.id,
-    origin: user.origin,
-    remoteAddress,
-    ...(clientId !== undefined && { clientId }),
-  }
+  const { userId: caller } = by ?? {}
+  const from = originOf(user.id, { ...by, remoteAddress, ...(userAgent !== undefined && { userAgent }) })
+  const facts = { zoneId: zone.id, principal: user.id, origin: user.origin, ...from }
   const refuse = (reason: 'same' | 'policy', message: string): NewPasswordResult => {
     audit({ type: 'PasswordChangeFailure', ...facts, data: message })
     return { outcome: 'refused', reason, message }

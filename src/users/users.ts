@@ -16,6 +16,7 @@ import type { Store } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { reportDecisions } from './approvals.ts'
 import { createAliases, taken as takenInAliasZone } from './aliases.ts'
+import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 import { createGroupRights } from './group-rights.ts'
 import type { GroupCaller } from './group-rights.ts'
@@ -102,10 +103,9 @@ export function createUsers(deps: UserDeps): Users {
   const rights = createGroupRights(deps)
 
   function report(type: AuditEventType, { zoneId, id, userName, origin }: User, by: Caller): void {
-    const { userId, clientId, remoteAddress } = by
+    const { userId } = by
     const facts = [`user_id=${id}`, `username=${userName}`, ...(userId === undefined ? [] : [`caller=${userId}`])]
-    const caller = { remoteAddress, ...(clientId !== undefined && { clientId }) }
-    audit({ type, zoneId, principal: id, origin, ...caller, data: JSON.stringify(facts) })
+    audit({ type, zoneId, principal: id, origin, ...originOf(id, by), data: JSON.stringify(facts) })
   }
 
   async function find(zone: Zone, id: string): Promise<User> {
@@ -228,6 +228,7 @@ export function createUsers(deps: UserDeps): Users {
         if (!written) continue
         if (copy) report(copy.before ? 'UserModifiedEvent' : 'UserCreatedEvent', copy.user, by)
         report('UserModifiedEvent', written, by)
+        if (written.email !== before.email) report('EmailChangedEvent', written, by)
         if (passwordHash !== undefined) report('PasswordChangeSuccess', written, by)
         return written
       }

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { AuditOrigin } from '../model/event.ts'
 import type { RequestContext } from '../model/request.ts'
+import { userAgentIn } from '../model/user-agent.ts'
 
 /** What the layers below HTTP need of a request. */
 export const contextOf = ({ zone, ip, method, headers }: FastifyRequest): RequestContext => ({
@@ -8,3 +10,9 @@ export const contextOf = ({ zone, ip, method, headers }: FastifyRequest): Reques
   method,
   headers,
 })
+
+/** For the audit trail: where a change of a person's own account comes from. */
+export function originOf({ ip, headers }: FastifyRequest): AuditOrigin {
+  const userAgent = userAgentIn(headers)
+  return { remoteAddress: ip, ...(userAgent !== undefined && { userAgent }) }
+}

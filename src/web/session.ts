@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
+import { canonicalAddress } from '../base/network-address.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -233,6 +234,7 @@ export function createSessions(deps: {
     // Signing in again as the same user keeps the session that clients know; another user starts a new one.
     const before = old?.signIn?.userId === user.id ? old : undefined
     const userAgent = keptUserAgent(request.headers['user-agent'])
+    const remoteAddress = canonicalAddress(request.ip)
     const signIn = {
       userId: user.id,
       origin: user.origin,
@@ -241,6 +243,7 @@ export function createSessions(deps: {
       sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
       passwordRevision: user.passwordRevision,
       ...(userAgent !== undefined && { userAgent }),
+      ...(remoteAddress !== undefined && { remoteAddress }),
     }
     const savedRequest = renewed?.savedRequest
     const begun = {

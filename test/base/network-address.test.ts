@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AddressKind } from '../../src/base/network-address.ts'
-import { addressKind, subnetOf } from '../../src/base/network-address.ts'
+import { addressKind, canonicalAddress, subnetOf } from '../../src/base/network-address.ts'
 
 const addresses: Readonly<Record<AddressKind, readonly string[]>> = {
   public: ['1.1.1.1', '8.8.8.8', '100.63.255.255', '100.128.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255']
@@ -47,5 +47,26 @@ describe('the network that an address shares with its neighbours', () => {
   ] as const
   for (const [address, want] of cases) {
     it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(subnetOf(address), want))
+  }
+})
+
+describe('the canonical form of an address', () => {
+  const forms: readonly (readonly [string | undefined, string | undefined])[] = [
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['2001:0DB8:0:0::1', '2001:db8::1'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['::1', '::1'],
+    [undefined, undefined],
+    ['', undefined],
+    ['unix', undefined],
+    ['1.2.3', undefined],
+    ['256.1.1.1', undefined],
+    ['::ffff:256.1.1.1', undefined],
+    ['2001:db8::1]/x', undefined],
+    ['"><script>', undefined],
+  ]
+  for (const [text, want] of forms) {
+    it(`of ${String(text)} is ${String(want)}`, () => assert.equal(canonicalAddress(text), want))
   }
 })

@@ -16,6 +16,7 @@ import { groupCases } from './group-cases.ts'
 import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
 import { providerCases } from './provider-cases.ts'
+import { accountEventCases } from './account-event-cases.ts'
 import { ownSessionCases } from './session-cases.ts'
 import {
   approval,
@@ -802,6 +803,7 @@ export function storeCases(kind: DatabaseKind): void {
   onceCases(lent)
   filterCases({ ...lent, url: () => database.url, kind, inTime })
   ownSessionCases(lent)
+  accountEventCases(lent)
   providerCases(lent)
   userListCases(lent)
   userChangeCases(lent)

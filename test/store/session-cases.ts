@@ -18,7 +18,10 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     it('are kept in their order, whatever their ids are made of, beside the browser’s name', async () => {
       const z = newZone()
       const clients = ['app', 'a\nb', '"', '[x]', 'ünï', '\\n', '\u2028']
-      const want = { ...signedIn({ zoneId: z, clients }), signIn: { ...signIn, userAgent: 'Browser/1 (Test)' } }
+      const want = {
+        ...signedIn({ zoneId: z, clients }),
+        signIn: { ...signIn, userAgent: 'Browser/1 (Test)', remoteAddress: '::1' },
+      }
       await store().sessions.insert(z, want)
       assert.deepEqual(await store().sessions.find(z, 's1'), want)
       for (const clientId of ['b\r\nc', 'app']) await store().sessions.addClient(z, 's1', clientId)

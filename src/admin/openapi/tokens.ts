@@ -133,9 +133,10 @@ export function tokensArea(facts: Facts): Area {
           expiresAt: text,
           methods: described(texts, 'How the user signed in, as `amr` has it.'),
           userAgent: text,
+          remoteAddress: described(text, 'The IP address that the user signed in from.'),
           clients: described(texts, 'Ids of the clients that the user signed in to with this session.'),
         },
-        ['userAgent'],
+        ['userAgent', 'remoteAddress'],
       ),
       StoredToken: closed({
         tokenId: text,

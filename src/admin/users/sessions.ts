@@ -48,6 +48,7 @@ export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps
         expiresAt: expiresAt.toISOString(),
         methods: signIn.amr,
         userAgent: signIn.userAgent,
+        remoteAddress: signIn.remoteAddress,
         clients,
       }
     })

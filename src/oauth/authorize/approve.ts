@@ -13,6 +13,7 @@ import type { Texts } from '../../pages/texts/texts.ts'
 import { PageError, prefersPage } from '../../web/answers.ts'
 import type { Form } from '../../web/form.ts'
 import { ownPath } from '../../web/own-path.ts'
+import { originOf } from '../../web/request-context.ts'
 import { approvalModel } from './approval-model.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
@@ -126,8 +127,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
     )
   await store.approvals.save(zoneId, decisions)
   const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-  const remoteAddress = request.ip
-  audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, clientId, remoteAddress, data })
+  audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, ...originOf(request), clientId, data })
 }
 
 /** Finds the person's current approvals for the client; no look-up where the client approves everything by itself. */

@@ -5,6 +5,7 @@ import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { openDemand } from '../../model/sign-in-demands.ts'
+import { userAgentIn } from '../../model/user-agent.ts'
 import type { User } from '../../model/user.ts'
 import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -45,7 +46,9 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
     () => redeem(value, request, deps),
     found => found === undefined,
   )
-  const facts = { zoneId: zone.id, clientId: client.clientId, remoteAddress, data: 'passcode' }
+  const userAgent = userAgentIn(request.headers)
+  const from = { remoteAddress, ...(userAgent !== undefined && { userAgent }) }
+  const facts = { zoneId: zone.id, clientId: client.clientId, ...from, data: 'passcode' }
   if (owner === undefined) {
     audit({ type: 'PrincipalAuthenticationFailure', principal: client.clientId, ...facts })
     throw refusal(behaviour.badPasscode, 'Invalid passcode', service)

@@ -74,7 +74,8 @@ for (const mode of MODES) {
       const [session, ...others] = answer.json<Record<string, unknown>[]>()
       const { userAgent: _, ...rest } = session ?? {}
       assert.deepEqual(others, [])
-      assert.deepEqual(rest, { signedInAt: now, lastSeenAt: now, expiresAt, methods: ['pwd'], clients: [] })
+      const from = { remoteAddress: '127.0.0.1' }
+      assert.deepEqual(rest, { signedInAt: now, lastSeenAt: now, expiresAt, methods: ['pwd'], ...from, clients: [] })
       const stored = await server.store.sessions.listOfUser('svc', id, server.clock.now())
       for (const secret of [...secrets, ...stored.map(({ idDigest }) => idDigest)]) {
         assert.ok(!answer.text.includes(secret))
