@@ -71,6 +71,7 @@ import { createTokenReader } from './token/reader.ts'
 import { createAccountHistory } from './users/account-history.ts'
 import { createGroupsShown } from './users/default-groups.ts'
 import { createGroups } from './users/groups.ts'
+import { createCommonPasswords } from './users/common-passwords.ts'
 import { createUsers } from './users/users.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { loadAssets } from './web/assets.ts'
@@ -155,6 +156,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     pageSettings,
     audit: history.recorded(metrics ? metrics.counted(log.audit) : log.audit),
     passwords,
+    commonPasswords: createCommonPasswords(),
     defaultZoneId,
   }
 

@@ -240,6 +240,8 @@ const rows = {
   rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
   /** P5: minimum password length unless the policy sets one. */
   minPasswordLength: { id: 'P5', standard: 8, uaa: 0 },
+  /** P7: whether common passwords and those made of the account's own words are refused unless the policy says. */
+  refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
   /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether a failed sign-in with a provider shows its error at the callback; otherwise at /oauth_error. */

@@ -16,7 +16,13 @@ export interface PasswordPolicy {
   readonly expirePasswordInMonths: number
   /** Passwords set before this time have expired. */
   readonly passwordNewerThan?: Date
+  /** If absent, the default of row P7 applies. */
+  readonly refuseCommonPasswords?: boolean
+  /** If absent, the default of row P7 applies. */
+  readonly refuseOwnWords?: boolean
 }
+
+type PolicyDefaults = Pick<Behaviour, 'minPasswordLength' | 'refuseGuessablePasswords'>
 
 const DEFAULT_MAX_LENGTH = 255
 
@@ -27,6 +33,10 @@ export function passwordPolicy(provider: IdentityProvider | undefined): Password
   const number = (name: keyof PasswordPolicy): number | undefined => {
     const value: unknown = Reflect.get(members, name)
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+  }
+  const truth = (name: 'refuseCommonPasswords' | 'refuseOwnWords') => {
+    const value: unknown = Reflect.get(members, name)
+    return typeof value === 'boolean' ? { [name]: value } : {}
   }
   const minLength = number('minLength')
   const passwordNewerThan = momentOf(Reflect.get(members, 'passwordNewerThan'))
@@ -39,6 +49,8 @@ export function passwordPolicy(provider: IdentityProvider | undefined): Password
     requireSpecialCharacter: number('requireSpecialCharacter') ?? 0,
     expirePasswordInMonths: number('expirePasswordInMonths') ?? 0,
     ...(passwordNewerThan && { passwordNewerThan }),
+    ...truth('refuseCommonPasswords'),
+    ...truth('refuseOwnWords'),
   }
 }
 
@@ -94,29 +106,50 @@ function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 
   ]
 }
 
+const COMMON = 'Password must not be one of the most common passwords.'
+const OWN_WORDS = 'Password must not be made of your name, your e-mail address or the name of this site.'
+
+/** Which guessable passwords are refused; see `guessable-password.ts`. */
+export const refusedGuesses = (
+  policy: PasswordPolicy,
+  { refuseGuessablePasswords }: Pick<Behaviour, 'refuseGuessablePasswords'>,
+): Guessable => ({
+  common: policy.refuseCommonPasswords ?? refuseGuessablePasswords,
+  ownWords: policy.refuseOwnWords ?? refuseGuessablePasswords,
+})
+
+/** What is known, or refused, of a password that is easily guessed. */
+export interface Guessable {
+  readonly common: boolean
+  readonly ownWords: boolean
+}
+
+const NOT_GUESSABLE: Guessable = { common: false, ownWords: false }
+
+const guessMessages = ({ common, ownWords }: Guessable): readonly string[] => [
+  ...(common ? [COMMON] : []),
+  ...(ownWords ? [OWN_WORDS] : []),
+]
+
 /** The messages of all violated rules, in alphabetical order, as one string; undefined if there are none. */
 export function policyViolation(
   policy: PasswordPolicy,
   password: string,
   behaviour: Pick<Behaviour, 'minPasswordLength'>,
+  guessable: Guessable = NOT_GUESSABLE,
 ): string | undefined {
   const broken = rulesOf(policy, behaviour).filter(rule => !rule.holds(password))
-  return broken.length === 0
-    ? undefined
-    : broken
-        .map(({ message }) => message)
-        .toSorted()
-        .join(' ')
+  const messages = [...broken.map(({ message }) => message), ...guessMessages(guessable)]
+  return messages.length === 0 ? undefined : messages.toSorted().join(' ')
 }
 
 /** The rules as messages, shown before a password is chosen. */
-export const policyDemands = (
-  policy: PasswordPolicy,
-  behaviour: Pick<Behaviour, 'minPasswordLength'>,
-): readonly string[] =>
-  rulesOf(policy, behaviour)
+export const policyDemands = (policy: PasswordPolicy, behaviour: PolicyDefaults): readonly string[] => [
+  ...rulesOf(policy, behaviour)
     .filter(rule => !rule.holds('') && rule.isObvious !== true)
-    .map(({ message }) => message)
+    .map(({ message }) => message),
+  ...guessMessages(refusedGuesses(policy, behaviour)),
+]
 
 /** Whether the user must change the password: it was required, or the password has expired. */
 export function mustChangePassword(user: User, policy: PasswordPolicy, now: Date): boolean {

@@ -5,7 +5,10 @@ import type { PasswordPolicy } from './password-policy.ts'
 import type { Zone } from './zone.ts'
 
 /** The rules of a client secret; 0: no requirement. */
-export type SecretPolicy = Omit<PasswordPolicy, 'expirePasswordInMonths' | 'passwordNewerThan'>
+export type SecretPolicy = Omit<
+  PasswordPolicy,
+  'expirePasswordInMonths' | 'passwordNewerThan' | 'refuseCommonPasswords' | 'refuseOwnWords'
+>
 
 /** The policy of zones without their own. */
 const DEFAULT_POLICY: SecretPolicy = {

@@ -39,8 +39,9 @@ export interface ProviderType {
 }
 
 const { passwordPolicy, lockoutPolicy } = internalSettings.members
+const OPTIONAL: ReadonlySet<string> = new Set(['passwordNewerThan', 'refuseCommonPasswords', 'refuseOwnWords'])
 const POLICIES = [
-  ['passwordPolicy', Object.keys(passwordPolicy.members).filter(name => name !== 'passwordNewerThan')],
+  ['passwordPolicy', Object.keys(passwordPolicy.members).filter(name => !OPTIONAL.has(name))],
   ['lockoutPolicy', Object.keys(lockoutPolicy.members)],
 ] as const
 

@@ -41,6 +41,13 @@ export const internalSettings = section({
         requireSpecialCharacter: count,
         expirePasswordInMonths: count,
         passwordNewerThan: moment,
+        refuseCommonPasswords: truth(undefined, {
+          about: 'Whether the most common passwords are refused, also with digits or marks before or after them.',
+        }),
+        refuseOwnWords: truth(undefined, {
+          about:
+            'Whether passwords are refused that are made of the user name, the e-mail address, the given or family name, or the name of the zone or the service.',
+        }),
       },
     }),
     lockoutPolicy: section({

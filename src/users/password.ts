@@ -1,18 +1,18 @@
-// Sets a new password: the only place that applies the password policy. Does not know how the person was authenticated, or
+// Sets a new password. Does not know how the person was authenticated, or
 // what happens to sessions.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
-import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 import type { Store } from '../store/store.ts'
+import { passwordProblem } from './password-rules.ts'
+import type { PasswordRuleDeps } from './password-rules.ts'
 
 /** What came of it; the message is for the person. */
 export type NewPasswordResult =
@@ -36,12 +36,11 @@ export interface NewPassword {
 }
 
 /** Dependencies of `setNewPassword`. */
-export interface NewPasswordDeps {
+export interface NewPasswordDeps extends PasswordRuleDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly clock: Clock
   readonly random: Random
-  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
@@ -52,8 +51,9 @@ export const PASSWORD_REVISION_LENGTH = 22
 /** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
 export async function setNewPassword(
   { zone, user, password, meetsDemand, remoteAddress, userAgent, by }: NewPassword,
-  { store, passwords, clock, random, behaviour, audit }: NewPasswordDeps,
+  deps: NewPasswordDeps,
 ): Promise<NewPasswordResult> {
+  const { store, passwords, clock, random, audit } = deps
   const requester = { zoneId: zone.id, address: remoteAddress }
   const { userId: caller } = by ?? {}
   const from = originOf(user.id, { ...by, remoteAddress, ...(userAgent !== undefined && { userAgent }) })
@@ -65,9 +65,8 @@ export async function setNewPassword(
   if (user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))) {
     return refuse('same', SAME)
   }
-  const provider = await store.providers.findByOrigin(zone.id, user.origin)
-  const violation = policyViolation(passwordPolicy(provider), password, behaviour)
-  if (violation !== undefined) return refuse('policy', violation)
+  const problem = await passwordProblem(zone, { password, owner: user }, deps)
+  if (problem !== undefined) return refuse('policy', problem)
   const passwordHash = await passwords.hash(password, requester)
   const change = {
     passwordHash,

@@ -6,7 +6,6 @@ import type { Random } from '../base/random.ts'
 import type { Approval } from '../model/approval.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../model/event.ts'
-import { passwordPolicy, policyViolation } from '../model/password-policy.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
@@ -14,6 +13,8 @@ import type { Zone } from '../model/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
+import { passwordProblem } from './password-rules.ts'
+import type { PasswordOwner, PasswordRuleDeps } from './password-rules.ts'
 import { reportDecisions } from './approvals.ts'
 import { createAliases, taken as takenInAliasZone } from './aliases.ts'
 import { originOf } from './caller.ts'
@@ -81,7 +82,7 @@ export interface Users {
 }
 
 /** Dependencies of `createUserService`. */
-export interface UserDeps {
+export interface UserDeps extends PasswordRuleDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly clock: Clock
@@ -117,10 +118,9 @@ export function createUsers(deps: UserDeps): Users {
   const manageable = (zone: Zone, origin: string): Promise<void> =>
     checkManageable(store, zone.id, origin, internalOrigin)
 
-  async function checkPassword(zone: Zone, password: string): Promise<void> {
-    const policy = passwordPolicy(await store.providers.findByOrigin(zone.id, internalOrigin))
-    const violation = policyViolation(policy, password, behaviour)
-    if (violation !== undefined) throw refuseResource('invalid_password', violation)
+  async function checkPassword(zone: Zone, password: string, owner: PasswordOwner): Promise<void> {
+    const problem = await passwordProblem(zone, { password, owner }, deps)
+    if (problem !== undefined) throw refuseResource('invalid_password', problem)
   }
 
   /** The hash of a new password that keeps the policy; undefined for the password that the user has. */
@@ -136,7 +136,7 @@ export function createUsers(deps: UserDeps): Users {
       throw refuseResource('invalid_password', 'The password is kept by the identity provider of the user.')
     }
     const requester = { zoneId: zone.id, address: by.remoteAddress }
-    await checkPassword(zone, password)
+    await checkPassword(zone, password, user)
     const isKnown = user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))
     return isKnown ? undefined : passwords.hash(password, requester)
   }
@@ -172,7 +172,7 @@ export function createUsers(deps: UserDeps): Users {
       await checkEmailDomain(store, zone, draft, internalOrigin)
       const isInternal = origin === internalOrigin
       const isHashed = isInternal && passwordHash === undefined && !(withoutPassword && password === undefined)
-      if (isHashed) await checkPassword(zone, password ?? '')
+      if (isHashed) await checkPassword(zone, password ?? '', draft)
       const made = newUser(draft, { zoneId: zone.id }, { clock, random })
       const plan = await aliases.forNew(made, by.isServerAdmin === true)
       const maxUsers = await checkRoom(zone)
@@ -211,6 +211,7 @@ export function createUsers(deps: UserDeps): Users {
         // An account that came with another name by an import can still be changed and deactivated.
         if (wanted.userName !== before.userName) checkUserName(wanted, internalOrigin)
         checkLengths(wanted)
+        if (password !== undefined && passwordHash !== undefined) await checkPassword(zone, password, wanted) // new names
         if (expected !== undefined && before.version !== expected) {
           throw staleVersion('user', id, before.version, expected)
         }

@@ -341,6 +341,25 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'guesses the passwords that many people choose, and those that the account itself suggests',
+    outcome: 'finds none in standard: no way to set a password takes them, in whatever disguise',
+    attempt: async () => {
+      const api = await startUserServer('standard')
+      const { id } = await api.create('eve.adams', { name: { givenName: 'Eve', familyName: 'Adams' } })
+      const common = ['12345678', 'Password1!', 'P@ssw0rd2026', 'qwertyuiop', 'aaaaaaaaaaaa', 'passwordpassword']
+      const own = ['eve.adams', 'AdamsEve2026!', '4d4ms!2026', 'Latchkey1', 'eve.adams@test']
+      for (const password of [...common, ...own]) {
+        const set = await api.send('PUT', `/Users/${id}/password`, { password })
+        assert.deepEqual([set.status, set.json()['error']], [400, 'invalid_password'], password)
+        const body = newUserBody('adams-eve', { password, name: { familyName: 'Adams' } })
+        assert.equal((await api.send('POST', '/Users', body)).status, 400, password)
+      }
+      assert.equal(await grant(api, 'eve.adams'), 200)
+      assert.deepEqual(api.server.faults, [])
+      await api.stop()
+    },
+  },
+  {
     attack: 'lists the people of a zone with a scope that is for looking up ids',
     outcome: 'must name each user, in every alternative of the filter',
     attempt: inBothModes(async api => {

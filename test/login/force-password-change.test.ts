@@ -201,7 +201,7 @@ for (const mode of MODES) {
         ? [
             {
               name: 'a short one (P5)',
-              form: twice('seven77'),
+              form: twice('sv3nxq7'),
               text: 'Password must be at least 8 characters in length.',
             },
           ]
@@ -336,31 +336,31 @@ for (const mode of MODES) {
         server.clock.advance(32 * day)
         const browser = server.browser()
         assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
-        const refused = await choose(browser, twice('nothing'))
+        const refused = await choose(browser, twice('reedwarbler'))
         assert.equal(refused.status, 422)
         assert.ok(
           refused.text.includes(
             '<p class="error-message">Password must contain at least 1 digit characters. Password must contain at least 1 uppercase characters.</p>',
           ),
         )
-        assert.equal((await choose(browser, twice('Nothing1'))).headers['location'], COMPLETED)
+        assert.equal((await choose(browser, twice('Reedwarbler1'))).headers['location'], COMPLETED)
         const token = await server.token(
-          { grant_type: 'password', username: 'marissa', password: 'Nothing1' },
+          { grant_type: 'password', username: 'marissa', password: 'Reedwarbler1' },
           { basic: APP },
         )
         assert.equal(token.status, 200)
         server.clock.advance(27 * day)
         assert.equal(
-          (await server.browser().signIn('marissa', 'Nothing1')).headers['location'],
+          (await server.browser().signIn('marissa', 'Reedwarbler1')).headers['location'],
           'http://localhost:8080/',
         )
         server.clock.advance(5 * day)
         const late = await server.token(
-          { grant_type: 'password', username: 'marissa', password: 'Nothing1' },
+          { grant_type: 'password', username: 'marissa', password: 'Reedwarbler1' },
           { basic: APP },
         )
         assert.equal(late.json()['error_description'], 'password change required')
-        assert.equal((await server.browser().signIn('marissa', 'Nothing1')).headers['location'], PAGE)
+        assert.equal((await server.browser().signIn('marissa', 'Reedwarbler1')).headers['location'], PAGE)
         assert.deepEqual(server.faults, [])
       } finally {
         await server.stop()
@@ -384,7 +384,7 @@ for (const mode of MODES) {
         })
         assert.equal((await browser.send('/home')).headers['location'], PAGE)
         server.clock.advance(1)
-        assert.equal((await choose(browser, twice('Nothing1'))).headers['location'], COMPLETED)
+        assert.equal((await choose(browser, twice('Reedwarbler1'))).headers['location'], COMPLETED)
         assert.equal((await browser.send('/home')).status, 200)
         assert.deepEqual(server.faults, [])
       } finally {

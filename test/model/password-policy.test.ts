@@ -62,6 +62,16 @@ describe('passwordPolicy', () => {
       given: { passwordNewerThan: '2026-01-02T03:04:05.000Z' },
       want: policy({ passwordNewerThan: new Date('2026-01-02T03:04:05Z') }),
     },
+    {
+      name: 'reads what is refused of easily guessed passwords',
+      given: { refuseCommonPasswords: false, refuseOwnWords: true },
+      want: policy({ refuseCommonPasswords: false, refuseOwnWords: true }),
+    },
+    {
+      name: 'takes no word for a boolean',
+      given: { refuseCommonPasswords: 'false', refuseOwnWords: 0 },
+      want: DEFAULTS,
+    },
     { name: 'has no moment for null', given: { passwordNewerThan: null }, want: DEFAULTS },
     { name: 'has no moment for what is none', given: { passwordNewerThan: 'soon' }, want: DEFAULTS },
   ]
@@ -173,8 +183,13 @@ describe('policyDemands', () => {
     assert.deepEqual(policyDemands(policy({ requireDigit: 2 }), standard), [
       'Password must be at least 8 characters in length.',
       'Password must contain at least 2 digit characters.',
+      'Password must not be one of the most common passwords.',
+      'Password must not be made of your name, your e-mail address or the name of this site.',
     ])
     assert.deepEqual(policyDemands(policy(), uaa), [])
+    const off = { refuseCommonPasswords: false, refuseOwnWords: false }
+    assert.deepEqual(policyDemands(policy(off), standard), ['Password must be at least 8 characters in length.'])
+    assert.equal(policyDemands(policy({ refuseOwnWords: true }), uaa).length, 1)
   })
 })
 

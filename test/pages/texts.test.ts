@@ -185,9 +185,9 @@ describe('a description that programs are told in English', () => {
       requireSpecialCharacter: 4,
       expirePasswordInMonths: 0,
     }
-    const behaviour = { minPasswordLength: 8 }
+    const behaviour = { minPasswordLength: 8, refuseGuessablePasswords: true }
     const sentences = policyDemands(policy, behaviour)
-    assert.equal(sentences.length, 5)
+    assert.equal(sentences.length, 7)
     const tooLong = policyViolation(policy, `Aa1!${'a'.repeat(30)}`, behaviour)
     assert.match(tooLong ?? '', /no more than 20/)
     for (const language of others) {

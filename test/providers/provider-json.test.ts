@@ -277,6 +277,17 @@ describe('the rules', () => {
   const cases: readonly { name: string; type: string; config: Members; want?: readonly string[] }[] = [
     { name: 'take both policies', type: 'svc', config: { passwordPolicy: policy, lockoutPolicy: lockout } },
     { name: 'take no policies', type: 'svc', config: { passwordPolicy: null, lockoutPolicy: null } },
+    {
+      name: 'switch off the checks for easily guessed passwords',
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, refuseCommonPasswords: false, refuseOwnWords: false } },
+    },
+    ...['refuseCommonPasswords', 'refuseOwnWords'].map(name => ({
+      name: `refuse a number for ${name}`,
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, [name]: 0 } },
+      want: [`config.passwordPolicy.${name} unreadable`],
+    })),
     { name: 'take a moment', type: 'svc', config: { passwordPolicy: { ...policy, passwordNewerThan: 1e12 } } },
     {
       name: 'take a date',

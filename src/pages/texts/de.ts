@@ -244,6 +244,9 @@ export const de: Texts = {
     malicious: 'Die Anfrage wurde abgelehnt, weil sie ein möglicherweise schädliches Zeichen enthielt.',
     passwordMismatch: 'Die Passwörter müssen übereinstimmen und dürfen nicht leer sein.',
     passwordSame: 'Ihr neues Passwort darf nicht mit dem alten übereinstimmen.',
+    passwordCommon: 'Das Passwort darf keines der häufigsten Passwörter sein.',
+    passwordOwnWords:
+      'Das Passwort darf nicht aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieser Website gebildet sein.',
     lostAttempt:
       'Diese Anmeldung wurde in einem anderen Browser begonnen, ist abgelaufen oder bereits abgeschlossen. Bitte beginnen Sie von vorn.',
     noProvider: 'Dieses Anmeldeverfahren ist hier nicht verfügbar. Bitte verwenden Sie ein anderes.',

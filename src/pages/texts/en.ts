@@ -235,6 +235,8 @@ export const en: Texts = {
     malicious: 'The request was rejected because it contained a potentially malicious character.',
     passwordMismatch: 'Passwords must match and not be empty.',
     passwordSame: 'Your new password cannot be the same as the old password.',
+    passwordCommon: 'Password must not be one of the most common passwords.',
+    passwordOwnWords: 'Password must not be made of your name, your e-mail address or the name of this site.',
     lostAttempt: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
     noProvider: 'That sign-in method is not available here. Please use another one.',
     misconfigured:

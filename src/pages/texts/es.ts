@@ -239,6 +239,9 @@ export const es: Texts = {
     malicious: 'La solicitud se rechazó porque contenía un carácter potencialmente malicioso.',
     passwordMismatch: 'Las contraseñas deben coincidir y no estar vacías.',
     passwordSame: 'Su nueva contraseña no puede ser igual a la anterior.',
+    passwordCommon: 'La contraseña no puede ser una de las más comunes.',
+    passwordOwnWords:
+      'La contraseña no puede estar formada por su nombre, su dirección de correo electrónico o el nombre de este sitio.',
     lostAttempt: 'Este inicio de sesión se empezó en otro navegador, ha caducado o ya ha terminado. Empiece de nuevo.',
     noProvider: 'Esa forma de iniciar sesión no está disponible aquí. Use otra.',
     misconfigured: 'Los proveedores de identidad están mal configurados. Consulte a su administrador.',

@@ -238,6 +238,9 @@ export const fr: Texts = {
     malicious: 'La requête a été rejetée, car elle contenait un caractère potentiellement malveillant.',
     passwordMismatch: 'Les mots de passe doivent être identiques et ne pas être vides.',
     passwordSame: 'Votre nouveau mot de passe doit être différent de l’ancien.',
+    passwordCommon: 'Le mot de passe ne doit pas être l’un des plus courants.',
+    passwordOwnWords:
+      'Le mot de passe ne doit pas être formé de votre nom, de votre adresse e-mail ou du nom de ce site.',
     lostAttempt:
       'Cette connexion a été commencée dans un autre navigateur, a expiré ou est déjà terminée. Veuillez recommencer.',
     noProvider: 'Ce moyen de connexion n’est pas disponible ici. Veuillez en utiliser un autre.',

@@ -253,6 +253,8 @@ export type KnownDescription =
   | 'malicious'
   | 'passwordMismatch'
   | 'passwordSame'
+  | 'passwordCommon'
+  | 'passwordOwnWords'
   | 'lostAttempt'
   | 'noProvider'
   | 'misconfigured'

@@ -1,0 +1,48 @@
+// The only place that applies the password policy of a zone. Hashes that are imported, and accounts of the configuration
+// file, do not come here.
+import type { Behaviour } from '../model/compatibility.ts'
+import { isCommonPassword, isMadeOfNames, namesInEmail } from '../model/guessable-password.ts'
+import { passwordPolicy, policyViolation, refusedGuesses } from '../model/password-policy.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { CommonPasswords } from './common-passwords.ts'
+
+/** Whose password it will be. */
+export type PasswordOwner = Pick<User, 'userName' | 'email' | 'givenName' | 'familyName'>
+
+/** Dependencies of `passwordProblem`. */
+export interface PasswordRuleDeps {
+  readonly store: Pick<Store, 'providers'>
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly commonPasswords: CommonPasswords
+}
+
+const PRODUCT = 'latchkey'
+
+/** Why the zone's internal provider does not accept the password, as sentences for a person; undefined if it does. */
+export async function passwordProblem(
+  zone: Zone,
+  { password, owner }: { readonly password: string; readonly owner: PasswordOwner },
+  { store, service, behaviour, commonPasswords }: PasswordRuleDeps,
+): Promise<string | undefined> {
+  const policy = passwordPolicy(await store.providers.findByOrigin(zone.id, service.name))
+  const refused = refusedGuesses(policy, behaviour)
+  const { userName, email, givenName = '', familyName = '' } = owner
+  const names = [
+    userName,
+    ...namesInEmail(email),
+    givenName,
+    familyName,
+    zone.name,
+    zone.subdomain,
+    service.name,
+    PRODUCT,
+  ]
+  return policyViolation(policy, password, behaviour, {
+    common: refused.common && isCommonPassword(password, await commonPasswords.load()),
+    ownWords: refused.ownWords && isMadeOfNames(password, names),
+  })
+}

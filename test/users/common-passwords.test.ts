@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { dictionary } from '@zxcvbn-ts/language-common'
+import { commonPasswordFile } from '../../scripts/common-passwords.ts'
+import { createCommonPasswords } from '../../src/users/common-passwords.ts'
+
+describe('the list of common passwords', () => {
+  it('is that of the package', () => {
+    const path = new URL('../../src/users/common-passwords.bin', import.meta.url)
+    assert.ok(readFileSync(path).equals(commonPasswordFile()), 'run node scripts/common-passwords.ts')
+  })
+  it('has every password of the package, and others not', async () => {
+    const isListed = await createCommonPasswords().load()
+    const listed = dictionary['passwords-common'].map(String)
+    assert.equal(listed.length, 49_233)
+    assert.deepEqual(
+      listed.filter(password => !isListed(password)),
+      [],
+    )
+    for (const password of ['', 'Password', 'correct horse battery staple', 'x'.repeat(10_000)]) {
+      assert.equal(isListed(password), false)
+    }
+  })
+  it('is read once', async () => {
+    const list = createCommonPasswords()
+    assert.equal(await list.load(), await list.load())
+  })
+})
