@@ -1,6 +1,7 @@
 // Wires everything together: the only file that imports every folder. Reads top to bottom in order of dependency.
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { codeEndpoints } from './admin/accounts/codes.ts'
 import { approvalEndpoints } from './admin/approvals/approvals.ts'
 import { clientJwtEndpoint } from './admin/clients/client-jwt.ts'
 import { clientListEndpoint } from './admin/clients/list.ts'
@@ -265,6 +266,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     clientListEndpoint(app, shared)
     clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, authenticator })
     approvalEndpoints(app, shared)
+    codeEndpoints(app, shared)
     userSessionEndpoints(app, shared)
     providerEndpoints(app, { ...shared, outbound, vault, log })
     // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.

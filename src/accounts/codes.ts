@@ -50,6 +50,9 @@ const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
 export const CODE_LENGTH = 32
 const FORMAT = /^[\w-]{32}$/
 
+/** Whether it can be a code at all. */
+export const isCode = (value: string): boolean => FORMAT.test(value)
+
 /** Dependencies of codes. */
 export interface CodeDeps {
   readonly store: Pick<Store, 'oneTimeCodes' | 'users'>
@@ -96,7 +99,7 @@ export async function lookAtCode<P extends AccountPurpose>(
   { purpose, value }: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,
 ): Promise<GoodCode<P> | undefined> {
-  if (!FORMAT.test(value)) return undefined
+  if (!isCode(value)) return undefined
   return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
 }
 
@@ -106,7 +109,7 @@ export async function redeemCode<P extends AccountPurpose>(
   { purpose, value }: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,
 ): Promise<GoodCode<P> | undefined> {
-  if (!FORMAT.test(value)) return undefined
+  if (!isCode(value)) return undefined
   return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
 }
 

@@ -30,6 +30,8 @@ export const OAUTH_ERROR_STATUS = {
   invalid_identity_zone: 422,
   /** Of approvals. */
   uaa: 400,
+  /** Of `/Codes`. */
+  code_store: 400,
   // Of users and groups (UAA's SCIM 1 API).
   scim: 400,
   invalid_scim_resource: 400,

@@ -110,6 +110,12 @@ export const moment = v.pipe(
   v.check(date => date.getTime() >= 0 && date.getTime() <= LAST_MOMENT, MOMENT),
 )
 
+/** The moment that the value tells, as `moment` reads it; undefined if it tells none. */
+export function readMoment(value: unknown): Date | undefined {
+  const read = v.safeParse(moment, value)
+  return read.success ? read.output : undefined
+}
+
 /** A value that only this server writes; nothing is checked. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of what is written
 export const own = <T>() => v.custom<T>(() => true)

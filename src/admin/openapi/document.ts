@@ -4,6 +4,7 @@ import type { Urls } from '../../model/urls.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import { takesForm } from '../../web/route.ts'
 import { sessionCookieName } from '../../web/session.ts'
+import { accountsArea } from './accounts.ts'
 import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
@@ -63,6 +64,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   oauthArea(facts),
   tokensArea(facts),
   loginArea(facts),
+  accountsArea(),
   approvalsArea(),
   usersArea(),
   clientsArea(facts),

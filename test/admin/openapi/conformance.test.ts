@@ -34,6 +34,7 @@ const RULES: readonly RegExp[] = [
   /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
   /Error accessing user's approvals/, // the same, as UAA says it
   /Invalid group member|does not exist|named twice|A group with displayName: .* already exists/, // of groups
+  /expiresAt must be (?:in the future|within)/, // of /Codes
   /A displayName must be provided/, // which a PATCH clears without sending another
 ]
 

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
+import { keepText } from '../../../src/accounts/texts.ts'
+import { createRandom } from '../../../src/base/random.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
 import type { Draft, OpenApi, Operation, Place } from '../../support/openapi.ts'
 import {
@@ -241,6 +243,13 @@ async function prepareGroups(
   const free = isFree ? await store.groups.findByName('svc', 'orders.read') : undefined
   const id = path.endsWith('{memberId}') ? 'mapped' : (free?.id ?? 'mapped')
   return { ...mapping, id, memberId: userId, userId, zoneId: 'gz', scope: 'admin' }
+}
+
+/** The code of a text that is kept for a minute. */
+async function keptText({ store, clock }: TestServer): Promise<string> {
+  const zone = (await store.zones.find('svc')) ?? assert.fail()
+  const text = { data: '{}', expiresAt: new Date(clock.now().getTime() + 60_000) }
+  return keepText(zone, text, { store, clock, random: createRandom() })
 }
 
 const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))
@@ -494,6 +503,7 @@ for (const { name: title, mode, config, paths } of servers) {
       const records = { ...known, ...world.made }
       const id = path.startsWith('/Users') ? known['managed'] : records[SCIM_KINDS[path] ?? kind]
       world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
+      if (path === '/Codes/{code}') world.ids = { ...world.ids, code: await keptText(world.server) }
       if (path.startsWith('/Groups'))
         world.ids = { ...world.ids, ...(await prepareGroups(world.server, place, known['userId'])) }
       return place

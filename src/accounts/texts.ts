@@ -1,0 +1,35 @@
+// Codes that stand for a text instead of an account.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { digest } from '../base/secrets.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { CODE_LENGTH, isCode } from './codes.ts'
+
+/** A text that is kept for a while. */
+export interface KeptText {
+  readonly data: string
+  readonly expiresAt: Date
+}
+
+/** Dependencies of `keepText` and `takeText`. */
+export interface TextDeps {
+  readonly store: Pick<Store, 'oneTimeCodes'>
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Keeps the text and returns its code. */
+export async function keepText(zone: Zone, text: KeptText, { store, random }: TextDeps): Promise<string> {
+  const value = random.urlSafe(CODE_LENGTH)
+  await store.oneTimeCodes.save(zone.id, { zoneId: zone.id, purpose: 'text', codeDigest: digest(value), ...text })
+  return value
+}
+
+/** Gives the text back, once; undefined if there is none, or no longer. */
+export async function takeText(zone: Zone, value: string, { store, clock }: TextDeps): Promise<KeptText | undefined> {
+  if (!isCode(value)) return undefined
+  const code = await store.oneTimeCodes.redeem(zone.id, 'text', digest(value))
+  if (!code || code.expiresAt <= clock.now()) return undefined
+  return { data: code.data ?? '', expiresAt: code.expiresAt }
+}

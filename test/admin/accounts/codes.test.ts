@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MAX_DATA_LENGTH } from '../../../src/admin/accounts/codes.ts'
+import { issueCode } from '../../../src/accounts/codes.ts'
+import { createRandom } from '../../../src/base/random.ts'
+import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+
+const program = (client_id: string, authorities: readonly string[]) => ({
+  client_id,
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+const login = program('login', ['oauth.login'])
+const config = {
+  bootstrap: {
+    ...defaultBootstrap,
+    clients: [login, program('root', ['svc.admin']), program('other', ['scim.write'])],
+    identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { clients: [login] } }],
+  },
+}
+const Z1 = 'z1.localhost:8080'
+
+interface Kept {
+  readonly code: string
+  readonly expiresAt: number
+  readonly data: string
+  readonly intent: null
+}
+
+for (const mode of MODES) {
+  describe(`/Codes in ${mode}`, () => {
+    let server: TestServer
+    let bearer: string
+    before(async () => {
+      server = await startServer({ mode, config })
+      bearer = await tokenOf('login')
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const tokenOf = async (client: string, host?: string): Promise<string> => {
+      const basic = [client, 'secret'] as const
+      return tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic, ...(host && { host }) }))
+        .access_token
+    }
+    const inFuture = (seconds = 60): number => server.clock.now().getTime() + seconds * 1000
+    const post = (body: unknown, more: TestRequest = {}): Promise<TestAnswer> =>
+      server.send('/Codes', {
+        method: 'POST',
+        bearer,
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+        ...more,
+      })
+    const get = (code: string, more: TestRequest = {}): Promise<TestAnswer> =>
+      server.send(`/Codes/${code}`, { bearer, ...more })
+    const kept = async (given: object = {}): Promise<Kept> => {
+      const answer = await post({ expiresAt: inFuture(), data: '{"x":1}', ...given })
+      assert.equal(answer.status, 201, answer.text)
+      return answer.json<Kept>()
+    }
+    const assertGone = (answer: TestAnswer, code: string): void => {
+      const message = `Code not found: ${code}`
+      assert.equal(answer.status, 404)
+      assert.deepEqual(answer.json(), { error: 'code_store', error_description: message, message })
+    }
+
+    it('gives a text back, once', async () => {
+      const made = await kept({ intent: 'MINE', code: 'given-by-me' })
+      assert.match(made.code, /^[\w-]{32}$/)
+      assert.deepEqual(made, { code: made.code, expiresAt: inFuture(), data: '{"x":1}', intent: null })
+      const found = await get(made.code)
+      assert.equal(found.status, 200)
+      assert.match(String(found.headers['cache-control']), /no-store/)
+      assert.deepEqual(found.json(), made)
+      assertGone(await get(made.code), made.code)
+    })
+
+    it('gives it to one of two requests at the same instant', async () => {
+      const { code } = await kept()
+      const statuses = (await Promise.all([get(code), get(code)])).map(({ status }) => status)
+      assert.deepEqual(
+        statuses.toSorted((a, b) => a - b),
+        [200, 404],
+      )
+    })
+
+    it('keeps only a digest of the code', async () => {
+      const { code } = await kept()
+      assert.equal(await server.store.oneTimeCodes.find('svc', 'text', code), undefined)
+    })
+
+    it('reads the end as a date too', async () => {
+      const made = await kept({ expiresAt: '2030-01-01T00:00:00.000Z' })
+      assert.equal(made.expiresAt, Date.UTC(2030, 0, 1))
+    })
+
+    it('has forgotten it at its end', async () => {
+      const { code } = await kept({ expiresAt: inFuture(1) })
+      server.clock.advance(1)
+      assertGone(await get(code), code)
+    })
+
+    it('uses nothing up for HEAD, and has no other methods', async () => {
+      const { code } = await kept()
+      assert.equal((await get(code, { method: 'HEAD' })).status, 405)
+      assert.equal((await get(code, { method: 'DELETE' })).status, 405)
+      assert.equal((await server.send('/Codes', { bearer })).status, 405)
+      assert.equal((await get(code)).status, 200)
+    })
+
+    const refusals: readonly (readonly [name: string, body: unknown, message: string | RegExp, status?: number])[] = [
+      ['no data', { expiresAt: 1 }, 'data and expiresAt are required.'],
+      ['no end', { data: '{}' }, 'data and expiresAt are required.'],
+      ['null', { data: null, expiresAt: null }, 'data and expiresAt are required.'],
+      ['an end that is past', { data: '{}', expiresAt: 1 }, 'expiresAt must be in the future.'],
+      [
+        'an end in six years',
+        { data: '{}', expiresAt: Date.UTC(2040, 0) },
+        'expiresAt must be within the next five years',
+      ],
+      ['an end that is no date', { data: '{}', expiresAt: 'soon' }, 'expiresAt must be a date and time'],
+      ['an end beyond all dates', { data: '{}', expiresAt: 1e300 }, 'expiresAt must be a date and time'],
+      ['data that is no text', { data: { x: 1 }, expiresAt: 1 }, 'data must be a string'],
+      ['data with NUL', { data: 'a\0b', expiresAt: 1 }, 'data must be a string'],
+      [
+        'long data',
+        { data: 'x'.repeat(MAX_DATA_LENGTH + 1), expiresAt: 1 },
+        /^data must have at most 65536 characters/,
+      ],
+      ['broken JSON', '{bad', 'The request body is not valid JSON'],
+      ['a list', '[]', 'The request body must be a JSON object'],
+    ]
+    for (const [name, body, message, status = 400] of refusals) {
+      it(`refuses ${name}`, async () => {
+        const answer = await post(body)
+        assert.equal(answer.status, status)
+        const { error, ...told } = answer.json<{ error: string; message: string; error_description: string }>()
+        assert.equal(error, 'code_store')
+        assert.equal(told.message, told.error_description)
+        if (typeof message === 'string') assert.equal(told.message, message)
+        else assert.match(told.message, message)
+      })
+    }
+
+    it('takes data of 64 KiB', async () => {
+      const { code, data } = await kept({ data: 'x'.repeat(MAX_DATA_LENGTH) })
+      assert.equal((await get(code)).json<Kept>().data, data)
+    })
+
+    it('refuses a form', async () => {
+      const answer = await post('data=x', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+      assert.equal(answer.status, 415)
+      assert.equal(answer.json()['error'], 'code_store')
+    })
+
+    it('is for programs with oauth.login, and administrators', async () => {
+      const { code } = await kept()
+      const other = await tokenOf('other')
+      for (const answer of [await post({}, { bearer: other }), await get(code, { bearer: other })]) {
+        assert.equal(answer.status, 403)
+        assert.equal(answer.json()['scope'], 'svc.admin oauth.login')
+      }
+      const { status, headers } = await server.send(`/Codes/${code}`)
+      assert.equal(status, 401)
+      assert.match(String(headers['www-authenticate']), /^Bearer realm="SVC\/oauth"/i)
+      assert.equal((await get(code, { bearer: await tokenOf('root') })).status, 200)
+    })
+
+    it('reads no code of another zone', async () => {
+      const there = await tokenOf('login', Z1)
+      const { code } = await kept()
+      assertGone(await get(code, { host: Z1, bearer: there }), code)
+      assert.equal((await get(code, { headers: { 'x-identity-zone-id': 'z1' } })).status, 403)
+      const root = await tokenOf('root')
+      assertGone(await get(code, { bearer: root, headers: { 'x-identity-zone-id': 'z1' } }), code)
+      assert.equal((await get(code)).status, 200)
+    })
+
+    it('reads no code that stands for an account', async () => {
+      const zone = (await server.store.zones.find('svc')) ?? assert.fail()
+      const user = await userNamed(server, 'marissa')
+      const deps = { store: server.store, clock: server.clock, random: createRandom() }
+      const { value } = await issueCode(zone, { purpose: 'password-reset', user, data: {} }, deps)
+      assertGone(await get(value), value)
+      for (const strange of ['none', '%00', 'x'.repeat(99)]) {
+        assert.equal((await get(strange)).status, 404)
+      }
+    })
+  })
+}
