@@ -2,19 +2,16 @@
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { codeEndpoints } from './admin/accounts/codes.ts'
-import { approvalEndpoints } from './admin/approvals/approvals.ts'
-import { clientJwtEndpoint } from './admin/clients/client-jwt.ts'
-import { clientListEndpoint } from './admin/clients/list.ts'
-import { clientEndpoints } from './admin/clients/clients.ts'
-import { groupEndpoints } from './admin/groups/groups.ts'
+import { approvalEndpoints } from './admin/approvals/routes.ts'
+import { clientInfoEndpoint } from './admin/clients/client-info.ts'
+import { clientEndpoints } from './admin/clients/routes.ts'
+import { groupEndpoints } from './admin/groups/routes.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import { openApiEndpoints } from './admin/openapi/openapi.ts'
-import { providerTestEndpoint } from './admin/providers/directory-test.ts'
-import { providerEndpoints } from './admin/providers/providers.ts'
-import { userSessionEndpoints } from './admin/users/sessions.ts'
-import { userEndpoints } from './admin/users/users.ts'
+import { providerEndpoints } from './admin/providers/routes.ts'
+import { userEndpoints } from './admin/users/routes.ts'
 import { scimEndpoints } from './admin/scim/scim.ts'
-import { zoneEndpoints } from './admin/zones/zones.ts'
+import { zoneEndpoints } from './admin/zones/routes.ts'
 import { createBackground } from './base/background.ts'
 import type { Background } from './base/background.ts'
 import type { Clock } from './base/clock.ts'
@@ -262,16 +259,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     inspectEndpoints(app, { ...shared, reader, authenticator })
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
-    clientJwtEndpoint(app, shared)
-    clientListEndpoint(app, shared)
-    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets, authenticator })
+    clientInfoEndpoint(app, { ...shared, authenticator })
+    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets })
     approvalEndpoints(app, shared)
     codeEndpoints(app, shared)
-    userSessionEndpoints(app, shared)
-    providerEndpoints(app, { ...shared, outbound, vault, log })
-    // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
-    const foreignHashes = createPasswords({ places: 1, cost: config.hashCost })
-    providerTestEndpoint(app, { ...shared, outbound, log, passwords: foreignHashes })
+    const directoryPasswords = createPasswords({ places: 1, cost: config.hashCost })
+    providerEndpoints(app, { ...shared, outbound, vault, log, directoryPasswords })
     const users = createUsers(shared)
     const groups = createGroups(shared)
     userEndpoints(app, { ...shared, users, limits })

@@ -1,5 +1,5 @@
 // UAA's API of a person's own approvals: what they allow and deny clients, for a token that may change it.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/approval.ts'
@@ -13,39 +13,28 @@ import { readRecord, wireNames } from '../../records/record.ts'
 import { approvalToJson, replaceApprovals } from '../../users/approvals.ts'
 import type { ApprovalDeps, ApprovalOwner } from '../../users/approvals.ts'
 import { refuseResource } from '../../users/refusal.ts'
-import { MalformedInput } from '../../web/form.ts'
 import { jsonList, sendJson } from '../../web/json.ts'
 import { queryForm, repeatedName } from '../../web/query.ts'
 import { auditOriginOf } from '../../web/requester.ts'
-import type { Access } from '../../web/route.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { refuseUnreadable, UNREADABLE } from './refusal.ts'
+import type { ApprovalRoute } from './routes.ts'
 
 /** Of one request; more than a person decides on. */
 export const MAX_APPROVALS = 1000
-const BODY_LIMIT = 1024 * 1024
 const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
 const MAX_SHOWN = 255
-
-/** UAA: says this of everything that it cannot read (row M11). */
-const UNREADABLE = "Error accessing user's approvals"
-
-const access: Access = { by: 'bearer', resource: 'oauth', scopes: ['oauth.approvals'] }
 
 interface OfClient {
   readonly Params: { readonly clientId: string }
 }
 
-/** `GET`, `PUT` and `DELETE /approvals`, and `PUT /approvals/{clientId}`. */
-export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): void {
+/** What answers `/approvals` and `/approvals/{clientId}`. */
+export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): void {
   const { store, clock, behaviour } = deps
-  const reading = { config: { access, audience: 'api' }, errorHandler: refuseMalformed } as const
-  const writing = {
-    bodyLimit: BODY_LIMIT,
-    config: { access, audience: 'api', body: 'json list' },
-    errorHandler: refuseMalformed,
-  } as const
 
-  app.get('/approvals', reading, async (request, reply) => {
+  on('GET /approvals', async (request, reply) => {
     const { zone } = request
     const { id } = personOf(request)
     const { startIndex, count } = pageOf(request)
@@ -61,16 +50,16 @@ export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): voi
     return sendJson(reply, shown.slice(startIndex - 1, startIndex - 1 + count).map(approvalToJson))
   })
 
-  app.put('/approvals', writing, (request, reply) => replace(request, reply, undefined))
+  on('PUT /approvals', (request, reply) => replace(request, reply, undefined))
 
-  app.put<OfClient>('/approvals/:clientId', writing, async (request, reply) => {
+  on<OfClient>('PUT /approvals/:clientId', async (request, reply) => {
     const { clientId } = request.params
     personOf(request) // before telling which clients there are
     await clientIn(request, clientId)
     return replace(request, reply, clientId)
   })
 
-  app.delete('/approvals', reading, async (request, reply) => {
+  on('DELETE /approvals', async (request, reply) => {
     const owner = ownerOf(request)
     refuseRepeated(request, ['clientId'])
     const clientId = queryForm(request).get('clientId') ?? ''
@@ -155,13 +144,7 @@ export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): voi
     if (repeated !== undefined) throw refuse(`The parameter ${repeated} must not be repeated`)
   }
 
-  const refuse = (problem: string): OAuthError =>
-    refuseResource('uaa', behaviour.explainedApprovalErrors ? problem : UNREADABLE, { detail: problem })
-
-  function refuseMalformed(thrown: unknown): never {
-    if (!(thrown instanceof MalformedInput)) throw thrown
-    throw refuse(thrown.message)
-  }
+  const refuse = (problem: string): OAuthError => refuseUnreadable(problem, behaviour)
 }
 
 function personOf({ bearer }: FastifyRequest): User {

@@ -1,5 +1,5 @@
 // Batches of clients: all entries are validated first, then written in one transaction.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { deletion, update } from '../../clients/changes.ts'
@@ -9,13 +9,14 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { StoredClient } from '../../store/store.ts'
 import { jsonListOrNull, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
-import { clientAccess, clientToJson, invalidClient, sendNotFound } from './record.ts'
+import { clientToJson, invalidClient, sendNotFound } from './record.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
 import { alreadyExists } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ClientRoute } from './routes.ts'
 
 const MAX_ENTRIES = 1000
-const BODY_LIMIT = 1024 * 1024
 /** Leaves room in the queue of hashes for other requests. */
 const MAX_CONCURRENT = 4
 
@@ -38,10 +39,8 @@ const ACTIONS = ['add', 'update', 'update,secret', 'secret', 'delete'] as const
 type Action = (typeof ACTIONS)[number]
 
 /** `/oauth/clients/tx` and below. */
-export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps: ClientWriterDeps): void {
-  const { service, behaviour, audit, clientSecrets } = deps
-  const access = clientAccess(service)
-  const batch = { bodyLimit: BODY_LIMIT, config: { access, audience: 'api', body: 'json list' } } as const
+export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: ClientWriterDeps): void {
+  const { behaviour, audit, clientSecrets } = deps
 
   /** The entries with their ids. Throws for too many, and for a repeated id, whose result would depend on the order. */
   function entriesOf(request: FastifyRequest, idName: 'client_id' | 'clientId', twiceStatus = 400): readonly Entry[] {
@@ -95,7 +94,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return sendJson(reply, answers, status)
   }
 
-  app.post('/oauth/clients/tx', batch, async (request, reply) => {
+  on('POST /oauth/clients/tx', async (request, reply) => {
     const entries = entriesOf(request, 'client_id', 409)
     if (entries.length === 0) return sendNotFound(reply, behaviour)
     const drafts = entries.map(({ json }) => writer.readNew(request, json))
@@ -107,7 +106,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return finish(request, reply, { results, status: 201 })
   })
 
-  app.put('/oauth/clients/tx', batch, async (request, reply) => {
+  on('PUT /oauth/clients/tx', async (request, reply) => {
     const entries = entriesOf(request, 'client_id')
     if (entries.length === 0) throw invalidClient('No clients specified for update.')
     const known = await findAll(request, entries)
@@ -119,7 +118,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return finish(request, reply, { results })
   })
 
-  app.post('/oauth/clients/tx/delete', batch, async (request, reply) => {
+  on('POST /oauth/clients/tx/delete', async (request, reply) => {
     const known = await findAll(request, entriesOf(request, 'client_id'))
     if (!known) return sendNotFound(reply, behaviour)
     const results = known.map(({ existing }) => ({
@@ -129,7 +128,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return finish(request, reply, { results })
   })
 
-  app.post('/oauth/clients/tx/secret', batch, async (request, reply) => {
+  on('POST /oauth/clients/tx/secret', async (request, reply) => {
     const known = await findAll(request, entriesOf(request, 'clientId'))
     if (!known) return sendNotFound(reply, behaviour)
     try {
@@ -209,7 +208,7 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return [await newSecret(secret, requesterOf(request), deps)]
   }
 
-  app.post('/oauth/clients/tx/modify', batch, async (request, reply) => {
+  on('POST /oauth/clients/tx/modify', async (request, reply) => {
     const actions = jsonListOrNull(request).map(actionOf)
     const entries = entriesOf(request, 'client_id', actions.includes('add') ? 409 : 400)
     const found = await mapLimited(entries, entry => find(request, entry))
@@ -224,17 +223,12 @@ export function batchEndpoints(app: FastifyInstance, writer: ClientWriter, deps:
     return finish(request, reply, { results: await mapLimited(tasks, task => task()) })
   })
 
-  // Without this route, the other methods would address a client with the id `tx`.
-  app.route({
-    method: ['GET', 'DELETE'],
-    url: '/oauth/clients/tx',
-    exposeHeadRoute: false,
-    config: { access, audience: 'api', refuses: true },
-    handler: (_, reply) => {
+  for (const name of ['GET /oauth/clients/tx', 'DELETE /oauth/clients/tx'] as const) {
+    on(name, (_, reply) => {
       reply.header('allow', 'POST, PUT')
       throw new OAuthError('method_not_allowed', 'Request method is not supported')
-    },
-  })
+    })
+  }
 }
 
 function actionOf(json: JsonRecord): Action {

@@ -1,5 +1,5 @@
 // Changes the public keys that verify a client's assertions (private_key_jwt).
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/client-keys.ts'
 import {
@@ -16,13 +16,14 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import { hasRight } from '../../web/bearer.ts'
 import type { JsonObject } from '../../web/json.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
-import { sendNotFound } from './record.ts'
+import { isClientAdministrator, sendNotFound } from './record.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ClientRoute } from './routes.ts'
 
-/** Dependencies of `clientJwtEndpoint`. */
+/** Dependencies of `clientJwtHandler`. */
 export interface ClientJwtDeps {
   readonly store: Store
   readonly service: Service
@@ -42,14 +43,12 @@ const UNREADABLE = 'Client jwt configuration cannot be parsed'
 const INVALID = 'Invalid jwt configuration configuration'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
-export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): void {
+export function clientJwtHandler(on: On<ClientRoute>, deps: ClientJwtDeps): void {
   const { store, service, behaviour, audit } = deps
-  const admins = { scopes: [service.scope('admin'), 'clients.admin'], ofDefaultZone: ['zones.{zone}.admin'] }
-  const scopes = [service.scope('admin'), 'clients.trust', 'clients.admin']
 
   /** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */
   function checkCaller(request: FastifyRequest, clientId: string): void {
-    if (hasRight(request, admins, service)) return
+    if (isClientAdministrator(request, service)) return
     const { bearer, zone } = request
     if (bearer?.user || bearer?.client.clientId !== clientId || bearer.client.zoneId !== zone.id) {
       throw refuse("Bad request. Not permitted to change another client's secret")
@@ -78,36 +77,30 @@ export function clientJwtEndpoint(app: FastifyInstance, deps: ClientJwtDeps): vo
     return changed && changed.after !== changed.before ? 'Client jwt configuration is deleted' : 'No key deleted'
   }
 
-  app.put<{ Params: { client_id: string } }>(
-    '/oauth/clients/:client_id/clientjwt',
-    {
-      config: { access: { ...admins, by: 'bearer', scopes, acrossZones: true }, audience: 'api', body: 'json' },
-    },
-    async (request, reply) => {
-      const clientId = request.params.client_id
-      const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', principal: string, data: string) =>
-        audit({
-          type,
-          zoneId: request.zone.id,
-          principal,
-          data,
-          ...auditOriginOf(request),
-        })
-      try {
-        const message = await changeKeys(request, clientId)
-        if (message !== undefined) {
-          report('ClientJwtChangeSuccess', clientId, message)
-          return await sendJson(reply, { status: 'ok', message })
-        }
-      } catch (error) {
-        report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')
-        throw error
+  on<{ Params: { client_id: string } }>('PUT /oauth/clients/:client_id/clientjwt', async (request, reply) => {
+    const clientId = request.params.client_id
+    const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', principal: string, data: string) =>
+      audit({
+        type,
+        zoneId: request.zone.id,
+        principal,
+        data,
+        ...auditOriginOf(request),
+      })
+    try {
+      const message = await changeKeys(request, clientId)
+      if (message !== undefined) {
+        report('ClientJwtChangeSuccess', clientId, message)
+        return await sendJson(reply, { status: 'ok', message })
       }
-      // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
-      report('ClientJwtChangeFailure', digest(clientId), 'client not found')
-      return sendNotFound(reply, behaviour)
-    },
-  )
+    } catch (error) {
+      report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')
+      throw error
+    }
+    // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
+    report('ClientJwtChangeFailure', digest(clientId), 'client not found')
+    return sendNotFound(reply, behaviour)
+  })
 }
 
 /** Reads the body, ignoring its `client_id`: the path decides. Throws for text that cannot be stored. */

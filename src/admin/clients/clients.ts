@@ -1,45 +1,44 @@
 // Reads, creates, changes and deletes one client; the `restricted` endpoints refuse restricted scopes.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import { deletion, update } from '../../clients/changes.ts'
 import { restrictedScopes, restrictionProblem } from '../../model/restricted-scopes.ts'
-import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
-import { batchEndpoints } from './batches.ts'
-import { clientInfoEndpoint } from './client-info.ts'
-import { metadataEndpoints } from './meta.ts'
-import { clientAccess, clientToJson, invalidClient, sendNotFound } from './record.ts'
-import { clientSecretEndpoint } from './secret.ts'
+import { batchHandlers } from './batches.ts'
+import { clientJwtHandler } from './client-jwt.ts'
+import { clientListHandler } from './list.ts'
+import { metadataHandlers } from './meta.ts'
+import { clientToJson, invalidClient, sendNotFound } from './record.ts'
+import type { ClientRoute } from './routes.ts'
+import { clientSecretHandler } from './secret.ts'
 import type { ClientSecretDeps } from './secret.ts'
 import { alreadyExists, createClientWriter } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 /** Dependencies of the client endpoints. */
-export type ClientDeps = ClientWriterDeps & ClientSecretDeps & AuthenticatedClientDeps
+export type ClientDeps = ClientWriterDeps & ClientSecretDeps
 
 interface OfClient {
   readonly Params: { readonly client_id: string }
 }
 
-/** `/oauth/clients` except the list and the keys, and `/clientinfo`. */
-export function clientEndpoints(app: FastifyInstance, deps: ClientDeps): void {
+/** What answers `/oauth/clients` and everything below it. */
+export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   const writer = createClientWriter(deps)
-  singleEndpoints(app, writer, deps)
-  batchEndpoints(app, writer, deps)
-  clientSecretEndpoint(app, writer, deps)
-  metadataEndpoints(app, writer, deps)
-  clientInfoEndpoint(app, deps)
+  singleHandlers(on, writer, deps)
+  clientListHandler(on, deps)
+  batchHandlers(on, writer, deps)
+  clientSecretHandler(on, writer, deps)
+  clientJwtHandler(on, deps)
+  metadataHandlers(on, writer, deps)
 }
 
-function singleEndpoints(
-  app: FastifyInstance,
+function singleHandlers(
+  on: On<ClientRoute>,
   writer: ClientWriter,
   { store, service, behaviour }: ClientWriterDeps,
 ): void {
-  const reading = { access: clientAccess(service, 'clients.read'), audience: 'api' } as const
-  const deleting = { access: clientAccess(service, 'clients.write'), audience: 'api' } as const
-  const writing = { ...deleting, body: 'json' } as const
-
   async function post(request: FastifyRequest, reply: FastifyReply, withSecondSecret: boolean): Promise<FastifyReply> {
     const draft = writer.readNew(request, jsonBody(request), { withSecondSecret })
     const { clientId } = draft.definition
@@ -67,30 +66,28 @@ function singleEndpoints(
     if (problem !== undefined) throw invalidClient(problem)
   }
 
-  app.get('/oauth/clients/restricted', { config: reading }, (_, reply) => sendJson(reply, restrictedScopes(service)))
+  on('GET /oauth/clients/restricted', (_, reply) => sendJson(reply, restrictedScopes(service)))
 
-  app.post('/oauth/clients/restricted', { config: writing }, (request, reply) => {
+  on('POST /oauth/clients/restricted', (request, reply) => {
     refuseRestricted(jsonBody(request))
     return post(request, reply, false)
   })
 
-  app.put<OfClient>('/oauth/clients/restricted/:client_id', { config: writing }, (request, reply) => {
+  on<OfClient>('PUT /oauth/clients/restricted/:client_id', (request, reply) => {
     refuseRestricted(jsonBody(request))
     return put(request, reply, request.params.client_id)
   })
 
-  app.get<OfClient>('/oauth/clients/:client_id', { config: reading }, async (request, reply) => {
+  on<OfClient>('GET /oauth/clients/:client_id', async (request, reply) => {
     const found = await store.clients.findForChange(request.zone.id, request.params.client_id)
     return found ? sendJson(reply, clientToJson(found.client)) : sendNotFound(reply, behaviour)
   })
 
-  app.post('/oauth/clients', { config: writing }, (request, reply) => post(request, reply, true))
+  on('POST /oauth/clients', (request, reply) => post(request, reply, true))
 
-  app.put<OfClient>('/oauth/clients/:client_id', { config: writing }, (request, reply) =>
-    put(request, reply, request.params.client_id),
-  )
+  on<OfClient>('PUT /oauth/clients/:client_id', (request, reply) => put(request, reply, request.params.client_id))
 
-  app.delete<OfClient>('/oauth/clients/:client_id', { config: deleting }, async (request, reply) => {
+  on<OfClient>('DELETE /oauth/clients/:client_id', async (request, reply) => {
     const found = await writer.find(request, request.params.client_id)
     if (!found) return sendNotFound(reply, behaviour)
     await writer.commit(request, [deletion(found)])

@@ -1,19 +1,18 @@
 // Lists the clients of a zone page by page, with UAA's variant of SCIM.
-import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
 import { queryForm } from '../../web/query.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/json.ts'
 import { findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
-import { clientAccess, clientToJson } from './record.ts'
+import { clientToJson } from './record.ts'
+import type { ClientRoute } from './routes.ts'
 
-/** Dependencies of `clientListEndpoint`. */
+/** Dependencies of `clientListHandler`. */
 export interface ClientListDeps {
   readonly store: Store
-  readonly service: Service
   readonly behaviour: Behaviour
 }
 
@@ -33,19 +32,15 @@ const RULES: ListRules = {
 }
 
 /** `GET /oauth/clients`. */
-export function clientListEndpoint(app: FastifyInstance, { store, service, behaviour }: ClientListDeps): void {
-  app.get(
-    '/oauth/clients',
-    { config: { access: clientAccess(service, 'clients.read'), audience: 'api' } },
-    async (request, reply) => {
-      const parameters = readListParameters(queryForm(request), RULES, behaviour)
-      const { records, totalResults } = await findPage(parameters, RULES, query =>
-        store.clients.list(request.zone.id, query),
-      )
-      const resources = records.map(client => clientToJson(client, { inList: true }))
-      // UAA: the requested count or the total, whichever is less, instead of the number on this page.
-      const itemsPerPage = Math.min(parameters.count, totalResults)
-      return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults, itemsPerPage }))
-    },
-  )
+export function clientListHandler(on: On<ClientRoute>, { store, behaviour }: ClientListDeps): void {
+  on('GET /oauth/clients', async (request, reply) => {
+    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const { records, totalResults } = await findPage(parameters, RULES, query =>
+      store.clients.list(request.zone.id, query),
+    )
+    const resources = records.map(client => clientToJson(client, { inList: true }))
+    // UAA: the requested count or the total, whichever is less, instead of the number on this page.
+    const itemsPerPage = Math.min(parameters.count, totalResults)
+    return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults, itemsPerPage }))
+  })
 }

@@ -1,7 +1,6 @@
 // The display metadata of clients on the home page: name, icon and launch URL.
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { isIcon, isLaunchUrl } from '../../model/client-metadata.ts'
@@ -11,8 +10,9 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Store } from '../../store/store.ts'
 import type { JsonObject } from '../../web/json.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
-import { clientAccess } from './record.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ClientRoute } from './routes.ts'
 
 /** UAA: the description is repeated as `message`. */
 const refuse = (message: string, status = 400): OAuthError =>
@@ -23,26 +23,23 @@ interface OfClient {
 }
 
 /** `/oauth/clients/meta` and `/oauth/clients/{client_id}/meta`. */
-export function metadataEndpoints(
-  app: FastifyInstance,
+export function metadataHandlers(
+  on: On<ClientRoute>,
   writer: ClientWriter,
-  { store, service, behaviour }: Pick<ClientWriterDeps, 'store' | 'service' | 'behaviour'>,
+  { store, behaviour }: Pick<ClientWriterDeps, 'store' | 'behaviour'>,
 ): void {
-  const reading = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
-  const writing = { access: clientAccess(service, 'clients.write'), audience: 'api', body: 'json' } as const
-
-  app.get('/oauth/clients/meta', { config: reading }, async (request, reply) =>
+  on('GET /oauth/clients/meta', async (request, reply) =>
     reply.type('application/json').send(await listOfMetadata(store, request.zone.id, behaviour)),
   )
 
-  app.get<OfClient>('/oauth/clients/:client_id/meta', { config: reading }, async (request, reply) => {
+  on<OfClient>('GET /oauth/clients/:client_id/meta', async (request, reply) => {
     const clientId = request.params.client_id
     const found = await store.clients.findMetadata(request.zone.id, clientId)
     if (!found) throw refuse(`No client metadata found for ${clientId}`, 404)
     return sendJson(reply, found)
   })
 
-  app.put<OfClient>('/oauth/clients/:client_id/meta', { config: writing }, async (request, reply) => {
+  on<OfClient>('PUT /oauth/clients/:client_id/meta', async (request, reply) => {
     const clientId = request.params.client_id
     const body = jsonBody(request)
     const named = textOf(body, 'clientId')?.trim() ? textOf(body, 'clientId') : clientId

@@ -1,5 +1,5 @@
 // Changes a client's secrets. A client has at most two, so that a secret can be replaced without downtime.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { update } from '../../clients/changes.ts'
@@ -19,10 +19,12 @@ import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { callerKey } from '../../web/limits.ts'
 import type { Limits } from '../../web/limits.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
-import { clientAccess, invalidClient, isClientAdministrator, sendNotFound } from './record.ts'
+import { invalidClient, isClientAdministrator, sendNotFound } from './record.ts'
 import type { ClientWriter } from './writer.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ClientRoute } from './routes.ts'
 
-/** Dependencies of `clientSecretEndpoint`. */
+/** Dependencies of `clientSecretHandler`. */
 export interface ClientSecretDeps extends SecretDeps {
   readonly store: Store
   readonly service: Service
@@ -40,7 +42,7 @@ type SecretChange =
 const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Secret is deleted' } as const
 
 /** `PUT /oauth/clients/{client_id}/secret`. */
-export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter, deps: ClientSecretDeps): void {
+export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientSecretDeps): void {
   const { store, service, behaviour, audit, limits } = deps
 
   /** Allows only the client itself: not a user with a token of it, nor a client with the same id in another zone. */
@@ -99,31 +101,27 @@ export function clientSecretEndpoint(app: FastifyInstance, writer: ClientWriter,
     }
   }
 
-  app.put<{ Params: { client_id: string } }>(
-    '/oauth/clients/:client_id/secret',
-    { config: { access: clientAccess(service, 'clients.secret'), audience: 'api', body: 'json' } },
-    async (request, reply) => {
-      const clientId = request.params.client_id
-      const reportFailure = (principal: string, data: string): void =>
-        audit({
-          type: 'SecretChangeFailure',
-          zoneId: request.zone.id,
-          principal,
-          data,
-          ...auditOriginOf(request),
-        })
-      try {
-        const message = await changeSecret(request, clientId)
-        if (message !== undefined) return sendJson(reply, { status: 'ok', message })
-      } catch (error) {
-        reportFailure(clientId, error instanceof OAuthError ? error.message : 'the change failed')
-        throw error
-      }
-      // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
-      reportFailure(digest(clientId), 'client not found')
-      return sendNotFound(reply, behaviour)
-    },
-  )
+  on<{ Params: { client_id: string } }>('PUT /oauth/clients/:client_id/secret', async (request, reply) => {
+    const clientId = request.params.client_id
+    const reportFailure = (principal: string, data: string): void =>
+      audit({
+        type: 'SecretChangeFailure',
+        zoneId: request.zone.id,
+        principal,
+        data,
+        ...auditOriginOf(request),
+      })
+    try {
+      const message = await changeSecret(request, clientId)
+      if (message !== undefined) return sendJson(reply, { status: 'ok', message })
+    } catch (error) {
+      reportFailure(clientId, error instanceof OAuthError ? error.message : 'the change failed')
+      throw error
+    }
+    // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
+    reportFailure(digest(clientId), 'client not found')
+    return sendNotFound(reply, behaviour)
+  })
 }
 
 function checkCount({ secrets }: Client, { mode }: SecretChange): void {

@@ -27,3 +27,14 @@ export const groupCallerOf = (request: FastifyRequest, service: Service): GroupC
   scopes: request.bearer?.scopes ?? [],
   ofDefaultZone: request.bearer?.client.zoneId === service.name,
 })
+
+/** Paths that name a mapping: a group by id or name, and an external group, of LDAP unless there is an origin. */
+export const MAPPING_PATHS = [
+  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup/origin/:origin',
+  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup/origin/:origin',
+  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup',
+  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup',
+  // Deprecated.
+  '/Groups/External/id/:groupId/:externalGroup',
+  '/Groups/External/:displayName/:externalGroup',
+] as const

@@ -1,5 +1,5 @@
 // Mappings of groups of external providers to groups of the zone.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filter.ts'
@@ -10,9 +10,11 @@ import { isKeepable } from '../../records/kinds.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { queryForm, repeatedName } from '../../web/query.ts'
-import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
-import { groupAccess, groupCallerOf } from './access.ts'
+import { refuseResource } from '../resources/refusal.ts'
+import { groupCallerOf, MAPPING_PATHS } from './access.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { GroupRoute } from './routes.ts'
 
 /** Of the provider that a mapping is for where nothing names it. */
 const DEFAULT_ORIGIN = 'ldap'
@@ -23,24 +25,9 @@ type MappingParams = {
   readonly [Name in 'groupId' | 'displayName' | 'externalGroup' | 'origin']?: string | undefined
 }
 
-/** The current paths, and the deprecated ones. */
-const DELETIONS = [
-  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup/origin/:origin',
-  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup/origin/:origin',
-  '/Groups/External/groupId/:groupId/externalGroup/:externalGroup',
-  '/Groups/External/displayName/:displayName/externalGroup/:externalGroup',
-  '/Groups/External/id/:groupId/:externalGroup',
-  '/Groups/External/:displayName/:externalGroup',
-] as const
-
 /** `/Groups/External` and below. */
-export function externalGroupEndpoints(app: FastifyInstance, groups: Groups, deps: GroupDeps): void {
+export function externalGroupHandlers(on: On<GroupRoute>, groups: Groups, deps: GroupDeps): void {
   const { store, service, behaviour } = deps
-  const options = { errorHandler: refuseMalformed }
-  const reading = { ...options, config: { access: groupAccess(service, 'scim.read'), audience: 'api' } } as const
-  const access = groupAccess(service, 'scim.write')
-  const deleting = { ...options, config: { access, audience: 'api' } } as const
-  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
 
   async function groupOf(request: FastifyRequest, { groupId, displayName }: MappingParams): Promise<Group> {
     if (groupId !== undefined) {
@@ -54,11 +41,11 @@ export function externalGroupEndpoints(app: FastifyInstance, groups: Groups, dep
     return group
   }
 
-  for (const [url, hasParameters] of [
-    ['/Groups/External', true],
-    ['/Groups/External/list', false],
+  for (const [name, hasParameters] of [
+    ['GET /Groups/External', true],
+    ['GET /Groups/External/list', false],
   ] as const) {
-    app.get(url, reading, async (request, reply) => {
+    on(name, async (request, reply) => {
       const query = queryForm(request)
       const repeated = repeatedName(query, ['startIndex', 'count', 'origin', 'externalGroup', 'filter'], behaviour)
       if (repeated !== undefined) throw refuse(`The parameter ${repeated} must not be repeated`)
@@ -86,7 +73,7 @@ export function externalGroupEndpoints(app: FastifyInstance, groups: Groups, dep
     })
   }
 
-  app.post('/Groups/External', writing, async (request, reply) => {
+  on('POST /Groups/External', async (request, reply) => {
     const body = jsonBody(request)
     const group = await groupOf(request, { groupId: textOf(body, 'groupId'), displayName: textOf(body, 'displayName') })
     const mapping = {
@@ -97,8 +84,8 @@ export function externalGroupEndpoints(app: FastifyInstance, groups: Groups, dep
     return sendJson(reply, mappingToJson(group, made), 201)
   })
 
-  for (const url of DELETIONS) {
-    app.delete<{ Params: MappingParams }>(url, deleting, async (request, reply) => {
+  for (const path of MAPPING_PATHS) {
+    on<{ Params: MappingParams }>(`DELETE ${path}`, async (request, reply) => {
       const { externalGroup = '', origin = DEFAULT_ORIGIN } = request.params
       const group = await groupOf(request, request.params)
       const by = groupCallerOf(request, service)

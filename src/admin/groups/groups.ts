@@ -1,20 +1,22 @@
 // One group at a time: made, read, replaced, patched and deleted.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/group.ts'
 import type { GroupChange, Groups } from '../../users/groups.ts'
 import type { GroupDeps } from '../../users/groups.ts'
 import { jsonBody } from '../../web/json.ts'
-import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import { expectedVersion, requiredVersion } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'
-import { groupAccess, groupCallerOf } from './access.ts'
+import { groupCallerOf } from './access.ts'
 import { collected, memberPieces, sendGroup } from './answers.ts'
-import { externalGroupEndpoints } from './external.ts'
+import { externalGroupHandlers } from './external.ts'
 import { readGroup } from './json.ts'
 import type { SentGroup } from './json.ts'
-import { groupListEndpoint } from './list.ts'
-import { memberEndpoints } from './members.ts'
-import { zoneGroupEndpoints } from './zones.ts'
+import { groupListHandler } from './list.ts'
+import { memberHandlers } from './members.ts'
+import { zoneGroupHandlers } from './zones.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { GroupRoute } from './routes.ts'
 
 interface OfGroup {
   readonly Params: { readonly id: string }
@@ -24,22 +26,16 @@ interface OfGroup {
 export const BODY_LIMIT = 2 * 1024 * 1024
 
 /** Everything below `/Groups`. */
-export function groupEndpoints(app: FastifyInstance, deps: GroupDeps & { readonly groups: Groups }): void {
+export function groupHandlers(on: On<GroupRoute>, deps: GroupDeps & { readonly groups: Groups }): void {
   const { groups } = deps
-  groupListEndpoint(app, deps)
-  singleEndpoints(app, groups, deps)
-  memberEndpoints(app, groups, deps)
-  externalGroupEndpoints(app, groups, deps)
-  zoneGroupEndpoints(app, groups, deps)
+  groupListHandler(on, deps)
+  singleHandlers(on, groups, deps)
+  memberHandlers(on, groups, deps)
+  externalGroupHandlers(on, groups, deps)
+  zoneGroupHandlers(on, groups, deps)
 }
 
-function singleEndpoints(app: FastifyInstance, groups: Groups, { store, service }: GroupDeps): void {
-  const options = { errorHandler: refuseMalformed, bodyLimit: BODY_LIMIT }
-  const reading = { ...options, config: { access: groupAccess(service, 'scim.read'), audience: 'api' } } as const
-  const deleting = { ...options, config: { access: groupAccess(service, 'scim.write'), audience: 'api' } } as const
-  const access = groupAccess(service, 'scim.write', 'groups.update')
-  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
-
+function singleHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
   const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
     sendGroup(reply, group, { members: memberPieces(store, group), status })
   const change = (request: FastifyRequest, expected: ExpectedVersion | undefined): GroupChange => ({
@@ -47,19 +43,19 @@ function singleEndpoints(app: FastifyInstance, groups: Groups, { store, service 
     by: groupCallerOf(request, service),
   })
 
-  app.get<OfGroup>('/Groups/:id', reading, async (request, reply) => {
+  on<OfGroup>('GET /Groups/:id', async (request, reply) => {
     const group = await store.groups.find(request.zone.id, request.params.id)
     if (!group) throw noSuchResource('Group', request.params.id)
     return send(reply, group)
   })
 
-  app.post('/Groups', writing, async (request, reply) => {
+  on('POST /Groups', async (request, reply) => {
     const { displayName = '', description, members = [], version } = readGroup(jsonBody(request), service)
     const draft = { displayName, description, members, version }
     return send(reply, await groups.create(request.zone, draft, groupCallerOf(request, service)), 201)
   })
 
-  app.put<OfGroup>('/Groups/:id', writing, async (request, reply) => {
+  on<OfGroup>('PUT /Groups/:id', async (request, reply) => {
     const expected = requiredVersion(request)
     const { displayName = '', description, members = [] } = readGroup(jsonBody(request), service)
     const replacement = { displayName, description, members: { remove: 'others', add: members } } as const
@@ -69,13 +65,13 @@ function singleEndpoints(app: FastifyInstance, groups: Groups, { store, service 
     )
   })
 
-  app.patch<OfGroup>('/Groups/:id', writing, async (request, reply) => {
+  on<OfGroup>('PATCH /Groups/:id', async (request, reply) => {
     const expected = requiredVersion(request, 'PATCH')
     const patch = readPatch(readGroup(jsonBody(request), service))
     return send(reply, await groups.change(request.zone, request.params.id, patch, change(request, expected)))
   })
 
-  app.delete<OfGroup>('/Groups/:id', deleting, async (request, reply) => {
+  on<OfGroup>('DELETE /Groups/:id', async (request, reply) => {
     const { zone, params } = request
     const found = await store.groups.find(zone.id, params.id)
     if (!found) throw noSuchResource('Group', params.id)

@@ -1,20 +1,19 @@
 // The list of a zone's groups with their members, in UAA's dialect of SCIM.
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import type { Group, Member } from '../../model/group.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
 import { sendJson } from '../../web/json.ts'
 import { queryForm } from '../../web/query.ts'
 import { escapedFilter, findPage, listOf, readListParameters, selected, wants } from '../resources/list.ts'
 import type { ListParameters, ListRules } from '../resources/list.ts'
-import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
-import { groupAccess } from './access.ts'
+import { refuseResource } from '../resources/refusal.ts'
 import { memberPieces } from './answers.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 import { groupHead, memberToJson } from './json.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { GroupRoute } from './routes.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },
@@ -33,39 +32,35 @@ const BATCH = 64
 const MAX_TOGETHER = 1000
 
 /** `GET /Groups`. */
-export function groupListEndpoint(
-  app: FastifyInstance,
-  deps: { readonly store: Store; readonly service: Service; readonly behaviour: Behaviour },
+export function groupListHandler(
+  on: On<GroupRoute>,
+  deps: { readonly store: Store; readonly behaviour: Behaviour },
 ): void {
-  const { store, service, behaviour } = deps
+  const { store, behaviour } = deps
 
-  app.get(
-    '/Groups',
-    { config: { access: groupAccess(service, 'scim.read'), audience: 'api' }, errorHandler: refuseMalformed },
-    async (request, reply) => {
-      const parameters = readListParameters(queryForm(request), RULES, behaviour)
-      const { zone } = request
-      const page = await findPage(parameters, RULES, query => store.groups.list(zone.id, query))
-      const { totalResults } = page
-      const records = parameters.count === 0 ? [] : page.records
-      if (!wants(parameters, 'members') || records.length === 0) {
-        return sendJson(reply, listOf(records.map(headOf), parameters, { rules: RULES, totalResults }))
-      }
-      // The envelope with an empty list, of which the beginning and the end are written around the groups.
-      const envelope = JSON.stringify(listOf([], parameters, { rules: RULES, totalResults }))
-      const before = '{"resources":['
-      const after = envelope.slice(before.length)
-      const parts = groupTexts(records, parameters, store)
-      const first = await parts.next() // a fault of the store is still an answer
-      async function* all(): AsyncGenerator<string> {
-        yield before
-        if (first.done !== true) yield first.value
-        yield* parts
-        yield after
-      }
-      return reply.type('application/json').send(Readable.from(all()))
-    },
-  )
+  on('GET /Groups', async (request, reply) => {
+    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const { zone } = request
+    const page = await findPage(parameters, RULES, query => store.groups.list(zone.id, query))
+    const { totalResults } = page
+    const records = parameters.count === 0 ? [] : page.records
+    if (!wants(parameters, 'members') || records.length === 0) {
+      return sendJson(reply, listOf(records.map(headOf), parameters, { rules: RULES, totalResults }))
+    }
+    // The envelope with an empty list, of which the beginning and the end are written around the groups.
+    const envelope = JSON.stringify(listOf([], parameters, { rules: RULES, totalResults }))
+    const before = '{"resources":['
+    const after = envelope.slice(before.length)
+    const parts = groupTexts(records, parameters, store)
+    const first = await parts.next() // a fault of the store is still an answer
+    async function* all(): AsyncGenerator<string> {
+      yield before
+      if (first.done !== true) yield first.value
+      yield* parts
+      yield after
+    }
+    return reply.type('application/json').send(Readable.from(all()))
+  })
 }
 
 const headOf = (group: Group) => ({ ...groupHead(group), schemas: SCHEMAS })

@@ -1,14 +1,16 @@
 // Shortcuts for the groups of the default zone that give rights in other zones, for who has `scim.zones`.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group, Member } from '../../model/group.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'
 import { jsonBody } from '../../web/json.ts'
-import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
-import { groupCallerOf, zoneGroupAccess } from './access.ts'
+import { refuseResource } from '../resources/refusal.ts'
+import { groupCallerOf } from './access.ts'
 import { memberPieces, sendGroup } from './answers.ts'
 import { readGroup } from './json.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { GroupRoute } from './routes.ts'
 
 const ZONE_GROUP = /^zones\.[^.]+\.(?:admin|read|clients\.(?:admin|read|write)|scim\.(?:create|read|write)|idps\.read)$/
 
@@ -17,12 +19,7 @@ interface OfZone {
 }
 
 /** `POST /Groups/zones` and the two `DELETE`s below it. */
-export function zoneGroupEndpoints(app: FastifyInstance, groups: Groups, { store, service }: GroupDeps): void {
-  const options = { errorHandler: refuseMalformed }
-  const access = zoneGroupAccess(service)
-  const deleting = { ...options, config: { access, audience: 'api' } } as const
-  const writing = { ...options, config: { access, audience: 'api', body: 'json' } } as const
-
+export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
   /** `scim.zones` is the right to give the scopes of other zones; those of the default one administer this server. */
   function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
     const by = groupCallerOf(request, service)
@@ -53,7 +50,7 @@ export function zoneGroupEndpoints(app: FastifyInstance, groups: Groups, { store
     }
   }
 
-  app.post('/Groups/zones', writing, async (request, reply) => {
+  on('POST /Groups/zones', async (request, reply) => {
     const { displayName = '', members = [] } = readGroup(jsonBody(request), service)
     if (!ZONE_GROUP.test(displayName)) throw refuseResource('scim', 'Invalid group name.')
     if (members.length === 0) {
@@ -75,8 +72,8 @@ export function zoneGroupEndpoints(app: FastifyInstance, groups: Groups, { store
     const compute = (before: Group) => ({ ...before, members: { remove: [userId], add: [] } })
     return send(reply, await groups.change(zone, group.id, compute, { by }))
   }
-  app.delete<OfZone>('/Groups/zones/:userId/:zoneId', deleting, (request, reply) => take(request, reply))
-  app.delete<OfZone>('/Groups/zones/:userId/:zoneId/:scope', deleting, (request, reply) => take(request, reply))
+  on<OfZone>('DELETE /Groups/zones/:userId/:zoneId', (request, reply) => take(request, reply))
+  on<OfZone>('DELETE /Groups/zones/:userId/:zoneId/:scope', (request, reply) => take(request, reply))
 }
 
 const isTaken = (cause: unknown): boolean =>

@@ -1,6 +1,6 @@
 // `POST /identity-providers/test`: verifies a name and password with a directory. Uses only the record in the request:
 // with a stored bind password, the caller could have it sent to any address.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { OutboundConnections } from '../../base/outbound.ts'
@@ -11,18 +11,21 @@ import type { DirectoryAttempt, DirectoryResult } from '../../identity/directory
 import { readDirectorySettings, UnusableDirectory } from '../../identity/directory/settings.ts'
 import { echoOf } from '../../providers/provider-json.ts'
 import type { Service } from '../../model/service.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { requesterOf } from '../../web/requester.ts'
 import { readProvider } from './changes.ts'
+import { flagOf } from './flags.ts'
 import { refuseWith, repeating } from './refusal.ts'
-import { flagOf, providerRoute } from './providers.ts'
+import type { ProviderRoute } from './routes.ts'
 
-/** Dependencies of `providerTestEndpoint`. */
+/** Dependencies of `providerTestHandler`. */
 export interface ProviderTestDeps {
   readonly service: Service
   readonly outbound: OutboundConnections
-  readonly passwords: Pick<Passwords, 'verify'>
+  /** A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much. */
+  readonly directoryPasswords: Pick<Passwords, 'verify'>
   readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
 }
 
@@ -39,10 +42,9 @@ const TEXTS = {
 } as const
 
 /** `POST /identity-providers/test` (§7). */
-export function providerTestEndpoint(app: FastifyInstance, deps: ProviderTestDeps): void {
+export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDeps): void {
   const { service, log } = deps
-  const directories = createDirectories(deps)
-  const config = providerRoute(service, 'idps.write', 'json')
+  const directories = createDirectories({ ...deps, passwords: deps.directoryPasswords })
 
   async function ask(provider: JsonRecord, attempt: DirectoryAttempt): Promise<DirectoryResult | Fault> {
     const { config: settings } = readProvider(provider, { serviceName: service.name })
@@ -59,11 +61,13 @@ export function providerTestEndpoint(app: FastifyInstance, deps: ProviderTestDep
   const sentRecord = (request: FastifyRequest): JsonRecord =>
     echoOf(readBody(request).provider, { raw: flagOf(request, 'rawConfig') })
 
-  app.post('/identity-providers/test', { config, errorHandler: repeating(sentRecord) }, async (request, reply) => {
-    flagOf(request, 'rawConfig') // refused before the directory is asked
-    const { provider, attempt } = readBody(request)
-    return answer(reply, await ask(provider, attempt))
-  })
+  on('POST /identity-providers/test', (request, reply) =>
+    repeating(request, sentRecord, async () => {
+      flagOf(request, 'rawConfig') // refused before the directory is asked
+      const { provider, attempt } = readBody(request)
+      return answer(reply, await ask(provider, attempt))
+    }),
+  )
 
   function answer(reply: FastifyReply, result: DirectoryResult | Fault): FastifyReply {
     switch (result.outcome) {

@@ -1,60 +1,41 @@
-// The HTTP endpoints of identity providers: access and responses. changes.ts makes the changes.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+// What answers the routes of identity providers. changes.ts makes the changes.
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../../model/event.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
-import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
-import type { Service } from '../../model/service.ts'
 import { hasRight } from '../../web/bearer.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { queryForm, refuseRepeated } from '../../web/query.ts'
 import { auditOriginOf } from '../../web/requester.ts'
-import type { RouteConfig } from '../../web/route.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
+import { providerTestHandler } from './directory-test.ts'
+import type { ProviderTestDeps } from './directory-test.ts'
+import { flagOf } from './flags.ts'
 import { refuseWith, repeating } from './refusal.ts'
+import type { SentRecord } from './refusal.ts'
+import type { ProviderRoute } from './routes.ts'
 
-/** Dependencies of `providerEndpoints`. */
+/** Dependencies of `providerHandlers`. */
 export interface ProviderDeps extends ProviderChangeDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
 }
 
-/** The scope that a caller needs, unless it is an administrator. */
-export type ProviderRight = 'idps.read' | 'idps.write'
-
-/** The route configuration for callers with the right in the zone, and its administrators. */
-export const providerRoute = (service: Service, right: ProviderRight, body?: 'json'): RouteConfig => ({
-  access: {
-    by: 'bearer',
-    scopes: [service.scope('admin'), right],
-    ofDefaultZone: ['zones.{zone}.admin'],
-    acrossZones: true,
-  },
-  audience: 'api',
-  ...(body && { body }),
-})
-
 type ById = { Params: { id: string } }
 
-/** `/identity-providers` and below. */
-export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): void {
+/** What answers `/identity-providers` and everything below it. */
+export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & ProviderTestDeps): void {
   const { store, service, behaviour, audit } = deps
   const changes = createProviderChanges(deps)
   const serviceName = service.name
-  const route = (right: ProviderRight, body?: 'json'): RouteConfig => providerRoute(service, right, body)
-  const reading = { config: route('idps.read'), errorHandler: repeating() }
   const sentRecord = (request: FastifyRequest): JsonRecord =>
     echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
-  const writing = {
-    config: route('idps.write', 'json'),
-    bodyLimit: MAX_METADATA_BYTES, // metadata is part of a record
-    errorHandler: repeating(sentRecord),
-  }
 
   const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord => ({
     ...providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') }),
@@ -88,17 +69,19 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }
   }
 
-  /** Answers what `work` does. */
+  /** Answers what `work` does; `sent` is what a refusal repeats. */
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
-    { status = 200, work }: { status?: number; work: () => Promise<unknown> },
+    { status = 200, sent, work }: { status?: number; sent?: SentRecord; work: () => Promise<unknown> },
   ): Promise<FastifyReply> {
-    refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
-    return sendJson(reply, await work(), status)
+    return repeating(request, sent, async () => {
+      refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
+      return sendJson(reply, await work(), status)
+    })
   }
 
-  app.get('/identity-providers', reading, (request, reply) =>
+  on('GET /identity-providers', (request, reply) =>
     answer(request, reply, {
       async work() {
         const onlyActive = flagOf(request, 'active_only')
@@ -116,7 +99,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }),
   )
 
-  app.get<ById>('/identity-providers/:id', reading, (request, reply) =>
+  on<ById>('GET /identity-providers/:id', (request, reply) =>
     answer(request, reply, {
       async work() {
         const found = await store.providers.findForChange(request.zone.id, request.params.id)
@@ -126,9 +109,10 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }),
   )
 
-  app.post('/identity-providers', writing, (request, reply) =>
+  on('POST /identity-providers', (request, reply) =>
     answer(request, reply, {
       status: 201,
+      sent: sentRecord,
       async work() {
         const show = flagOf(request, 'rawConfig')
         const written = await changes.create(request.zone.id, jsonBody(request), callerOf(request))
@@ -138,8 +122,9 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }),
   )
 
-  app.put<ById>('/identity-providers/:id', writing, (request, reply) =>
+  on<ById>('PUT /identity-providers/:id', (request, reply) =>
     answer(request, reply, {
+      sent: sentRecord,
       async work() {
         const raw = flagOf(request, 'rawConfig')
         const change = { json: jsonBody(request), caller: callerOf(request) }
@@ -150,8 +135,7 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }),
   )
 
-  const deletion = { config: route('idps.write'), errorHandler: repeating() }
-  app.delete<ById>('/identity-providers/:id', deletion, (request, reply) =>
+  on<ById>('DELETE /identity-providers/:id', (request, reply) =>
     answer(request, reply, {
       async work() {
         const raw = flagOf(request, 'rawConfig')
@@ -169,9 +153,9 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
     }
     return { requirePasswordChange: value }
   }
-  const changing = { config: route('idps.write', 'json'), errorHandler: repeating(statusOf) }
-  app.patch<ById>('/identity-providers/:id/status', changing, (request, reply) =>
+  on<ById>('PATCH /identity-providers/:id/status', (request, reply) =>
     answer(request, reply, {
+      sent: statusOf,
       async work() {
         const status = statusOf(request)
         const written = await changes.expirePasswords(request.zone.id, request.params.id, status)
@@ -180,15 +164,6 @@ export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps): voi
       },
     }),
   )
-}
 
-const TRUE = new Set(['true', 'on', 'yes', '1'])
-const FALSE = new Set(['', 'false', 'off', 'no', '0'])
-
-/** Reads a boolean of the query, false if absent; throws `MalformedInput`. */
-export function flagOf(request: FastifyRequest, name: string): boolean {
-  const value = (queryForm(request).get(name) ?? '').toLowerCase()
-  if (TRUE.has(value)) return true
-  if (FALSE.has(value)) return false
-  throw new MalformedInput(`${name} must be true or false`)
+  providerTestHandler(on, deps)
 }

@@ -16,12 +16,21 @@ export const refuseWith = (status: 400 | 404 | 409 | 503, text: string): OAuthEr
 export const refuseSilently = (status: 422, detail: string): OAuthError =>
   new OAuthError({ error: 'invalid_request', status }, detail, { detail, body: { kind: 'none' } })
 
-/** The `errorHandler` of a route of this API; `sent` is the record that a refusal may repeat, without its secrets. */
-export const repeating =
-  (sent?: (request: FastifyRequest) => JsonRecord) =>
-  (thrown: unknown, request: FastifyRequest): never => {
+/** What a refusal may repeat of the request, without its secrets. */
+export type SentRecord = (request: FastifyRequest) => JsonRecord
+
+/** Does the work; a refusal of it repeats `sent`, where it repeats anything. */
+export async function repeating<T>(
+  request: FastifyRequest,
+  sent: SentRecord | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
     const isConflict = thrown instanceof AlreadyExists || thrown instanceof ChangedMeanwhile
     const refusal = isConflict ? refuseRecord(409, thrown.message, thrown) : thrown
     if (!sent || !(refusal instanceof OAuthError) || refusal.body?.kind !== 'sent') throw refusal
     throw withBody(refusal, { kind: 'json', value: sent(request) })
   }
+}

@@ -1,5 +1,5 @@
 // Ids of users for their names and the other way round, for programs that may know no more of people.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Filter } from '../../model/filter.ts'
 import { InvalidFilter, MAX_FILTER_LENGTH } from '../../model/filter.ts'
@@ -12,8 +12,10 @@ import { queryForm } from '../../web/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { escapedFilter, findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
-import { refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { refuseResource } from '../resources/refusal.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { UserRoute } from './routes.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
@@ -30,8 +32,8 @@ const RULES: ListRules = {
 }
 
 /** `GET /ids/Users`, and `POST` with a form. */
-export function userIdsEndpoint(
-  app: FastifyInstance,
+export function userIdsHandlers(
+  on: On<UserRoute>,
   {
     store,
     behaviour,
@@ -42,8 +44,6 @@ export function userIdsEndpoint(
     readonly settings: Pick<TokenSettings, 'userIdsDisabled'>
   },
 ): void {
-  const config = { access: { by: 'bearer', scopes: ['scim.userids'] }, audience: 'api' } as const
-
   async function list(request: FastifyRequest, form: Form) {
     const { sortBy: _, attributes: _attributes, ...parameters } = readListParameters(form, RULES, behaviour)
     if (parameters.filter.trim() === '') throw refuse("a 'filter' parameter is required")
@@ -73,19 +73,13 @@ export function userIdsEndpoint(
     return { kind: 'and', parts: [filter, second ? { kind: 'or', parts: origins } : first] }
   }
 
-  for (const method of ['GET', 'POST'] as const) {
-    app.route({
-      method,
-      url: '/ids/Users',
-      config,
-      errorHandler: refuseMalformed,
-      async handler(request, reply) {
-        if (settings.userIdsDisabled) {
-          return reply.status(400).type('text/plain; charset=utf-8').send('Illegal Operation: Endpoint not enabled.')
-        }
-        const form = joinForms(bodyForm(request) ?? EMPTY_FORM, queryForm(request))
-        return sendJson(reply, await list(request, form))
-      },
+  for (const name of ['GET /ids/Users', 'POST /ids/Users'] as const) {
+    on(name, async (request, reply) => {
+      if (settings.userIdsDisabled) {
+        return reply.status(400).type('text/plain; charset=utf-8').send('Illegal Operation: Endpoint not enabled.')
+      }
+      const form = joinForms(bodyForm(request) ?? EMPTY_FORM, queryForm(request))
+      return sendJson(reply, await list(request, form))
     })
   }
 }

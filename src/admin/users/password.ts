@@ -1,5 +1,5 @@
 // Changes of a password by its owner, who must know the old one, and by administrators and clients, who need not.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -11,19 +11,20 @@ import { bearerChallenge } from '../../web/authorization-header.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
-import { overtaken, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { overtaken, refuseResource } from '../resources/refusal.ts'
 import { callerOf } from './record.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { UserRoute } from './routes.ts'
 
 const refuse = (message: string, status = 400): Error => refuseResource('invalid_password', message, { status })
 
 /** `PUT /Users/{id}/password`. */
-export function passwordEndpoint(
-  app: FastifyInstance,
+export function passwordHandler(
+  on: On<UserRoute>,
   deps: UserDeps & { readonly users: Users; readonly limits: Limits },
 ): void {
   const { store, service, users, limits } = deps
   const rights = createGroupRights(deps)
-  const access = { by: 'bearer', scopes: ['password.write'], resource: 'password' } as const
 
   /** Whether the caller must know the old password; throws where the caller may not change this one at all. */
   function needsOldPassword(request: FastifyRequest, id: string, isGiven: boolean): boolean {
@@ -37,51 +38,47 @@ export function passwordEndpoint(
     throw refuse(isAdministrator ? 'Previous password is required even for admin' : 'Previous password is required')
   }
 
-  app.put<{ Params: { id: string } }>(
-    '/Users/:id/password',
-    { config: { access, audience: 'api', body: 'json' }, errorHandler: refuseMalformed },
-    async (request, reply) => {
-      const { zone, params, ip: remoteAddress } = request
-      await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
-      const body = jsonBody(request)
-      const password = textIn(body, 'password')
-      const oldPassword = textIn(body, 'oldPassword')
-      const caller = request.bearer?.user
-      const isOwn = needsOldPassword(request, params.id, oldPassword !== '')
-      const user = await store.users.find(zone.id, params.id)
-      if (!user) throw refuseResource('bad_credentials', 'Invalid password change request')
-      if (user.origin !== service.name) {
-        throw refuseResource('scim', 'Can only manage users from the internal user store.')
-      }
-      // A person who administers the default zone may be less than whose password it is.
-      if (caller && caller.id !== user.id) {
-        const { scopes = [], client } = request.bearer ?? {}
-        const ofDefaultZone = client?.zoneId === service.name
-        await rights.checkUser(user, { ...callerOf(request), scopes, ofDefaultZone })
-      }
-      if (oldPassword !== '') {
-        const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
-        const matches = await limits.wrongPasswords.attempt(
-          JSON.stringify(['own', zone.id, user.id]),
-          () => isOwnPassword(attempt, deps),
-          isRight => !isRight,
-        )
-        if (!matches) throw wrongPassword()
-      }
-      const result = await setNewPassword(
-        { zone, user, password, meetsDemand: false, remoteAddress, by: callerOf(request) },
-        deps,
+  on<{ Params: { id: string } }>('PUT /Users/:id/password', async (request, reply) => {
+    const { zone, params, ip: remoteAddress } = request
+    await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
+    const body = jsonBody(request)
+    const password = textIn(body, 'password')
+    const oldPassword = textIn(body, 'oldPassword')
+    const caller = request.bearer?.user
+    const isOwn = needsOldPassword(request, params.id, oldPassword !== '')
+    const user = await store.users.find(zone.id, params.id)
+    if (!user) throw refuseResource('bad_credentials', 'Invalid password change request')
+    if (user.origin !== service.name) {
+      throw refuseResource('scim', 'Can only manage users from the internal user store.')
+    }
+    // A person who administers the default zone may be less than whose password it is.
+    if (caller && caller.id !== user.id) {
+      const { scopes = [], client } = request.bearer ?? {}
+      const ofDefaultZone = client?.zoneId === service.name
+      await rights.checkUser(user, { ...callerOf(request), scopes, ofDefaultZone })
+    }
+    if (oldPassword !== '') {
+      const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
+      const matches = await limits.wrongPasswords.attempt(
+        JSON.stringify(['own', zone.id, user.id]),
+        () => isOwnPassword(attempt, deps),
+        isRight => !isRight,
       )
-      switch (result.outcome) {
-        case 'refused':
-          throw refuse(result.message, result.reason === 'same' ? 422 : 400)
-        case 'overtaken':
-          throw overtaken('user', user.id)
-        case 'changed':
-          return sendJson(reply, { status: 'ok', message: 'password updated' })
-      }
-    },
-  )
+      if (!matches) throw wrongPassword()
+    }
+    const result = await setNewPassword(
+      { zone, user, password, meetsDemand: false, remoteAddress, by: callerOf(request) },
+      deps,
+    )
+    switch (result.outcome) {
+      case 'refused':
+        throw refuse(result.message, result.reason === 'same' ? 422 : 400)
+      case 'overtaken':
+        throw overtaken('user', user.id)
+      case 'changed':
+        return sendJson(reply, { status: 'ok', message: 'password updated' })
+    }
+  })
 
   function wrongPassword(): OAuthError {
     const description = 'Old password is incorrect'

@@ -1,5 +1,4 @@
 // Where a person is signed in, and ending it: for administrators of users. UAA has nothing like it.
-import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Audit } from '../../model/event.ts'
@@ -10,9 +9,11 @@ import type { Store } from '../../store/store.ts'
 import { endAccessOfUser } from '../../users/access.ts'
 import { noSuchResource } from '../../users/refusal.ts'
 import { sendJson } from '../../web/json.ts'
-import { callerOf, userAccess } from './record.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { callerOf } from './record.ts'
+import type { UserRoute } from './routes.ts'
 
-/** Dependencies of `userSessionEndpoints`. */
+/** Dependencies of `userSessionHandlers`. */
 export interface UserSessionDeps {
   readonly store: Store
   readonly clock: Clock
@@ -27,13 +28,10 @@ interface OfUser {
 }
 
 /** `GET /Users/{id}/sessions`, and `DELETE`, which ends them together with all codes and tokens of the user. */
-export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps): void {
-  const { store, clock, service, pageSettings } = deps
-  const url = '/Users/:id/sessions'
-  const reading = { access: userAccess(service, 'scim.read', 'scim.write'), audience: 'api' } as const
-  const writing = { access: userAccess(service, 'scim.write'), audience: 'api' } as const
+export function userSessionHandlers(on: On<UserRoute>, deps: UserSessionDeps): void {
+  const { store, clock, pageSettings } = deps
 
-  app.get<OfUser>(url, { config: reading }, async (request, reply) => {
+  on<OfUser>('GET /Users/:id/sessions', async (request, reply) => {
     const { zone, params } = request
     const user = await store.users.find(zone.id, params.id)
     if (!user) throw noSuchResource('User', params.id)
@@ -55,7 +53,7 @@ export function userSessionEndpoints(app: FastifyInstance, deps: UserSessionDeps
     return sendJson(reply, shown)
   })
 
-  app.delete<OfUser>(url, { config: writing }, async (request, reply) => {
+  on<OfUser>('DELETE /Users/:id/sessions', async (request, reply) => {
     await endAccessOfUser(request.zone, request.params.id, callerOf(request), deps)
     return reply.status(204).send()
   })

@@ -1,50 +1,46 @@
 // Locks and demands for a new password, which are not part of the record.
-import type { FastifyInstance } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
 import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
-import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
-import { callerOf, userAccess } from './record.ts'
+import { noSuchResource, refuseResource } from '../resources/refusal.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { callerOf } from './record.ts'
+import type { UserRoute } from './routes.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
 /** `PATCH /Users/{id}/status`. */
-export function statusEndpoint(
-  app: FastifyInstance,
+export function statusHandler(
+  on: On<UserRoute>,
   { store, service, users }: { readonly store: Store; readonly service: Service; readonly users: Users },
 ): void {
-  const access = userAccess(service, 'scim.write', `${service.name}.account_status.write`)
-  app.patch<{ Params: { id: string } }>(
-    '/Users/:id/status',
-    { config: { access, audience: 'api', body: 'json' }, errorHandler: refuseMalformed },
-    async (request, reply) => {
-      const { zone, params } = request
-      const body = jsonBody(request)
-      const locked = flagIn(body, 'locked')
-      const passwordChangeRequired = flagIn(body, 'passwordChangeRequired')
-      const user = await store.users.find(zone.id, params.id)
-      if (!user) throw noSuchResource('User', params.id)
-      if (user.origin !== service.name) throw refuse('Can only manage users from the internal user store.')
-      if (locked === true) {
-        throw refuse(
-          'Cannot set user account to locked. User accounts only become locked through exceeding the allowed failed login attempts.',
-        )
-      }
-      if (passwordChangeRequired === false) {
-        throw refuse('The requirement that this user change their password cannot be removed via API.')
-      }
-      const by = callerOf(request)
-      if (locked === false) await users.unlock(zone, user, by)
-      if (passwordChangeRequired === true) await users.requirePasswordChange(zone, user, by)
-      return sendJson(reply, {
-        ...(locked !== undefined && { locked }),
-        ...(passwordChangeRequired !== undefined && { passwordChangeRequired }),
-      })
-    },
-  )
+  on<{ Params: { id: string } }>('PATCH /Users/:id/status', async (request, reply) => {
+    const { zone, params } = request
+    const body = jsonBody(request)
+    const locked = flagIn(body, 'locked')
+    const passwordChangeRequired = flagIn(body, 'passwordChangeRequired')
+    const user = await store.users.find(zone.id, params.id)
+    if (!user) throw noSuchResource('User', params.id)
+    if (user.origin !== service.name) throw refuse('Can only manage users from the internal user store.')
+    if (locked === true) {
+      throw refuse(
+        'Cannot set user account to locked. User accounts only become locked through exceeding the allowed failed login attempts.',
+      )
+    }
+    if (passwordChangeRequired === false) {
+      throw refuse('The requirement that this user change their password cannot be removed via API.')
+    }
+    const by = callerOf(request)
+    if (locked === false) await users.unlock(zone, user, by)
+    if (passwordChangeRequired === true) await users.requirePasswordChange(zone, user, by)
+    return sendJson(reply, {
+      ...(locked !== undefined && { locked }),
+      ...(passwordChangeRequired !== undefined && { passwordChangeRequired }),
+    })
+  })
 }
 
 /** Null counts as absent, and UAA takes the words, too. */

@@ -1,5 +1,5 @@
 // UAA's `/Users`: lists, and one user at a time.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/approval.ts'
@@ -11,27 +11,30 @@ import { AlreadyExists } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
 import { queryForm } from '../../web/query.ts'
 import { escapedFilter, findPage, listOf, readListParameters, wants } from '../resources/list.ts'
 import type { ListRules, Resource } from '../resources/list.ts'
-import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import { expectedVersion, requiredVersion, sendVersioned } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 import { readUserBody } from './body.ts'
 import type { UserBody } from './body.ts'
-import { denyOthers } from './denied.ts'
-import { userIdsEndpoint } from './ids.ts'
-import { passwordEndpoint } from './password.ts'
-import { callerOf, createUserViews, userAccess, userToJson } from './record.ts'
+import { userIdsHandlers } from './ids.ts'
+import { passwordHandler } from './password.ts'
+import { callerOf, createUserViews, userToJson } from './record.ts'
 import type { UserViews } from './record.ts'
-import { statusEndpoint } from './status.ts'
+import type { UserRoute } from './routes.ts'
+import { userSessionHandlers } from './sessions.ts'
+import type { UserSessionDeps } from './sessions.ts'
+import { statusHandler } from './status.ts'
 import { differsInNamesOnly, draftOf, originIn, patched, replaced } from './wanted.ts'
 
 /** Dependencies of the endpoints. */
-export interface UserEndpointDeps extends UserDeps {
+export interface UserEndpointDeps extends UserDeps, UserSessionDeps {
   readonly users: Users
   readonly limits: Limits
   readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities'>
@@ -41,16 +44,16 @@ interface OfUser {
   readonly Params: { readonly id: string }
 }
 
-/** `/Users` with everything below it, and `/ids/Users`. */
-export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps): void {
+/** What answers `/Users` with everything below it, and `/ids/Users`. */
+export function userHandlers(on: On<UserRoute>, deps: UserEndpointDeps): void {
   const views = createUserViews(deps)
-  listEndpoint(app, deps, views)
-  writingEndpoints(app, deps, views)
-  verifyEndpoint(app, deps)
-  statusEndpoint(app, deps)
-  passwordEndpoint(app, deps)
-  userIdsEndpoint(app, deps)
-  denyOthers(app, deps.service)
+  listHandler(on, deps, views)
+  writingHandlers(on, deps, views)
+  verifyHandler(on, deps)
+  statusHandler(on, deps)
+  passwordHandler(on, deps)
+  userIdsHandlers(on, deps)
+  userSessionHandlers(on, deps)
 }
 
 const valuesIn = (entries: unknown): unknown =>
@@ -82,9 +85,8 @@ const RULES: ListRules = {
     }),
 }
 
-function listEndpoint(app: FastifyInstance, { store, service, behaviour }: UserEndpointDeps, views: UserViews): void {
-  const config = { access: userAccess(service, 'scim.read'), audience: 'api' } as const
-  app.get('/Users', { config, errorHandler: refuseMalformed }, async (request, reply) => {
+function listHandler(on: On<UserRoute>, { store, behaviour }: UserEndpointDeps, views: UserViews): void {
+  on('GET /Users', async (request, reply) => {
     const parameters = readListParameters(queryForm(request), RULES, behaviour)
     const { records, totalResults } = await findPage(parameters, RULES, query =>
       store.users.list(request.zone.id, query),
@@ -104,12 +106,9 @@ const invalidSelfEdit = (): OAuthError => new OAuthError('invalid_self_edit', IN
 const versionOf = (expected: ExpectedVersion | undefined): number | undefined =>
   expected === 'any' ? undefined : expected
 
-function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: UserViews): void {
+function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserViews): void {
   const { store, clock, service, users } = deps
   const internalOrigin = service.name
-  const route = <C extends object>(config: C) =>
-    ({ config: { audience: 'api', ...config }, errorHandler: refuseMalformed }) as const
-  const ofUser = { ...userAccess(service, 'scim.write'), self: 'id' } as const
 
   const by = (request: FastifyRequest): GroupCaller => ({
     ...callerOf(request),
@@ -139,33 +138,25 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     }))
   }
 
-  app.post(
-    '/Users',
-    route({ access: userAccess(service, 'scim.write', 'scim.create'), body: 'json' }),
-    async (request, reply) => {
-      const body = readUserBody(jsonBody(request))
-      await users.checkManageable(request.zone, originIn(body, internalOrigin))
-      const draft = draftOf(body, internalOrigin)
-      const approvals = await decisionsOf(body, request.zone.id)
-      const user = await users.create(request.zone, {
-        draft,
-        password: body.password,
-        approvals,
-        by: by(request),
-      })
-      return sendVersioned(reply, await views.of(request.zone, user), user.version, 201)
-    },
-  )
+  on('POST /Users', async (request, reply) => {
+    const body = readUserBody(jsonBody(request))
+    await users.checkManageable(request.zone, originIn(body, internalOrigin))
+    const draft = draftOf(body, internalOrigin)
+    const approvals = await decisionsOf(body, request.zone.id)
+    const user = await users.create(request.zone, {
+      draft,
+      password: body.password,
+      approvals,
+      by: by(request),
+    })
+    return sendVersioned(reply, await views.of(request.zone, user), user.version, 201)
+  })
 
-  app.get<OfUser>(
-    '/Users/:id',
-    route({ access: { ...userAccess(service, 'scim.read'), self: 'id' } }),
-    async (request, reply) => {
-      const user = await store.users.find(request.zone.id, request.params.id)
-      if (!user) throw noSuchResource('User', request.params.id)
-      return sendVersioned(reply, await views.of(request.zone, user), user.version)
-    },
-  )
+  on<OfUser>('GET /Users/:id', async (request, reply) => {
+    const user = await store.users.find(request.zone.id, request.params.id)
+    if (!user) throw noSuchResource('User', request.params.id)
+    return sendVersioned(reply, await views.of(request.zone, user), user.version)
+  })
 
   /** Makes the change that the body means; `compute` is run on the stored user. */
   async function update(
@@ -189,7 +180,7 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     return sendVersioned(reply, await views.of(zone, user), user.version)
   }
 
-  app.put<OfUser>('/Users/:id', route({ access: ofUser, body: 'json' }), async (request, reply) => {
+  on<OfUser>('PUT /Users/:id', async (request, reply) => {
     const body = readUserBody(jsonBody(request))
     const origin = originIn(body, internalOrigin)
     await users.checkManageable(request.zone, origin)
@@ -202,12 +193,12 @@ function writingEndpoints(app: FastifyInstance, deps: UserEndpointDeps, views: U
     })
   })
 
-  app.patch<OfUser>('/Users/:id', route({ access: ofUser, body: 'json' }), async (request, reply) => {
+  on<OfUser>('PATCH /Users/:id', async (request, reply) => {
     const body = readUserBody(jsonBody(request))
     return update(request, reply, { body, compute: user => patched(user, body) })
   })
 
-  app.delete<OfUser>('/Users/:id', route({ access: userAccess(service, 'scim.write') }), async (request, reply) => {
+  on<OfUser>('DELETE /Users/:id', async (request, reply) => {
     const { zone, params } = request
     const expected = versionOf(expectedVersion(request))
     const before = await store.users.find(zone.id, params.id)
@@ -239,10 +230,8 @@ function staleAs422(error: unknown): unknown {
   return refuseResource('scim', error.message, { status: 422, cause: error })
 }
 
-function verifyEndpoint(app: FastifyInstance, { service, users }: UserEndpointDeps): void {
-  const config = { access: userAccess(service, 'scim.write', 'scim.create'), audience: 'api' } as const
-  const options = { config, errorHandler: refuseMalformed, exposeHeadRoute: false } // it changes the user
-  app.get<OfUser>('/Users/:id/verify', options, async (request, reply) => {
+function verifyHandler(on: On<UserRoute>, { service, users }: UserEndpointDeps): void {
+  on<OfUser>('GET /Users/:id/verify', async (request, reply) => {
     const { zone, params } = request
     await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
     const expected = versionOf(expectedVersion(request))

@@ -1,5 +1,5 @@
 // Clients that `zones.write` of the default zone creates in another zone: only for signing users in there.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
@@ -16,8 +16,10 @@ import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
-import { createZoneRefusals, refuseByStatus, refuseVerbatim } from './refusal.ts'
+import { refuseByStatus, refuseVerbatim } from './refusal.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ZoneRoute } from './routes.ts'
 
 /** Dependencies of `zoneClientEndpoints`. */
 export interface ZoneClientDeps extends SecretDeps {
@@ -34,14 +36,8 @@ const CREATED_WITH = 'zones.write'
 const refuse = (description: string, status = 400): OAuthError => refuseVerbatim('invalid_client', status, description)
 
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
-export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps): void {
+export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): void {
   const { store, service, behaviour, audit } = deps
-  const errorHandler = createZoneRefusals(behaviour)
-  const config = {
-    access: { by: 'bearer', scopes: [], ofDefaultZone: [service.scope('admin'), 'zones.write'], acrossZones: true },
-    audience: 'api',
-    body: 'json',
-  } as const
 
   /** The zone of the path, which must not be the default zone; only callable from the default zone. */
   async function zoneOf(request: FastifyRequest, id: string): Promise<Zone> {
@@ -88,22 +84,17 @@ export function zoneClientEndpoints(app: FastifyInstance, deps: ZoneClientDeps):
     return { definition, secrets }
   }
 
-  app.post<{ Params: { id: string } }>(
-    '/identity-zones/:id/clients',
-    { config, errorHandler },
-    async (request, reply) => {
-      const zone = await zoneOf(request, request.params.id)
-      const { definition, secrets } = readClient(request, zone)
-      const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
-      const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
-      await write(request, zone, creation(client), client.clientId)
-      return sendJson(reply, clientToJson(client, { inList: true }), 201)
-    },
-  )
+  on<{ Params: { id: string } }>('POST /identity-zones/:id/clients', async (request, reply) => {
+    const zone = await zoneOf(request, request.params.id)
+    const { definition, secrets } = readClient(request, zone)
+    const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
+    const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
+    await write(request, zone, creation(client), client.clientId)
+    return sendJson(reply, clientToJson(client, { inList: true }), 201)
+  })
 
-  app.delete<{ Params: { id: string; client_id: string } }>(
-    '/identity-zones/:id/clients/:client_id',
-    { config, errorHandler },
+  on<{ Params: { id: string; client_id: string } }>(
+    'DELETE /identity-zones/:id/clients/:client_id',
     async (request, reply) => {
       const zone = await zoneOf(request, request.params.id)
       const stored = await store.clients.findForChange(zone.id, request.params.client_id)

@@ -1,6 +1,6 @@
 // Creates, changes and deletes identity zones. Administrators of the default zone manage all zones, administrators of
 // another zone only their own.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
 import type { QueueBounds } from '../../base/fair-queue.ts'
@@ -25,18 +25,20 @@ import type { Store, ZoneState } from '../../store/store.ts'
 import { hasRight } from '../../web/bearer.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
-import type { Access } from '../../web/route.ts'
 import { isOwnHost } from '../../web/zone.ts'
+import { zoneReaders } from './access.ts'
 import type { ZoneBody } from './body.ts'
 import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './body.ts'
-import { zoneClientEndpoints } from './clients.ts'
+import { zoneClientHandlers } from './clients.ts'
 import type { ZoneClientDeps } from './clients.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
 import { listOfZones } from './list.ts'
-import { createZoneRefusals, invalidZone, malformed, refuseByStatus } from './refusal.ts'
+import { invalidZone, malformed, refuseByStatus } from './refusal.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { ZoneRoute } from './routes.ts'
 
-/** Dependencies of `zoneEndpoints`. */
+/** Dependencies of `zoneHandlers`. */
 export interface ZoneDeps extends ZoneClientDeps {
   readonly store: Store
   readonly vault: Vault
@@ -55,28 +57,13 @@ interface ZoneParams {
   readonly Params: { readonly id: string }
 }
 
-/** Records contain logos. */
-const BODY_LIMIT = 1024 * 1024
-
 /** `/identity-zones`, `/identity-zones/{id}` and the clients below the latter. */
-export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
+export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
-  const errorHandler = createZoneRefusals(deps.behaviour)
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
   const usual = { standardDefaultGroups: standardDefaultGroups(service.name) }
-
-  const admin = service.scope('admin')
-  const toRead = { scopes: [admin, 'zones.write'], ofDefaultZone: ['zones.read', 'zones.{zone}.admin'] }
-  const toReadOne = { ...toRead, ofDefaultZone: [...toRead.ofDefaultZone, 'zones.{zone}.read'] }
-  const toChange = { scopes: [admin, 'zones.write'], ofDefaultZone: ['zones.{zone}.admin'] }
-  const toMakeOrDelete = { scopes: [], ofDefaultZone: [admin, 'zones.write', 'zones.{zone}.admin'] }
-  const by = (rights: { scopes: readonly string[]; ofDefaultZone: readonly string[] }) =>
-    ({
-      access: { by: 'bearer', acrossZones: true, ...rights } satisfies Access,
-      audience: 'api',
-    }) as const
 
   const isDefault = (id: string): boolean => id === service.name
 
@@ -238,7 +225,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     throw invalidZone('The identity zone user configuration contains not-allowed groups.')
   }
 
-  app.get('/identity-zones', { config: by(toRead), errorHandler }, async (request, reply) => {
+  on('GET /identity-zones', async (request, reply) => {
     if (isDefault(request.zone.id)) {
       return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
     }
@@ -246,27 +233,20 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     return sendJson(reply, own ? [toJson(own)] : [])
   })
 
-  app.get<ZoneParams>('/identity-zones/:id', { config: by(toReadOne), errorHandler }, async (request, reply) => {
+  on<ZoneParams>('GET /identity-zones/:id', async (request, reply) => {
     const { id } = request.params
     const state = isOutside(request, id) ? undefined : await store.zones.read(id)
     if (state === undefined) throw refuseByStatus(404)
-    return sendJson(reply, toJson(state, !hasRight(request, toRead, service)))
+    return sendJson(reply, toJson(state, !hasRight(request, zoneReaders(service), service)))
   })
 
-  app.post(
-    '/identity-zones',
-    { config: { ...by(toMakeOrDelete), body: 'json' }, bodyLimit: BODY_LIMIT, errorHandler },
-    async (request, reply) => sendJson(reply, toJson(await create(request)), 201),
+  on('POST /identity-zones', async (request, reply) => sendJson(reply, toJson(await create(request)), 201))
+
+  on<ZoneParams>('PUT /identity-zones/:id', async (request, reply) =>
+    sendJson(reply, toJson(await change(request, request.params.id))),
   )
 
-  app.put<ZoneParams>(
-    '/identity-zones/:id',
-    { config: { ...by(toChange), body: 'json' }, bodyLimit: BODY_LIMIT, errorHandler },
-    async (request, reply) => sendJson(reply, toJson(await change(request, request.params.id))),
-  )
-
-  const deletion = { config: { ...by(toMakeOrDelete), body: 'json' }, errorHandler } as const
-  app.delete<ZoneParams>('/identity-zones/:id', deletion, async (request, reply) => {
+  on<ZoneParams>('DELETE /identity-zones/:id', async (request, reply) => {
     const { id } = request.params
     if (isDefault(id) || isOutside(request, id)) throw refuseByStatus(403)
     const state = await store.zones.read(id)
@@ -278,7 +258,7 @@ export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
     return sendJson(reply, toJson(state))
   })
 
-  zoneClientEndpoints(app, deps)
+  zoneClientHandlers(on, deps)
 }
 
 /** The members that are stored as sent. */

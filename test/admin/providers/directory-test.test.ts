@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fastify from 'fastify'
-import { providerTestEndpoint } from '../../../src/admin/providers/directory-test.ts'
+import type { RouteHandlerMethod } from 'fastify'
+import { providerTestHandler } from '../../../src/admin/providers/directory-test.ts'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 import { parseQuery } from '../../../src/web/query.ts'
@@ -290,12 +291,13 @@ describe('what goes wrong on our side', () => {
     const faults: unknown[] = []
     const app = fastify({ routerOptions: { querystringParser: text => parseQuery(text) as never } })
     app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as AddressedZone })
-    providerTestEndpoint(app, {
+    const deps = {
       service: serviceNamed('svc'),
       outbound: { connect: () => Promise.reject(thrown) },
-      passwords: { verify: () => Promise.resolve(false) },
-      log: { refusal: () => {}, fault: (_, cause) => void faults.push(cause) },
-    })
+      directoryPasswords: { verify: () => Promise.resolve(false) },
+      log: { refusal: () => {}, fault: (_: string, cause: unknown) => void faults.push(cause) },
+    }
+    providerTestHandler((name, handler) => app.post(name.slice('POST '.length), handler as RouteHandlerMethod), deps)
     const payload = { provider: ldap(), credentials: MARISSA }
     const { statusCode, body } = await app.inject({ method: 'POST', url: '/identity-providers/test', payload })
     return { statusCode, body, faults }

@@ -1,0 +1,46 @@
+// The routes of `/identity-providers`: who may call them.
+import type { FastifyInstance } from 'fastify'
+import type { Service } from '../../model/service.ts'
+import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { Access } from '../../web/route.ts'
+import type { ProviderTestDeps } from './directory-test.ts'
+import type { ProviderDeps } from './providers.ts'
+
+/** Those with the right in the zone, and its administrators. */
+const providerAccess = (service: Service, right: 'idps.read' | 'idps.write'): Access => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), right],
+  ofDefaultZone: ['zones.{zone}.admin'],
+  acrossZones: true,
+})
+
+function routes(service: Service) {
+  const reading = { access: providerAccess(service, 'idps.read') }
+  const deleting = { access: providerAccess(service, 'idps.write') }
+  const writing = { ...deleting, body: 'json' } as const
+  const record = { ...writing, bodyLimit: MAX_METADATA_BYTES } // metadata is part of a record
+  return {
+    'GET /identity-providers': reading,
+    'POST /identity-providers': record,
+    'POST /identity-providers/test': writing,
+    'GET /identity-providers/:id': reading,
+    'PUT /identity-providers/:id': record,
+    'DELETE /identity-providers/:id': deleting,
+    'PATCH /identity-providers/:id/status': writing,
+  } as const satisfies Record<RouteName, DeferredRoute>
+}
+
+/** A route of providers. */
+export type ProviderRoute = keyof ReturnType<typeof routes>
+
+/** `/identity-providers` and everything below it. */
+export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps & ProviderTestDeps): void {
+  deferredRoutes<ProviderRoute>(app, routes(deps.service), {
+    load: async () => {
+      const { providerHandlers } = await import('./providers.ts')
+      return on => providerHandlers(on, deps)
+    },
+  })
+}

@@ -1,0 +1,60 @@
+// The routes of `/Users` and `/ids/Users`: who may call them.
+import type { FastifyInstance } from 'fastify'
+import type { Service } from '../../model/service.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { Access } from '../../web/route.ts'
+import { refuseMalformed } from '../resources/refusal.ts'
+import { denyOthers } from './denied.ts'
+import type { UserEndpointDeps } from './users.ts'
+
+/** Those with one of the scopes, and administrators, also of another zone. */
+const userAccess = (service: Service, ...scopes: readonly string[]): Access & { readonly by: 'bearer' } => ({
+  by: 'bearer',
+  scopes: [service.scope('admin'), ...scopes],
+  ofDefaultZone: ['zones.{zone}.admin'],
+  acrossZones: true,
+})
+
+function routes(service: Service) {
+  const reading = userAccess(service, 'scim.read')
+  const writing = userAccess(service, 'scim.write')
+  const creating = userAccess(service, 'scim.write', 'scim.create')
+  const ids: Access = { by: 'bearer', scopes: ['scim.userids'] }
+  return {
+    'GET /Users': { access: reading },
+    'POST /Users': { access: creating, body: 'json' },
+    'GET /Users/:id': { access: { ...reading, self: 'id' } },
+    'PUT /Users/:id': { access: { ...writing, self: 'id' }, body: 'json' },
+    'PATCH /Users/:id': { access: { ...writing, self: 'id' }, body: 'json' },
+    'DELETE /Users/:id': { access: writing },
+    'GET /Users/:id/verify': { access: creating, exposeHeadRoute: false }, // it changes the user
+    'PATCH /Users/:id/status': {
+      access: userAccess(service, 'scim.write', `${service.name}.account_status.write`),
+      body: 'json',
+    },
+    'PUT /Users/:id/password': {
+      access: { by: 'bearer', scopes: ['password.write'], resource: 'password' },
+      body: 'json',
+    },
+    'GET /Users/:id/sessions': { access: userAccess(service, 'scim.read', 'scim.write') },
+    'DELETE /Users/:id/sessions': { access: writing },
+    'GET /ids/Users': { access: ids },
+    'POST /ids/Users': { access: ids },
+  } as const satisfies Record<RouteName, DeferredRoute>
+}
+
+/** A route of users. */
+export type UserRoute = keyof ReturnType<typeof routes>
+
+/** `/Users` with everything below it, and `/ids/Users`. */
+export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps): void {
+  deferredRoutes<UserRoute>(app, routes(deps.service), {
+    errorHandler: refuseMalformed,
+    load: async () => {
+      const { userHandlers } = await import('./users.ts')
+      return on => userHandlers(on, deps)
+    },
+  })
+  denyOthers(app, deps.service)
+}

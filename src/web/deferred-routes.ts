@@ -1,0 +1,76 @@
+// Routes whose code is loaded when the first of them is called: most servers never serve some of the management APIs, and
+// every start would pay for them. What a route demands of its caller is known at once, and checked before anything is
+// loaded.
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
+import type { RouteConfig } from './route.ts'
+
+/** A route without its code; an API route unless it says otherwise. */
+export interface DeferredRoute extends Omit<RouteConfig, 'audience'> {
+  readonly audience?: RouteConfig['audience']
+  /** Bytes; the server's own limit unless given. */
+  readonly bodyLimit?: number
+  /** False where a HEAD must not be answered by what answers GET, because it changes something. */
+  readonly exposeHeadRoute?: false
+}
+
+/** Method and path, as in `GET /Users/:id`. */
+export type RouteName = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+
+/** Says what answers a route. */
+export type On<Name extends RouteName> = <R extends RouteGenericInterface = RouteGenericInterface>(
+  name: Name,
+  handler: (request: FastifyRequest<R>, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
+) => void
+
+interface Handler {
+  // A method, so that a handler may know more of its request than that it is one.
+  answer(request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply>
+}
+
+/** Options of all routes of an area. */
+export interface DeferredOptions<Name extends RouteName> {
+  /** Translates what the layers below throw; not deferred, because a caller is refused before anything is loaded. */
+  readonly errorHandler?: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => never
+  /** Loads the code, which then names a handler for every route. Tried again by the next request if it fails. */
+  readonly load: () => Promise<(on: On<Name>) => void>
+}
+
+/** Registers the routes. */
+export function deferredRoutes<Name extends RouteName>(
+  app: FastifyInstance,
+  routes: Readonly<Record<Name, DeferredRoute>>,
+  { errorHandler, load }: DeferredOptions<Name>,
+): void {
+  let loading: Promise<ReadonlyMap<string, Handler>> | undefined
+
+  async function handlers(): Promise<ReadonlyMap<string, Handler>> {
+    const found = new Map<string, Handler>()
+    const register = await load()
+    register((name, answer) => found.set(name, { answer }))
+    return found
+  }
+
+  async function handlerOf(name: string): Promise<Handler> {
+    loading ??= handlers().catch((cause: unknown) => {
+      loading = undefined
+      throw cause
+    })
+    const handler = (await loading).get(name)
+    if (!handler) throw new Error(`nothing answers ${name}`)
+    return handler
+  }
+
+  for (const [name, route] of Object.entries<DeferredRoute>(routes)) {
+    const { bodyLimit, exposeHeadRoute, audience = 'api', ...config } = route
+    const [method = '', url = ''] = name.split(' ')
+    app.route({
+      method,
+      url,
+      config: { ...config, audience },
+      ...(bodyLimit !== undefined && { bodyLimit }),
+      ...(exposeHeadRoute === false && { exposeHeadRoute }),
+      ...(errorHandler && { errorHandler }),
+      handler: async (request, reply) => (await handlerOf(name)).answer(request, reply),
+    })
+  }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fastify from 'fastify'
+import { deferredRoutes } from '../../src/web/deferred-routes.ts'
+import type { DeferredRoute, On } from '../../src/web/deferred-routes.ts'
+
+type Name = 'GET /a' | 'GET /b/:id'
+
+const access: DeferredRoute['access'] = { by: 'anyone', because: 'this is a test' }
+const ROUTES: Readonly<Record<Name, DeferredRoute>> = { 'GET /a': { access }, 'GET /b/:id': { access } }
+
+const register = (on: On<Name>): void => {
+  on('GET /a', (_, reply) => reply.send('a'))
+  on<{ Params: { id: string } }>('GET /b/:id', async (request, reply) => reply.send(request.params.id))
+}
+
+describe('routes whose code is loaded when the first of them is called', () => {
+  it('load it once, however many are called at once', async () => {
+    let loads = 0
+    const app = fastify()
+    deferredRoutes<Name>(app, ROUTES, {
+      load: () => {
+        loads += 1
+        return Promise.resolve(register)
+      },
+    })
+    await app.ready()
+    assert.equal(loads, 0)
+    const answers = await Promise.all(['/a', '/b/1', '/b/2'].map(url => app.inject(url)))
+    assert.deepEqual([answers.map(({ payload }) => payload), loads], [['a', '1', '2'], 1])
+    assert.equal((await app.inject({ method: 'HEAD', url: '/a' })).statusCode, 200)
+    assert.equal((await app.inject({ method: 'POST', url: '/a' })).statusCode, 404)
+  })
+
+  it('tell what they demand before anything is loaded', async () => {
+    const app = fastify()
+    const seen: unknown[] = []
+    app.addHook('onRoute', ({ url, config, method }) => {
+      seen.push([method, url, config?.audience])
+    })
+    deferredRoutes<'GET /a'>(
+      app,
+      { 'GET /a': { access, audience: 'page', exposeHeadRoute: false } },
+      { load: () => assert.fail('nothing is called') },
+    )
+    await app.ready()
+    assert.deepEqual(seen, [['GET', '/a', 'page']])
+  })
+
+  it('try again after a failure', async () => {
+    let fails = true
+    const app = fastify()
+    deferredRoutes<Name>(app, ROUTES, {
+      load: () => (fails ? Promise.reject(new Error('no file')) : Promise.resolve(register)),
+    })
+    assert.equal((await app.inject('/a')).statusCode, 500)
+    fails = false
+    assert.equal((await app.inject('/a')).payload, 'a')
+  })
+
+  it('fail where the code answers less than the routes say', async () => {
+    const app = fastify()
+    deferredRoutes<Name>(app, ROUTES, { load: () => Promise.resolve(() => {}) })
+    assert.equal((await app.inject('/a')).statusCode, 500)
+  })
+
+  it('translate what is thrown', async () => {
+    const app = fastify()
+    deferredRoutes<Name>(app, ROUTES, {
+      errorHandler: thrown => {
+        throw Object.assign(new Error('translated', { cause: thrown }), { statusCode: 418 })
+      },
+      load: () => Promise.reject(new Error('no file')),
+    })
+    assert.equal((await app.inject('/a')).statusCode, 418)
+  })
+})
