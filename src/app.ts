@@ -24,7 +24,9 @@ import { createSecretMemory } from './base/secrets.ts'
 import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
 import { createIdentity } from './identity/identity.ts'
+import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
+import { authenticateEndpoint } from './login/authenticate.ts'
 import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
@@ -67,6 +69,7 @@ import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
 import { createAccountHistory } from './users/account-history.ts'
+import { createAliases } from './users/aliases.ts'
 import { createGroupsShown } from './users/default-groups.ts'
 import { createGroups } from './users/groups.ts'
 import { createCommonPasswords } from './users/common-passwords.ts'
@@ -172,6 +175,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
   const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, serviceName: service.name })
+  const users = createUsers(shared)
+  const aliases = createAliases(shared)
+  const vouching = createVouching({ ...shared, users, aliases, serviceName: service.name })
   const authenticator = createClientAuthenticator({
     ...shared,
     passwords: deps.clientSecrets,
@@ -254,7 +260,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
     metadataEndpoints(app, { keys, urls, behaviour })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
-    const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits }
+    const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, samlEntityId: config.saml.entityId })
     inspectEndpoints(app, { ...shared, reader, authenticator })
     revokeEndpoints(app, { ...shared, reader, authenticator })
@@ -265,7 +271,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     codeEndpoints(app, shared)
     const directoryPasswords = createPasswords({ places: 1, cost: config.hashCost })
     providerEndpoints(app, { ...shared, outbound, vault, log, directoryPasswords })
-    const users = createUsers(shared)
     const groups = createGroups(shared)
     userEndpoints(app, { ...shared, users, limits })
     groupEndpoints(app, { ...shared, groups })
@@ -278,10 +283,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       vault,
       log,
     })
-    authorizeEndpoint(app, { ...web, identity, groupsOf, reader, issuer, log })
+    authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external })
+    authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external })
     forcePasswordChangeEndpoints(app, web)

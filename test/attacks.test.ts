@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
+import { externalLoginAttacks } from './attacks/external-login.ts'
 import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
 import { loadAttacks } from './attacks/load.ts'
@@ -16,6 +17,7 @@ import { userAttacks } from './attacks/users.ts'
 
 const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
+  'vouching for others': externalLoginAttacks,
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,

@@ -22,8 +22,13 @@ export type Entry = { readonly outcome: 'entered'; readonly user: User } | Exter
 /** Shadow accounts. */
 export interface Accounts {
   /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
-  enter(zone: Zone, provider: IdentityProvider, person: ExternalPerson): Promise<Entry>
+  enter(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry>
+  /** Finds and updates the person's account; undefined if there is none. */
+  find(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry | undefined>
 }
+
+/** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
+type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
 
 const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
 
@@ -51,7 +56,7 @@ export function createAccounts(deps: {
   /** Finds a pre-created account for this person that nobody has signed in to yet. */
   async function findUnbound(
     zone: Zone,
-    { originKey, config }: IdentityProvider,
+    { originKey, config }: Origin,
     person: ExternalPerson,
   ): Promise<User | ExternalRefusal | undefined> {
     const { userName, externalId, email, emailVerified } = person
@@ -134,7 +139,7 @@ export function createAccounts(deps: {
     const draft = {
       userName,
       origin,
-      email: email ?? nameAsEmail(userName) ?? placeholderEmail(userName, origin),
+      email: email ?? assumedEmail(userName, origin),
       ...(givenName !== undefined && { givenName }),
       ...(familyName !== undefined && { familyName }),
       ...(phoneNumber !== undefined && { phoneNumber }),
@@ -148,7 +153,7 @@ export function createAccounts(deps: {
   const enterOwn = async (zone: Zone, own: User, person: ExternalPerson): Promise<Entry> =>
     own.active ? update(zone, own, person) : NOT_USABLE
 
-  async function find(zone: Zone, provider: IdentityProvider, person: ExternalPerson): Promise<Entry | undefined> {
+  async function find(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry | undefined> {
     const own = await findOwn(zone, provider.originKey, person)
     if (own) return enterOwn(zone, own, person)
     const unbound = await findUnbound(zone, provider, person)
@@ -160,6 +165,7 @@ export function createAccounts(deps: {
   }
 
   return {
+    find,
     async enter(zone, provider, person) {
       const entry = await find(zone, provider, person)
       const isClosed = provider.config['addShadowUserOnLogin'] === false
@@ -197,6 +203,10 @@ function isVerified(user: User, { email, emailVerified }: ExternalPerson): boole
 
 /** Folds A to Z only: Unicode case folding could equate different users of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+
+/** The address of a person whose provider names none: the name, if it is one, or else a placeholder. */
+export const assumedEmail = (userName: string, origin: string): string =>
+  nameAsEmail(userName) ?? placeholderEmail(userName, origin)
 
 /** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
 const placeholderEmail = (userName: string, origin: string): string =>

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Texts } from '../pages/texts/texts.ts'
-import { FORGED, PageError, wantsJson } from '../web/answers.ts'
+import { FORGED, wantsJson } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/suspicion.ts'
 import { sendJson } from '../web/json.ts'
@@ -99,12 +99,6 @@ export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPage
     return pages.send(reply, page)
   }
 
-  if (!behaviour.authenticateIsUnknown) {
-    app.get('/authenticate', { config: { ...config, refuses: true } }, (_, reply) => {
-      reply.header('allow', 'POST')
-      throw new PageError(405, "Request method 'GET' is not supported")
-    })
-  }
   for (const [path, shown] of Object.entries(PAGES)) {
     app.get(path, { config }, (request, reply) => show(request, reply, shown))
   }

@@ -210,6 +210,14 @@ const rows = {
   grantBeforeScope: { id: 'C11', standard: true, uaa: false },
   /** C11: there is no signing key. */
   noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
+  /** E1: a login server's request for a token in which the client does not authenticate. */
+  badClientOfLoginServer: { id: 'E1', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
+  /** E1: whether a request of a login server that lacks `add_new` is told so; otherwise its token is that of no user. */
+  tellMissingAddNew: { id: 'E1', standard: true, uaa: false },
+  /** E2: whether a new user of a login server has only the names that it sends; otherwise the parts of the address. */
+  namesAsSent: { id: 'E2', standard: true, uaa: false },
+  /** E3: whether the answer about a user whom a login server vouches for has the e-mail address. */
+  emailOfVouched: { id: 'E3', standard: true, uaa: false },
   /** L1: whether a logout by POST needs no CSRF token. */
   openLogoutPost: { id: 'L1', standard: true, uaa: false },
   /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, otherwise a confirmation. */
@@ -228,8 +236,6 @@ const rows = {
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
   /** P4: whether pages have our own texts in the negotiated language; otherwise those that UAA's clients look for. */
   ownWords: { id: 'P4', standard: true, uaa: false },
-  /** P4: whether `/authenticate` is 404; otherwise GET is 405. */
-  authenticateIsUnknown: { id: 'P4', standard: true, uaa: false },
   /** P2: whether a session cookie is set only with a session; otherwise a redirect to sign-in sets one, too. */
   noEmptySessions: { id: 'P2', standard: true, uaa: false },
   /**

@@ -11,17 +11,17 @@ import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
+import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
+import type { VouchedDeps } from './grants/vouched.ts'
 import { azAttrOf, formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
 import { contextOf } from '../web/request-context.ts'
 
-interface TokenEndpointDeps extends GrantDeps {
-  readonly authenticator: ClientAuthenticator
+interface TokenEndpointDeps extends VouchedDeps {
   readonly issuer: TokenIssuer
   /** The SAML entity id of the default zone. */
   readonly samlEntityId: string
@@ -65,11 +65,18 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const context = contextOf(request)
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
-    const { client, claim, bearer } = await callerOf(request, { grant, params, endpoint }, deps)
+    const caller = isVouched(request, params, behaviour)
+      ? await vouchedCaller(request, { params, endpoint }, deps)
+      : await callerOf(request, { grant, params, endpoint }, deps)
+    const { client, claim: clientAuthMethod } = caller
     if (grant === password && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    const authorization = await grant.authorize({ ...context, client, params, clientAuthMethod: claim, bearer }, deps)
+    const asked = { ...context, client, params, clientAuthMethod }
+    const authorization =
+      'server' in caller
+        ? await authorizeVouched(asked, caller.server, deps)
+        : await grant.authorize({ ...asked, bearer: caller.bearer }, deps)
     const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), context)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }

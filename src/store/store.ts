@@ -249,6 +249,8 @@ export interface ProviderStore {
   findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
   /** Whether the origin has an active provider; its users and tokens depend on it. */
   isActive(zoneId: string, originKey: string): Promise<boolean>
+  /** The same, or that the origin has no provider: an external login server vouches for its people. */
+  isOpen(zoneId: string, originKey: string): Promise<boolean>
   /** Every active provider of the zone, ordered by origin key. */
   listActive(zoneId: string): Promise<readonly IdentityProvider[]>
   insert(zoneId: string, provider: IdentityProvider): Promise<void>

@@ -1,5 +1,5 @@
 // What a user must be like, whichever API makes or changes it.
-import { emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
+import { LOGIN_SERVER_ORIGIN, emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -74,13 +74,17 @@ export async function checkManageable(
 /** Origins of which every zone of UAA has an idle provider. */
 const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
 
-/** Refuses an origin without a provider: nobody could sign in to the account, and a later provider would take it over. */
+/**
+ * Refuses an origin without a provider: nobody could sign in to the account, and a later provider would take it over. An
+ * external login server signs people in to the accounts of its own origin.
+ */
 export async function checkOrigin(
   { providers }: Pick<Store, 'providers'>,
   zone: Zone,
   origin: string,
   { storedProvidersOnly }: Pick<Behaviour, 'storedProvidersOnly'>,
 ): Promise<void> {
+  if (origin === LOGIN_SERVER_ORIGIN) return
   if (!storedProvidersOnly && IDLE_ORIGINS.has(origin)) return
   if (await providers.findByOrigin(zone.id, origin)) return
   throw refuseResource('invalid_scim_resource', `Invalid origin ${origin} in Identity Zone ${zone.id}`)

@@ -54,6 +54,8 @@ export interface NewUser {
   readonly passwordHash?: string | undefined
   /** Whether an account of the internal provider may have neither: nobody can sign in to it until one is set. */
   readonly withoutPassword?: boolean
+  /** Whether an external login server vouches for the user: such an origin has no provider. */
+  readonly vouched?: boolean
   /** Decisions of the new user that somebody made for them. */
   readonly approvals?: readonly Omit<Approval, 'zoneId' | 'userId'>[]
   readonly by: Caller
@@ -165,7 +167,10 @@ export function createUsers(deps: UserDeps): Users {
   return {
     checkManageable: manageable,
 
-    async create(zone, { draft, password, passwordHash, withoutPassword = false, approvals = [], by }) {
+    async create(
+      zone,
+      { draft, password, passwordHash, withoutPassword = false, vouched = false, approvals = [], by },
+    ) {
       const { origin } = draft
       await manageable(zone, origin)
       checkUserName(draft, internalOrigin)
@@ -176,7 +181,7 @@ export function createUsers(deps: UserDeps): Users {
       const made = newUser(draft, { zoneId: zone.id }, { clock, random })
       const plan = await aliases.forNew(made, by.isServerAdmin === true)
       const maxUsers = await checkRoom(zone)
-      await checkOrigin(store, zone, origin, behaviour)
+      if (!vouched) await checkOrigin(store, zone, origin, behaviour)
       checkLengths(draft)
       if (await store.users.findByName(zone.id, origin, draft.userName)) throw taken(draft)
       const requester = { zoneId: zone.id, address: by.remoteAddress }

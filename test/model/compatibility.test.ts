@@ -99,6 +99,11 @@ describe('behaviourOf', () => {
       row: 'missingClientCredentials',
       want: ['invalid_client 401', 'unauthorized 401'],
     },
+    {
+      name: 'a bad client beside a login server (E1)',
+      row: 'badClientOfLoginServer',
+      want: ['invalid_client 401', 'unauthorized 401'],
+    },
     { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
   ]
   const written = (value: unknown): unknown =>
@@ -123,6 +128,6 @@ describe('behaviourOf', () => {
 
 describe('differenceIds', () => {
   it('names each row by the letter of its area and a number', () => {
-    for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCLP][1-9]\d?$/, row)
+    for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCELP][1-9]\d?$/, row)
   })
 })

@@ -1,6 +1,6 @@
 // The pages for users: sign-in and account.
 import type { Area, Facts, Fields, Operation } from './description.ts'
-import { may, must, oneOf, page, redirect, ref, text } from './description.ts'
+import { closed, json, may, must, oneOf, page, redirect, ref, text } from './description.ts'
 
 const loginQuery: Fields = {
   error: may('Key of an error message to show.'),
@@ -74,6 +74,32 @@ export function loginArea({ service, behaviour }: Facts): Area {
         answers: {
           302: redirect('To the next page, or back to the sign-in page with an error.'),
           403: forged,
+          429: 'Too many wrong passwords.',
+        },
+      },
+      'POST /authenticate': {
+        summary: 'Check a password, or vouch for a user',
+        about:
+          'Opens no session. The token of an external login server (authority `oauth.login`) shows origin and id as well; with `source=login` it vouches for the user instead of a password.',
+        credentials: ['bearer', 'none'],
+        form: {
+          username: must('User name.'),
+          password: may('Password; absent with `source=login`.'),
+          source: may('`login`: the caller vouches for the user.'),
+          origin: may('With `source=login`: origin of the user.'),
+          add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),
+          email: may('With `source=login`: e-mail address of the user.'),
+          given_name: may('With `source=login`: given name of the user.'),
+          family_name: may('With `source=login`: family name of the user.'),
+        },
+        answers: {
+          200: json(
+            'The user.',
+            closed({ username: text, origin: text, email: text, user_id: text }, ['origin', 'email', 'user_id']),
+          ),
+          400: 'A parameter is missing or malformed.',
+          401: json('The password is wrong, or there is no such user.', ref('Error')),
+          403: json('The account is not verified, or the token lacks the right.', ref('Error')),
           429: 'Too many wrong passwords.',
         },
       },

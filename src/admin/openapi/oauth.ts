@@ -36,6 +36,17 @@ export const ASSERTION_FIELDS: Fields = {
   client_assertion: may('A JWT signed by the client (`private_key_jwt`, RFC 7523 §2.2).'),
 }
 
+/** The person whom an external login server vouches for. */
+export const VOUCHED_FIELDS: Fields = {
+  source: may('`login` in the request of an external login server.'),
+  add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),
+  user_id: may('With `source=login`: id of the user, instead of the user name.'),
+  origin: may('With `source=login`: origin of the user; `login-server` by default.'),
+  email: may('With `source=login`: e-mail address of the user.'),
+  given_name: may('With `source=login`: given name of the user.'),
+  family_name: may('With `source=login`: family name of the user.'),
+}
+
 const TOKEN_REQUEST: Fields = {
   grant_type: must('The grant type.', oneOf(TOKEN_GRANT_TYPES)),
   scope: may('Space-separated scopes. Absent: all that can be granted.'),
@@ -51,6 +62,7 @@ const TOKEN_REQUEST: Fields = {
   token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
   authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
   nonce: may('Returned in the response.'),
+  ...VOUCHED_FIELDS,
   ...CLIENT_FIELDS,
   ...ASSERTION_FIELDS,
 }
@@ -58,7 +70,7 @@ const TOKEN_REQUEST: Fields = {
 const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
   summary: 'Issue tokens',
   about:
-    'RFC 6749 §3.2. The grant `user_token` takes the access token of a user as bearer token instead of client credentials.',
+    'RFC 6749 §3.2. The grant `user_token` takes the access token of a user as bearer token instead of client credentials. With `source=login` the bearer token is that of an external login server, and the credentials of the client are in the form.',
   credentials: ['form', 'bearer', 'none'],
   form: TOKEN_REQUEST,
   answers: {
@@ -103,7 +115,7 @@ const authorize = (where: Partial<Operation>): Operation => ({
     400: bare('The client or the redirect URI is invalid.'),
     401: bare('The client is unknown, or the credentials are wrong.'),
     403: 'The form was refused, or a requirement of the request is not met.',
-    406: 'Credentials in the query are not allowed.',
+    406: 'Credentials in the query are not allowed, or a login server does not accept JSON.',
     429: 'Too many wrong passwords.',
   },
   ...where,
@@ -228,6 +240,11 @@ export function oauthArea(facts: Facts): Area {
           ...Object.fromEntries(
             Object.entries(authorizationRequest(facts)).map(([name, field]) => [name, { ...field, required: false }]),
           ),
+          ...VOUCHED_FIELDS,
+          username: may('User name, with `source=login` or `source=credentials`.'),
+          password: may('Password, with `source=credentials`.'),
+          login: may('With `source=login`: the user as JSON.'),
+          credentials: may('User name and password as JSON.'),
           user_oauth_approval: may('The decision of the user.', oneOf(['true', 'false'])),
           [facts.service.csrfName]: may('The anti-forgery value; required with a decision.'),
         },

@@ -24,11 +24,16 @@ const REPEATED = [
   'code_challenge_method',
 ] as const
 
+/** Those of a login server, which names the person. */
+const REPEATED_TO_LOGIN_SERVER = [...REPEATED, 'source', 'username', 'user_id', 'origin'] as const
+
 /** The question, and how the request and its addresses are written. */
 export interface ApprovalModelParts {
   readonly question: ApprovalQuestion
   /** The parameters of the request. */
   readonly form: Form
+  /** Whether a login server asks the person. */
+  readonly toLoginServer: boolean
   readonly originalUri: string
   /** Path of the endpoint on this host. */
   readonly path: string
@@ -72,7 +77,7 @@ export function approvalModel(authorization: AuthorizationRequest, parts: Approv
 /** UAA: the request as its own object has it. */
 function requestInUaa(
   { client, target, responseType }: AuthorizationRequest,
-  { question, form, noneScope }: ApprovalModelParts,
+  { question, form, toLoginServer, noneScope }: ApprovalModelParts,
 ): object {
   const { clientId } = client
   const resources = audience(clientId, question.asked, noneScope).filter(resource => resource !== clientId)
@@ -80,7 +85,7 @@ function requestInUaa(
     clientId,
     scope: question.asked,
     requestParameters: Object.fromEntries(
-      REPEATED.flatMap(name => {
+      (toLoginServer ? REPEATED_TO_LOGIN_SERVER : REPEATED).flatMap(name => {
         const value = form.get(name)
         return value === undefined ? [] : [[name, value] as const]
       }),

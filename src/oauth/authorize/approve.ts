@@ -45,7 +45,9 @@ export async function askForApproval(
   if (program || !prefersPage(request)) {
     const textOf = (scope: string): string => textIn(textsIn('en'), scope) // a program has no language
     const noneScope = service.scope('none')
-    return reply.send(approvalModel(authorization, { question, form, originalUri, path, noneScope, textOf, behaviour }))
+    const toLoginServer = program?.by === 'login-server'
+    const parts = { question, form, toLoginServer, originalUri, path, noneScope, textOf, behaviour }
+    return reply.send(approvalModel(authorization, parts))
   }
   const chrome = await pages.chrome(request, reply, { form: true })
   const page = approvalPage(chrome, {

@@ -45,6 +45,7 @@ import {
   verifyRedirectUri,
 } from './request.ts'
 import { refuse, requireGrantLast, requireScopesForTokens, respond } from './response.ts'
+import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
 
 /** Adds what it finds to the context, names the step that comes now instead of the next check, or throws a refusal. */
 type Check = (
@@ -74,6 +75,7 @@ const STANDARD: readonly Check[] = [
   requireDemandsMet,
   readIdTokenHint,
   signInWithPassword,
+  signInVouched,
   requirePerson,
   findScopes,
   recordApproval,
@@ -101,6 +103,7 @@ const UAA: readonly Check[] = [
   readPrompt,
   requireDemandsMet,
   signInWithPassword,
+  signInVouched,
   findScopes,
   recordApproval,
   findApprovals,
@@ -178,6 +181,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
 
   // No HEAD, which would issue a code.
   app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, async (request, reply) => {
+    if (isVouched(request)) return answer(await vouchedContext(request, reply, deps), deps)
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
     const form = queryForm(request)
     if (isCall(request, form)) return answerCall(request, reply, form)
@@ -185,6 +189,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
   })
 
   app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
+    if (isVouched(request)) return answer(await vouchedContext(request, reply, deps), deps)
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
     const form = bodyForm(request) ?? EMPTY_FORM
     if (isCall(request, form)) return answerCall(request, reply, form)

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { Vouching } from '../../identity/vouched.ts'
 import type { Approval } from '../../model/approval.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -18,6 +19,7 @@ import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { TokenIssuer } from '../../token/issuer.ts'
 import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
+import type { BearerGate } from '../../web/bearer.ts'
 import type { Csrf } from '../../web/csrf.ts'
 import type { Denial } from '../../web/denial.ts'
 import type { Form } from '../../web/form.ts'
@@ -37,6 +39,8 @@ export const AUTHORIZE_PATH = '/oauth/authorize'
 export interface AuthorizeDeps {
   readonly store: Store
   readonly identity: Identity
+  readonly vouching: Vouching
+  readonly bearerGate: BearerGate
   readonly issuer: TokenIssuer
   readonly reader: TokenReader
   readonly sessions: Sessions
@@ -105,8 +109,11 @@ export interface AuthorizeContext {
   /** `prompt=none`: no page may be shown. */
   readonly silent: boolean
   /** Set when the request itself proves who is there: no session, no cookie, no page. */
-  readonly program?: { readonly by: 'token'; readonly bearer: VerifiedToken } | { readonly by: 'password' }
-  /** The form that the approval page sent. */
+  readonly program?:
+    | { readonly by: 'token'; readonly bearer: VerifiedToken }
+    | { readonly by: 'password' }
+    | { readonly by: 'login-server'; readonly server: Client }
+  /** The answer to the question for approval. */
   readonly answer?: Form
 
   asked: Partial<AuthorizationRequest>

@@ -19,12 +19,12 @@ import { RedirectRefusal, signInErrorMode } from './redirect.ts'
 /** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
 export async function findPerson(context: AuthorizeContext, { store, sessions }: AuthorizeDeps): Promise<void> {
   const { request, form, program } = context
-  if (program?.by === 'password') return // signs in once the request is checked
-  if (program) {
+  if (signsInLater(context)) return
+  if (program?.by === 'token') {
     const { bearer } = program
     if (!bearer.user) throw new Error('the token stands for nobody')
     // A token outlives its provider; it begins nothing new.
-    if (!(await store.providers.isActive(request.zone.id, bearer.user.origin))) return
+    if (!(await store.providers.isOpen(request.zone.id, bearer.user.origin))) return
     // A token from a passcode has no `auth_time`; then its own age is all that is known.
     const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
     context.person = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
@@ -37,15 +37,19 @@ export async function findPerson(context: AuthorizeContext, { store, sessions }:
   context.person = { user: visitor.user, authenticatedAt, amr, sessionId }
 }
 
+/** Whether the request itself signs somebody in, once it is checked. */
+const signsInLater = ({ program }: AuthorizeContext): boolean => program !== undefined && program.by !== 'token'
+
 /** Somebody must be signed in. */
-export function requirePerson({ person, silent, program }: AuthorizeContext): Step | undefined {
-  if (person || program?.by === 'password') return undefined
+export function requirePerson(context: AuthorizeContext): Step | undefined {
+  const { person, silent, program } = context
+  if (person || signsInLater(context)) return undefined
   return silent || program ? LOGIN_REQUIRED : { kind: 'sign-in' }
 }
 
 /** UAA: sign-in comes before every check of the request. See docs/compatibility.md, A1. */
-export const signInFirst = ({ person, silent, program }: AuthorizeContext): Step | undefined =>
-  person || silent || program?.by === 'password' ? undefined : { kind: 'sign-in' }
+export const signInFirst = (context: AuthorizeContext): Step | undefined =>
+  context.person || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
 
 /** UAA: and so does what the sign-in still owes. See docs/compatibility.md, A1. */
 export const meetDemandsFirst = async (
@@ -102,8 +106,8 @@ export async function findScopes(context: AuthorizeContext, { groupsOf, behaviou
 
 /** Offers another sign-in to a person whose identity provider the client does not allow. */
 export async function switchProvider(context: AuthorizeContext, { pages, urls }: AuthorizeDeps): Promise<FastifyReply> {
-  const { request, reply, query, program } = context
-  if (program?.by === 'password') throw providerNotAllowed()
+  const { request, reply, query } = context
+  if (signsInLater(context)) throw providerNotAllowed()
   if (!prefersPage(request)) {
     const description = 'The application is not authorized for your account.'
     throw new PageError(401, description, { code: 'unauthorized_client' })

@@ -57,7 +57,7 @@ export async function checkProvider(
   { origin }: User,
   deps: Pick<GrantDeps, 'behaviour' | 'service' | 'store'>,
 ): Promise<void> {
-  if (!(await deps.store.providers.isActive(zone.id, origin))) throw refused({ reason: 'provider-disabled' }, deps)
+  if (!(await deps.store.providers.isOpen(zone.id, origin))) throw refused({ reason: 'provider-disabled' }, deps)
 }
 
 /** The error for a user who may not sign in. */

@@ -89,6 +89,9 @@ const FORM: Readonly<Record<string, string>> = {
   filter: 'userName eq "joel"',
 }
 
+/** Optional fields without which nothing is done: others may stand in their place. */
+const ALSO: Readonly<Record<string, readonly string[]>> = { '/authenticate': ['password'] }
+
 /** Headers without which nothing is done. */
 const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
@@ -197,7 +200,8 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
   const type = bodyTypeOf(operation)
   const body = type === undefined ? undefined : operation.requestBody?.content[type]
   const names = type?.endsWith('form-urlencoded') ? ((body?.schema['required'] ?? []) as readonly string[]) : []
-  const form = Object.fromEntries(names.map(name => [name, name.endsWith('Csrf') ? csrf : usual(name)]))
+  const filled = [...names, ...(ALSO[path] ?? [])]
+  const form = Object.fromEntries(filled.map(name => [name, name.endsWith('Csrf') ? csrf : usual(name)]))
   return {
     method,
     path,

@@ -1,0 +1,228 @@
+// People whom an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
+// for whom it may speak: never for accounts of the internal provider, and never for those of another provider of the zone.
+import { createHash } from 'node:crypto'
+import { hasControlCharacter } from '../base/control-characters.ts'
+import { memberOf, parseJson } from '../base/json.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { allowsProvider } from '../model/client.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import { LOGIN_SERVER_ORIGIN, RESERVED_ORIGINS } from '../model/identity-provider.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { RequestOrigin } from '../model/request.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { Aliases } from '../users/aliases.ts'
+import { checkLengths } from '../users/rules.ts'
+import type { Users } from '../users/users.ts'
+import { assumedEmail, createAccounts } from './accounts.ts'
+import type { ExternalPerson } from './source.ts'
+
+/** A person as the login server describes them; with `userId` the rest describes nobody else. */
+export interface VouchedPerson {
+  readonly userId?: string | undefined
+  readonly userName?: string | undefined
+  /** As sent; absent for the default. */
+  readonly origin?: string | undefined
+  readonly email?: string | undefined
+  readonly givenName?: string | undefined
+  readonly familyName?: string | undefined
+}
+
+/** A sign-in that a login server vouches for. */
+export interface VouchedSignIn {
+  readonly person: VouchedPerson
+  /** Whether to create an account for a person who has none. */
+  readonly addNew: boolean
+  /** The client of the login server, whose token came with the request. */
+  readonly server: Client
+  /** The client that the person signs in for, which must allow the origin. */
+  readonly client?: Client
+}
+
+/** The result; the description is for the login server. */
+export type VouchedResult =
+  | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
+  | { readonly outcome: 'refused'; readonly reason: 'unauthorized' | 'provider-barred'; readonly description: string }
+
+/** Signs in people whom a login server vouches for. The caller has verified the token of the login server. */
+export interface Vouching {
+  /** Throws `OAuthError` for a person of whom no account can be made. */
+  signIn(from: RequestOrigin, signIn: VouchedSignIn): Promise<VouchedResult>
+}
+
+const MAX_JSON_LENGTH = 10_000
+
+/** Reads the parameters of a person, or the members of the same names in the JSON of `login`. */
+export function vouchedPersonOf(get: (name: string) => string | undefined): VouchedPerson {
+  const json = get('login')?.slice(0, MAX_JSON_LENGTH)
+  const sent = json?.startsWith('{') === true ? parseJson(json) : undefined
+  const value = (name: string): string | undefined => {
+    const member = memberOf(sent, name)
+    return typeof member === 'string' && member !== '' ? member : get(name) || undefined
+  }
+  return {
+    userId: value('user_id'),
+    userName: value('username'),
+    origin: value('origin'),
+    email: value('email'),
+    givenName: value('given_name'),
+    familyName: value('family_name'),
+  }
+}
+
+const refuse = (description: string, reason: 'unauthorized' | 'provider-barred' = 'unauthorized'): VouchedResult => ({
+  outcome: 'refused',
+  reason,
+  description,
+})
+
+const BAD_CREDENTIALS = refuse('Bad Credentials')
+
+/** One instance serves every zone. */
+export function createVouching(deps: {
+  store: Store
+  clock: Clock
+  random: Random
+  behaviour: Behaviour
+  audit: Audit
+  users: Pick<Users, 'create'>
+  aliases: Pick<Aliases, 'follow'>
+  serviceName: string
+}): Vouching {
+  const { store, clock, audit, users, behaviour, serviceName } = deps
+  const accounts = createAccounts(deps)
+
+  /** Why the login server may not speak for people of this origin. */
+  async function refuseOrigin(zone: Zone, origin: string): Promise<VouchedResult | undefined> {
+    if (origin === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)
+    const isOwned = RESERVED_ORIGINS.has(origin) || (await store.providers.findByOrigin(zone.id, origin)) !== undefined
+    return isOwned ? refuse('The origin belongs to an identity provider of the zone.') : undefined
+  }
+
+  async function findById(zone: Zone, id: string, origin: string | undefined): Promise<User | undefined> {
+    const user = await store.users.find(zone.id, id)
+    if (!user?.active || user.passwordHash !== undefined) return undefined // a password belongs to this server
+    return origin === undefined || origin === user.origin ? user : undefined
+  }
+
+  async function findByName(zone: Zone, person: NamedPerson): Promise<User | 'not-usable' | undefined> {
+    const { origin, userName } = person
+    const external: ExternalPerson = { ...person, externalId: userName, amr: AMR }
+    const entry = await accounts.find(zone, { originKey: origin, config: { linkByEmail: false } }, external)
+    if (!entry) return undefined
+    return entry.outcome === 'entered' ? entry.user : 'not-usable'
+  }
+
+  async function create(from: RequestOrigin, person: NamedPerson, server: Client): Promise<User | undefined> {
+    const { userName, origin } = person
+    const email = person.email ?? assumedEmail(userName, origin)
+    const names = behaviour.namesAsSent ? {} : namesIn(email)
+    const { givenName, familyName } = { ...names, ...person }
+    const draft = {
+      userName,
+      origin,
+      externalId: userName,
+      email,
+      ...(givenName !== undefined && { givenName }),
+      ...(familyName !== undefined && { familyName }),
+      active: true,
+      verified: false,
+    }
+    const by = { clientId: server.clientId, remoteAddress: from.remoteAddress }
+    try {
+      return await users.create(from.zone, { draft, vouched: true, by })
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.error !== 'scim_resource_already_exists') throw error
+      // A concurrent sign-in of the same person; or somebody whose name differs in case only.
+      const found = await findByName(from.zone, person)
+      return found === 'not-usable' ? undefined : found
+    }
+  }
+
+  async function enter(from: RequestOrigin, signIn: VouchedSignIn): Promise<User | VouchedResult> {
+    const { zone } = from
+    const { person, addNew, client, server } = signIn
+    const { userId, origin = LOGIN_SERVER_ORIGIN } = person
+    const userName = person.userName ?? person.email
+    const known = userId === undefined ? undefined : await findById(zone, userId, person.origin)
+    const refusal = await refuseOrigin(zone, known?.origin ?? origin)
+    if (refusal) return refusal
+    if (userId !== undefined && !known) return BAD_CREDENTIALS
+    if (userId === undefined && (userName === undefined || userName.trim() === '')) {
+      return refuse('Cannot determine username from credentials supplied')
+    }
+    // Before an account is made for somebody who may not use the client.
+    if (client && !allowsProvider(client, known?.origin ?? origin)) return refuse(PROVIDER_BARRED, 'provider-barred')
+    if (known) return known
+    const named = readable(person, { userName: userName ?? '', origin })
+    const found = await findByName(zone, named)
+    if (found === 'not-usable') return BAD_CREDENTIALS
+    return found ?? (addNew ? await create(from, named, server) : undefined) ?? BAD_CREDENTIALS
+  }
+
+  return {
+    async signIn(from, signIn) {
+      const { zone, remoteAddress } = from
+      const { person, client, server } = signIn
+      const entered = await enter(from, signIn)
+      const facts = {
+        zoneId: zone.id,
+        remoteAddress,
+        authenticationType: LOGIN_SERVER_ORIGIN,
+        clientId: (client ?? server).clientId,
+        data: `vouched for by ${server.clientId}`,
+      }
+      if ('outcome' in entered) {
+        const origin = person.origin ?? LOGIN_SERVER_ORIGIN
+        const principal = createHash('sha1')
+          .update(person.userId ?? person.userName ?? '')
+          .digest('base64')
+        audit({ type: 'IdentityProviderAuthenticationFailure', principal, origin: printable(origin), ...facts })
+        return entered
+      }
+      const { id: principal, origin } = entered
+      await store.users.recordLogon(zone.id, principal, clock.now())
+      audit({ type: 'IdentityProviderAuthenticationSuccess', principal, origin, ...facts })
+      audit({ type: 'UserAuthenticationSuccess', principal, origin, ...facts })
+      return { outcome: 'signed-in', user: entered, amr: AMR }
+    },
+  }
+}
+
+const AMR = ['ext']
+
+const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
+
+/** A person with a name, which is their stable identifier: compared to the letter, and never given to anybody else. */
+interface NamedPerson extends Pick<ExternalPerson, 'userName' | 'email' | 'givenName' | 'familyName'> {
+  readonly origin: string
+}
+
+/** Only what describes the person; refuses what no account can have. */
+function readable(
+  { email, givenName, familyName }: VouchedPerson,
+  named: { readonly userName: string; readonly origin: string },
+): NamedPerson {
+  const values = { ...named, ...defined({ email, givenName, familyName }) }
+  checkLengths(values)
+  if (Object.values(values).some(hasControlCharacter)) {
+    throw new OAuthError('invalid_request', 'The parameters of a user must not contain control characters')
+  }
+  return values
+}
+
+const defined = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined))
+
+/** UAA: the parts of the address are the names of a person who has none. See docs/compatibility.md, E2. */
+function namesIn(email: string): { readonly givenName?: string; readonly familyName?: string } {
+  const [givenName, familyName] = email.split('@')
+  return { ...(givenName && { givenName }), ...(familyName && { familyName }) }
+}
+
+/** For the audit trail: the origin came from outside and belongs to nobody yet. */
+const printable = (text: string): string => text.slice(0, 36).replace(/[^\x21-\x7e]/g, '?')

@@ -1,0 +1,128 @@
+// A password check for programs, and the sign-in of a person whom an external login server vouches for. Neither opens a
+// session nor makes a token.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Identity } from '../identity/identity.ts'
+import { vouchedPersonOf } from '../identity/vouched.ts'
+import type { Vouching } from '../identity/vouched.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import type { TokenSettings } from '../model/settings.ts'
+import type { User } from '../model/user.ts'
+import { PageError, prefersPage } from '../web/answers.ts'
+import { bearerHeader } from '../web/authorization-header.ts'
+import type { BearerGate } from '../web/bearer.ts'
+import type { Form } from '../web/form.ts'
+import { EMPTY_FORM, joinForms } from '../web/form.ts'
+import { sendJson } from '../web/json.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
+import { requireLoginServer } from '../web/login-server.ts'
+import { queryForm } from '../web/query.ts'
+import { contextOf } from '../web/request-context.ts'
+import { bodyForm } from '../web/route.ts'
+
+/** Dependencies of `authenticateEndpoint`. */
+export interface AuthenticateDeps {
+  readonly identity: Identity
+  readonly vouching: Vouching
+  readonly bearerGate: BearerGate
+  readonly limits: Limits
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly settings: Pick<TokenSettings, 'queryString'>
+}
+
+const PATH = '/authenticate'
+
+/** `POST /authenticate`; a login server, with its token, learns more of the account and may vouch for people. */
+export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDeps): void {
+  const { identity, vouching, limits, behaviour, settings } = deps
+  const access = { by: 'anyone', because: 'it checks a password, under the limits of every sign-in' } as const
+  const config = { access, audience: 'api' } as const
+
+  app.post(PATH, { config }, async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    const form = formOf(request)
+    const server = bearerHeader(request) === undefined ? undefined : await requireLoginServer(request, deps)
+    if (form.get('source') === 'login') return vouch(request, reply, { form, server })
+    return checkPassword(request, reply, { form, server })
+  })
+
+  app.get(PATH, { config: { ...config, audience: 'page', refuses: true } }, (request, reply) => {
+    reply.headers({ allow: 'POST', 'cache-control': 'no-store' })
+    const description = "Request method 'GET' is not supported"
+    throw prefersPage(request) ? new PageError(405, description) : malformed(description, 'method_not_allowed')
+  })
+
+  /** UAA: parameters may be in the query; they are secrets, so here only where the setting allows it. */
+  function formOf(request: FastifyRequest): Form {
+    const body = bodyForm(request) ?? EMPTY_FORM
+    const query = queryForm(request)
+    if (query.names.length > 0 && !settings.queryString)
+      throw malformed('Parameters must be passed in the body of the request')
+    const form = settings.queryString ? joinForms(query, body) : body
+    const [repeated] = form.repeated
+    if (repeated !== undefined) throw malformed(`The parameter ${repeated.slice(0, 100)} must not be repeated`)
+    return form
+  }
+
+  async function checkPassword(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { form, server }: Sent,
+  ): Promise<FastifyReply> {
+    const userName = form.get('username')
+    const password = form.get('password')
+    if (userName === undefined) throw malformed('The parameter username is missing')
+    if (password === undefined) throw malformed('The parameter password is missing')
+    const from = contextOf(request)
+    const result = await limits.wrongPasswords.attempt(
+      callerKey(from, userName.toLowerCase()),
+      () => identity.signInWithPassword(from, { userName, password }),
+      ({ outcome }) => outcome === 'refused',
+    )
+    if (result.outcome === 'signed-in') {
+      const { user } = result
+      const { email } = user
+      return reply.send(server ? { ...factsOf(user), email, user_id: user.id } : { username: user.userName, email })
+    }
+    // Only whoever sent the right password learns this.
+    const isUnverified = result.outcome === 'refused' && result.reason === 'account-not-verified'
+    return isUnverified ? sendJson(reply, { error: 'account not verified' }, 403) : refuse(reply)
+  }
+
+  async function vouch(request: FastifyRequest, reply: FastifyReply, { form, server }: Sent): Promise<FastifyReply> {
+    if (!server) return refuse(reply)
+    for (const name of ['username', 'origin']) {
+      if (!form.get(name)) throw malformed(`The parameter ${name} is missing`)
+    }
+    const addNew = form.get('add_new')
+    if (addNew !== 'true' && addNew !== 'false') throw malformed('The parameter add_new must be true or false')
+    const person = vouchedPersonOf(name => (NAMED.has(name) ? form.get(name) : undefined))
+    const result = await vouching.signIn(contextOf(request), { person, addNew: addNew === 'true', server })
+    if (result.outcome === 'refused') return refuse(reply)
+    const { user } = result
+    const told = behaviour.emailOfVouched ? { email: user.email } : {}
+    return reply.send({ ...factsOf(user), ...told, user_id: user.id })
+  }
+}
+
+interface Sent {
+  readonly form: Form
+  /** The client of the login server, if its token came with the request. */
+  readonly server: Client | undefined
+}
+
+/** The parameters that name a person here. */
+const NAMED: ReadonlySet<string> = new Set(['username', 'origin', 'email', 'given_name', 'family_name'])
+
+const malformed = (
+  description: string,
+  error: 'invalid_request' | 'method_not_allowed' = 'invalid_request',
+): OAuthError => new OAuthError(error, description)
+
+const factsOf = ({ userName, origin }: User): object => ({ username: userName, origin })
+
+const refuse = (reply: FastifyReply): FastifyReply => sendJson(reply, { error: 'authentication failed' }, 401)

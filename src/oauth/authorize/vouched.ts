@@ -1,0 +1,89 @@
+// Authorization requests of an external login server (`source=login`): its token vouches for the person whom the request
+// names. There is no browser: no session is looked up, and the question for approval is JSON, which the login server asks.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { vouchedPersonOf } from '../../identity/vouched.ts'
+import { PageError } from '../../web/answers.ts'
+import { bearerHeader } from '../../web/authorization-header.ts'
+import type { Form } from '../../web/form.ts'
+import { EMPTY_FORM, parseForm } from '../../web/form.ts'
+import { refuseVouching, requireLoginServer } from '../../web/login-server.ts'
+import { encodeForm, queryForm } from '../../web/query.ts'
+import { contextOf } from '../../web/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import { readParams } from '../params.ts'
+import { found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { providerNotAllowed } from './credentials.ts'
+
+/** Whether the request says of itself that a login server sent it; UAA: the first type of `Accept` must be JSON. */
+export function isVouched(request: FastifyRequest): boolean {
+  const form = formOf(request)
+  const isMeant = form.get('source') === 'login' || (form.get('login') ?? '').startsWith('{')
+  if (!isMeant) return false
+  if (acceptsJson(request.headers.accept)) return true
+  if (bearerHeader(request) === undefined) return false // of a browser, which cannot vouch for anybody
+  throw new PageError(406, 'A request with source=login must be sent with Accept: application/json.')
+}
+
+/** Begins such a request: verifies the token before anything else is read. */
+export async function vouchedContext(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: AuthorizeDeps,
+): Promise<AuthorizeContext> {
+  request.audience = 'api'
+  reply.removeHeader('pragma').removeHeader('expires').header('cache-control', 'no-store')
+  if (request.method !== 'POST') {
+    throw refuseVouching('unauthorized', 'Credentials must be sent by (one of methods): [POST]')
+  }
+  const server = await requireLoginServer(request, deps)
+  const form = formOf(request)
+  return {
+    request,
+    reply,
+    form,
+    query: encodeForm(form, ['login', ...ANSWER]),
+    params: readParams(form),
+    silent: false,
+    program: { by: 'login-server', server },
+    // The login server repeats the request with the answer of the person: there is no session that keeps the question.
+    ...(form.get('user_oauth_approval') !== undefined && { answer: form }),
+    asked: {},
+  }
+}
+
+/** Signs the person in for this request only; the client is known by now, so that none is created in vain. */
+export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
+  const { request, form, asked, program } = context
+  if (program?.by !== 'login-server') return
+  const result = await vouching.signIn(contextOf(request), {
+    person: vouchedPersonOf(name => form.get(name)),
+    addNew: form.get('add_new') === 'true',
+    server: program.server,
+    client: found(asked.client),
+  })
+  if (result.outcome === 'refused') {
+    throw result.reason === 'provider-barred'
+      ? providerNotAllowed()
+      : refuseVouching('unauthorized', result.description)
+  }
+  context.person = { user: result.user, amr: result.amr, authenticatedAt: clock.now() }
+  // UAA: the login server decides how fresh a sign-in must be.
+  context.asked = { ...asked, forceLogin: false, maxAge: undefined }
+}
+
+const ANSWER = ['user_oauth_approval']
+
+/** Secrets of other ways to sign in, which have no meaning here. */
+const UNREAD = ['password', 'credentials', 'access_token', 'client_secret']
+
+/** UAA: a request's parameters are those of its URL and of its body. */
+function formOf(request: FastifyRequest): Form {
+  const body = bodyForm(request) ?? EMPTY_FORM
+  return parseForm(`${encodeForm(queryForm(request), UNREAD)}&${encodeForm(body, UNREAD)}`)
+}
+
+function acceptsJson(accept: string | undefined): boolean {
+  if (accept === undefined || accept.trim() === '') return true
+  return accept.split(/[,;]/, 1)[0]?.trim().toLowerCase() === 'application/json'
+}

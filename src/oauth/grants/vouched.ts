@@ -1,0 +1,92 @@
+// `grant_type=password` with `source=login`: an external login server gets tokens for a person whom it has signed in. Two
+// parties call at once: the login server by its bearer token, and the client of the tokens by its credentials in the form.
+import type { FastifyRequest } from 'fastify'
+import type { AuthenticatedClient, ClientAuthenticator } from '../../clients/authentication/authentication.ts'
+import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
+import { vouchedPersonOf } from '../../identity/vouched.ts'
+import type { Vouching } from '../../identity/vouched.ts'
+import type { Authorization } from '../../model/authorization.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { bearerHeader, insufficientScope, withScopeChallenge } from '../../web/authorization-header.ts'
+import type { BearerGate } from '../../web/bearer.ts'
+import { refuseVouching, requireLoginServer } from '../../web/login-server.ts'
+import { contextOf } from '../../web/request-context.ts'
+import type { Params } from '../params.ts'
+import { tokenFormatOf } from '../params.ts'
+import type { GrantDeps, GrantRequest } from './grant.ts'
+import { authorizeFor } from './resource-owner.ts'
+
+/** What these requests need beside a grant. */
+export interface VouchedDeps extends GrantDeps {
+  readonly vouching: Vouching
+  readonly bearerGate: BearerGate
+  readonly authenticator: ClientAuthenticator
+}
+
+/** Both callers. */
+export interface VouchedCaller extends AuthenticatedClient {
+  readonly server: Client
+}
+
+/**
+ * Whether a login server sent the request; without its token it is an ordinary request with a password. UAA: every request
+ * with a password and a token is of a login server, or refused. See docs/compatibility.md, E1.
+ */
+export const isVouched = (request: FastifyRequest, params: Params, { tellMissingAddNew }: Behaviour): boolean =>
+  params.get('grant_type') === 'password' &&
+  (params.get('source') === 'login' || !tellMissingAddNew) &&
+  bearerHeader(request) !== undefined
+
+/** Verifies the token of the login server, then the credentials of the client. */
+export async function vouchedCaller(
+  request: FastifyRequest,
+  { params, endpoint }: { readonly params: Params; readonly endpoint: AuthenticatingEndpoint },
+  deps: VouchedDeps,
+): Promise<VouchedCaller> {
+  const server = await requireLoginServer(request, deps)
+  requireAddNew(params, deps)
+  const { badClientOfLoginServer: bad } = deps.behaviour
+  if (params.get('client_id') === undefined || !SECRETS.some(name => params.get(name) !== undefined)) {
+    throw refuseVouching(bad, 'Request does not contain client credentials.')
+  }
+  try {
+    const credentials = { authorization: undefined, params, endpoint: { ...endpoint, allowsNone: false } }
+    return { ...(await deps.authenticator.authenticate(contextOf(request), credentials)), server }
+  } catch (cause) {
+    if (!(cause instanceof OAuthError) || cause.error !== 'invalid_client') throw cause
+    throw refuseVouching(bad, cause.message)
+  }
+}
+
+const SECRETS = ['client_secret', 'client_assertion']
+
+function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): void {
+  const isComplete = params.get('source') === 'login' && ['true', 'false'].includes(params.get('add_new') ?? '')
+  if (isComplete) return
+  if (behaviour.tellMissingAddNew)
+    throw new OAuthError('invalid_request', 'The parameter add_new must be true or false')
+  // UAA: takes it for a request of a user, whose token it is not. See docs/compatibility.md, E1.
+  throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)
+}
+
+/** Grants what a password would: all of the person's scopes that the client may have. */
+export async function authorizeVouched(
+  request: GrantRequest,
+  server: Client,
+  deps: VouchedDeps,
+): Promise<Authorization> {
+  const { client, params } = request
+  const format = tokenFormatOf(params)
+  const person = vouchedPersonOf(name => params.get(name))
+  const addNew = params.get('add_new') === 'true'
+  const result = await deps.vouching.signIn(request, { person, addNew, server, client })
+  if (result.outcome === 'signed-in') {
+    return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
+  }
+  if (result.reason === 'provider-barred') {
+    throw new OAuthError(deps.behaviour.userProviderBarred, result.description)
+  }
+  throw refuseVouching('unauthorized', result.description)
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import type { LoginServerApi } from '../support/login-server.ts'
+import { OTHER_HOST, startLoginServer } from '../support/login-server.ts'
+import { issuedBy, MODES, tokensOf, userNamed } from '../support/oauth.ts'
+import type { TestAnswer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+/** Makes the attempt in both modes, each against a server of its own. */
+const inBothModes = (attempt: (api: LoginServerApi) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const api = await startLoginServer(mode)
+    await attempt(api)
+    assert.deepEqual(api.server.faults, [])
+    await api.stop()
+  }
+}
+
+type Form = Readonly<Record<string, string | undefined>>
+
+/** The same person, vouched for at each of the three places. */
+async function everywhere(api: LoginServerApi, form: Form, bearer = api.token): Promise<readonly TestAnswer[]> {
+  const sent = Object.entries({ source: 'login', add_new: 'true', origin: 'ext-a', username: 'erin', ...form })
+  const person = Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined))
+  return [
+    await api.tokens(form, { bearer }),
+    await api.authorize(form, { bearer }),
+    await api.server.send('/authenticate', { form: person, bearer }),
+  ]
+}
+
+const assertAllRefused = (answers: readonly TestAnswer[]): void => {
+  for (const { status, text } of answers) assert.ok([400, 401, 403].includes(status), `${status} ${text}`)
+}
+
+/** Whoever may vouch for people, or would like to, must not become anybody else. */
+export const externalLoginAttacks: readonly Attack[] = [
+  {
+    attack: 'vouches for a person of this server, by name or by id',
+    outcome: 'is refused everywhere, and gets no token',
+    attempt: inBothModes(async api => {
+      const { id } = await userNamed(api.server, 'marissa')
+      const before = issuedBy(api.server)
+      assertAllRefused(await everywhere(api, { username: 'marissa', origin: 'svc' }))
+      assertAllRefused(await everywhere(api, { username: 'marissa', origin: 'svc', user_id: id }))
+      assertAllRefused(await everywhere(api, { username: undefined, origin: undefined, user_id: id }))
+      const login = JSON.stringify({ username: 'marissa', origin: 'svc' })
+      assertAllRefused([await api.authorize({ login })])
+      assert.equal(issuedBy(api.server), before)
+    }),
+  },
+  {
+    attack: 'vouches for a person of another identity provider, by name or by id',
+    outcome: 'is refused everywhere: the provider alone speaks for its people',
+    attempt: inBothModes(async api => {
+      const bearer = await api.tokenOf('admin')
+      const made = await api.server.send('/Users', {
+        body: JSON.stringify({ userName: 'boss', origin: 'corp', emails: [{ value: 'boss@corp.example' }], name: {} }),
+        bearer,
+        headers: { 'content-type': 'application/json' },
+      })
+      const user_id = String(made.json()['id'])
+      assertAllRefused(await everywhere(api, { username: 'boss', origin: 'corp' }))
+      assertAllRefused(await everywhere(api, { username: undefined, origin: undefined, user_id }))
+    }),
+  },
+  {
+    attack: 'vouches with a token of another zone, of a person, without the right, or without a token',
+    outcome: 'is refused everywhere, and nobody is created',
+    attempt: inBothModes(async api => {
+      const before = await api.server.store.users.count('svc')
+      for (const bearer of [
+        await api.tokenOf('login', OTHER_HOST),
+        await api.tokenOfUser('lena', 'koala'), // who has oauth.login
+        await api.tokenOf('admin'),
+        'x.y.z',
+      ]) {
+        assertAllRefused(await everywhere(api, { username: 'smuggled' }, bearer))
+      }
+      assert.equal(await api.server.store.users.count('svc'), before)
+    }),
+  },
+  {
+    attack: 'moves a login server of one zone into another by a header',
+    outcome: 'is refused everywhere',
+    attempt: inBothModes(async api => {
+      const headers = { accept: 'application/json', 'x-identity-zone-id': 'z1' }
+      assertAllRefused([await api.tokens({}, { headers }), await api.authorize({}, { headers })])
+      assert.equal(await api.server.store.users.count('z1'), 0)
+    }),
+  },
+  {
+    attack: 'is given groups or a name that differs in case by whoever vouches',
+    outcome: 'gets the default groups only, and never the account of the other',
+    attempt: inBothModes(async api => {
+      tokensOf(await api.tokens({ username: 'nora' }))
+      assertAllRefused(await everywhere(api, { username: 'NORA' }))
+      const form = { username: 'gus', authorities: 'cloud.read', groups: 'cloud.read', external_groups: 'cloud.read' }
+      const { scope } = tokensOf(await api.tokens(form))
+      assert.doesNotMatch(scope, /cloud/)
+    }),
+  },
+  {
+    attack: 'guesses passwords at /authenticate',
+    outcome: 'learns nothing of accounts and of locks, and locks the account as at sign-in',
+    attempt: inBothModes(async api => {
+      const send = (username: string, password: string): Promise<TestAnswer> =>
+        api.server.send('/authenticate', { form: { username, password } })
+      const told = new Set<string>()
+      for (let count = 1; count <= 5; count += 1) {
+        for (const name of ['marissa', 'nobody']) {
+          const { status, text, headers } = await send(name, `wrong ${count}`)
+          const { date: _, ...others } = headers
+          told.add(JSON.stringify([status, text, others]))
+        }
+      }
+      assert.equal(told.size, 1)
+      assert.equal((await send('marissa', 'koala')).status, 401, 'the lock counts what was tried there')
+      assert.match(String((await api.server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
+    }),
+  },
+]
