@@ -1,10 +1,10 @@
 // Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of who asked.
-import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { Group } from '../../model/group.ts'
 import type { MemberPage, Store } from '../../store/store.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
+import { sendPieces } from '../resources/pieces.ts'
 import { groupHead, memberToJson } from './json.ts'
 
 /** Read and written in one go. */
@@ -50,26 +50,6 @@ export const recordPieces = (
     show,
     count: RECORDS_PAGE,
   })
-
-/** Answers JSON made of parts; in one go where there is one part only. */
-export async function sendPieces(
-  reply: FastifyReply,
-  parts: AsyncIterable<string> | Iterable<string>,
-  { before, after }: { readonly before: string; readonly after: string },
-): Promise<FastifyReply> {
-  reply.type('application/json')
-  const iterator = Symbol.asyncIterator in parts ? parts[Symbol.asyncIterator]() : parts[Symbol.iterator]()
-  const first = await iterator.next()
-  const second = first.done === true ? first : await iterator.next()
-  if (second.done === true) return reply.send(before + (first.done === true ? '' : first.value) + after)
-  async function* rest(): AsyncGenerator<string> {
-    yield before + String(first.value)
-    yield String(second.value)
-    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
-    yield after
-  }
-  return reply.send(Readable.from(rest()))
-}
 
 /** What stands before and behind the members of a group. */
 export const frameOf = (group: Group): { readonly before: string; readonly after: string } => ({

@@ -1,5 +1,4 @@
 // The list of a zone's groups with their members, in UAA's dialect of SCIM.
-import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Group, Member } from '../../model/group.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -8,6 +7,7 @@ import { sendJson } from '../../web/json.ts'
 import { queryForm } from '../../web/query.ts'
 import { escapedFilter, findPage, listOf, readListParameters, selected, wants } from '../resources/list.ts'
 import type { ListParameters, ListRules } from '../resources/list.ts'
+import { sendListPieces } from '../resources/pieces.ts'
 import { refuseResource } from '../resources/refusal.ts'
 import { memberPieces } from './answers.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
@@ -47,19 +47,7 @@ export function groupListHandler(
     if (!wants(parameters, 'members') || records.length === 0) {
       return sendJson(reply, listOf(records.map(headOf), parameters, { rules: RULES, totalResults }))
     }
-    // The envelope with an empty list, of which the beginning and the end are written around the groups.
-    const envelope = JSON.stringify(listOf([], parameters, { rules: RULES, totalResults }))
-    const before = '{"resources":['
-    const after = envelope.slice(before.length)
-    const parts = groupTexts(records, parameters, store)
-    const first = await parts.next() // a fault of the store is still an answer
-    async function* all(): AsyncGenerator<string> {
-      yield before
-      if (first.done !== true) yield first.value
-      yield* parts
-      yield after
-    }
-    return reply.type('application/json').send(Readable.from(all()))
+    return sendListPieces(reply, groupTexts(records, parameters, store), { parameters, rules: RULES, totalResults })
   })
 }
 

@@ -1,4 +1,5 @@
 // UAA's `/Users`: lists, and one user at a time.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
@@ -7,16 +8,18 @@ import { isScopeOf } from '../../model/scopes.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { jsonBody, sendJson } from '../../web/json.ts'
+import { jsonBody } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
 import { queryForm } from '../../web/query.ts'
-import { escapedFilter, findPage, listOf, readListParameters, wants } from '../resources/list.ts'
-import type { ListRules, Resource } from '../resources/list.ts'
+import { escapedFilter, findPage, readListParameters, selected, wants } from '../resources/list.ts'
+import type { ListParameters, ListRules, Resource } from '../resources/list.ts'
+import { sendListPieces } from '../resources/pieces.ts'
 import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import { expectedVersion, requiredVersion, sendVersioned } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'
@@ -26,7 +29,7 @@ import type { UserBody } from './body.ts'
 import { userIdsHandlers } from './ids.ts'
 import { passwordHandler } from './password.ts'
 import { callerOf, createUserViews, userToJson } from './record.ts'
-import type { UserViews } from './record.ts'
+import type { Shown, UserViews } from './record.ts'
 import type { UserRoute } from './routes.ts'
 import { userSessionHandlers } from './sessions.ts'
 import type { UserSessionDeps } from './sessions.ts'
@@ -92,9 +95,30 @@ function listHandler(on: On<UserRoute>, { store, behaviour }: UserEndpointDeps, 
       store.users.list(request.zone.id, query),
     )
     const shown = { groups: wants(parameters, 'groups'), approvals: wants(parameters, 'approvals') }
-    const resources = await views.ofMany(request.zone, records, shown)
-    return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults }))
+    const texts = userTexts(request.zone, records, { parameters, shown, views })
+    return sendListPieces(reply, texts, { parameters, rules: RULES, totalResults })
   })
+}
+
+/** Users whose groups are read together: each may be in hundreds. */
+const BATCH = 50
+
+/** The users as JSON, with commas between them. */
+async function* userTexts(
+  zone: Zone,
+  users: readonly User[],
+  {
+    parameters,
+    shown,
+    views,
+  }: { readonly parameters: ListParameters; readonly shown: Shown; readonly views: UserViews },
+): AsyncGenerator<string> {
+  for (let start = 0; start < users.length; start += BATCH) {
+    const resources = await views.ofMany(zone, users.slice(start, start + BATCH), shown)
+    const texts = resources.map(resource => JSON.stringify(selected(resource, parameters.attributes, RULES)))
+    yield (start === 0 ? '' : ',') + texts.join(',')
+    await nextTurn()
+  }
 }
 
 const INVALID_SELF_EDIT =

@@ -12,6 +12,27 @@ interface List {
   readonly schemas: readonly string[]
 }
 
+describe('a page of more users than are written in one go', () => {
+  it('has each of them once, as it is', async () => {
+    const api = await startUserServer('standard')
+    for (let place = 1; place <= 60; place += 1) await api.create(`many${place}`)
+    for (const sortOrder of ['ascending', 'descending']) {
+      const answer = await api.send('GET', '/Users', undefined, {
+        by: 'reader',
+        query: { filter: 'userName sw "many"', sortBy: 'userName', sortOrder },
+      })
+      const { resources, totalResults } = answer.json<List & Record<string, unknown>>()
+      assert.equal(new Set(resources.map(({ id }) => id)).size, 60)
+      assert.equal(totalResults, 60)
+      for (const place of [0, 49, 50, 59]) {
+        const resource = resources[place]
+        assert.deepEqual(resource, await api.read(resource?.id ?? ''))
+      }
+    }
+    await api.stop()
+  })
+})
+
 for (const mode of MODES) {
   describe(`GET /Users (${mode})`, () => {
     let api: UserApi

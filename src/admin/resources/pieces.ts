@@ -1,0 +1,37 @@
+// Answers too long to be made in one go: they are written in parts, at the pace of who asked, and other requests are
+// answered between two parts.
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { ListParameters, ListRules } from './list.ts'
+import { listOf } from './list.ts'
+
+/** Answers JSON made of parts; in one go where there is one part only. */
+export async function sendPieces(
+  reply: FastifyReply,
+  parts: AsyncIterable<string> | Iterable<string>,
+  { before, after }: { readonly before: string; readonly after: string },
+): Promise<FastifyReply> {
+  reply.type('application/json')
+  const iterator = Symbol.asyncIterator in parts ? parts[Symbol.asyncIterator]() : parts[Symbol.iterator]()
+  const first = await iterator.next()
+  const second = first.done === true ? first : await iterator.next()
+  if (second.done === true) return reply.send(before + (first.done === true ? '' : first.value) + after)
+  async function* rest(): AsyncGenerator<string> {
+    yield before + String(first.value)
+    yield String(second.value)
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
+    yield after
+  }
+  return reply.send(Readable.from(rest()))
+}
+
+/** Answers a page of a list whose records are made in parts, with commas between them. */
+export function sendListPieces(
+  reply: FastifyReply,
+  records: AsyncIterable<string>,
+  { parameters, ...page }: { readonly parameters: ListParameters; rules: ListRules; totalResults: number },
+): Promise<FastifyReply> {
+  const envelope = JSON.stringify(listOf([], parameters, page))
+  const before = '{"resources":['
+  return sendPieces(reply, records, { before, after: envelope.slice(before.length) })
+}
