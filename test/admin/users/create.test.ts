@@ -467,6 +467,7 @@ for (const mode of MODES) {
         origin: 'svc',
         clientId: 'admin',
         remoteAddress: '127.0.0.1',
+        byOther: true,
         data: JSON.stringify([`user_id=${id}`, 'username=reported']),
       })
       assert.doesNotMatch(JSON.stringify(api.server.events), /pw-1-long-enough/)
