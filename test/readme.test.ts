@@ -14,10 +14,12 @@ import { send, visit } from './support/visitor.ts'
 const ROOT = join(import.meta.dirname, '..')
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
 
-/** The code blocks of a language below a heading. */
-function blocksOf(heading: string, language: string): readonly string[] {
-  const section = README.split(/^## /m).find(text => text.startsWith(`${heading}\n`)) ?? ''
-  return Array.from(section.matchAll(/^```(\w*)\n([^]*?)^```$/gm))
+/** The code blocks of a language below a heading of README.md. */
+const blocksOf = (heading: string, language: string): readonly string[] =>
+  blocksIn(README.split(/^## /m).find(text => text.startsWith(`${heading}\n`)) ?? '', language)
+
+function blocksIn(text: string, language: string): readonly string[] {
+  return Array.from(text.matchAll(/^```(\w*)\n([^]*?)^```$/gm))
     .filter(match => match[1] === language)
     .map(match => match[2] ?? '')
 }
@@ -108,6 +110,32 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(scimAnswers, /"nickName":"Bobby"/)
     for (const each of [answers, scimAnswers]) assert.doesNotMatch(each, /"error"|"status":"4/)
     assert.doesNotMatch(paste(`${token}\n${api}\napi http://localhost:8080/Users`), /"userName":"(?:ann|bob)"/)
+  })
+})
+
+describe('docs/people.md', { skip: !has('curl') && 'curl is not installed' }, () => {
+  it('does what it says, from the first command to the last', async () => {
+    const server = await serve({ args: ['--database', 'sqlite::memory:'] })
+    try {
+      const commands = blocksIn(readFileSync(join(ROOT, 'docs/people.md'), 'utf8'), 'sh').join('\necho\n')
+      const script = commands.replaceAll('localhost:8080', `localhost:${server.port}`)
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' })
+      assert.equal(status, 0, stderr)
+      assert.doesNotMatch(stdout, /"error"/)
+      for (const answer of [
+        /"userName":"marissa"/,
+        /"locked":false/,
+        /"message":"password updated"/,
+        /"passwordChangeRequired":true/,
+        /"active":false/,
+        /"userName":"ann".*"verified":true/,
+        /"type":"USER"/,
+      ]) {
+        assert.match(stdout, answer)
+      }
+    } finally {
+      await server.stop('SIGKILL')
+    }
   })
 })
 
