@@ -6,6 +6,7 @@ import { approvalEndpoints } from './admin/approvals/routes.ts'
 import { clientInfoEndpoint } from './admin/clients/client-info.ts'
 import { clientEndpoints } from './admin/clients/routes.ts'
 import { groupEndpoints } from './admin/groups/routes.ts'
+import { emailChangeEndpoints } from './admin/accounts/email-changes.ts'
 import { createServerInfo, infoEndpoint } from './admin/info.ts'
 import { openApiEndpoints } from './admin/openapi/openapi.ts'
 import { providerEndpoints } from './admin/providers/routes.ts'
@@ -273,6 +274,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     providerEndpoints(app, { ...shared, outbound, vault, log, directoryPasswords })
     const groups = createGroups(shared)
     userEndpoints(app, { ...shared, users, limits })
+    emailChangeEndpoints(app, { ...shared, users })
     groupEndpoints(app, { ...shared, groups })
     zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
     scimEndpoints(app, {

@@ -25,6 +25,7 @@ const BODIES: readonly [Body, ...Body[]] = [
   { kind: 'json', types: [JSON_TYPE], parse: parseJsonObject },
   { kind: 'json list', types: [JSON_TYPE], parse: parseJsonList },
   { kind: 'scim', types: [SCIM, JSON_TYPE], parse: parseJsonObject }, // RFC 7644 §8.1
+  { kind: 'text', types: ['text/plain'], parse: text => text }, // UAA: of any type, usually JSON without quotes
 ]
 
 interface Body {
@@ -44,24 +45,27 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
   const isIgnored = (request: FastifyRequest): boolean =>
     isDeletion(request) || (!refuseOtherBodies && expectedBody(request).kind === 'form')
 
+  function read(request: FastifyRequest, body: Buffer, type: string | undefined): unknown {
+    const { kind, types, parse } = expectedBody(request)
+    const fits = kind === 'text' || (type !== undefined && types.includes(type))
+    if (isDeletion(request) || (!fits && isIgnored(request))) return undefined
+    // An empty body has no content type, and is not JSON.
+    if ((!fits || type !== FORM) && body.length === 0) return undefined
+    if (!fits) throw wrongContentType(request)
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+      throw new MalformedInput('The charset must be UTF-8')
+    if (!isUtf8(body)) throw new BadEncoding('The request body is not UTF-8')
+    return parse(body.toString())
+  }
+
   http.removeAllContentTypeParsers()
-  http.addContentTypeParser('*', { parseAs: 'buffer' }, (request, _, done) =>
-    isIgnored(request) ? done(null, undefined) : done(wrongContentType(request)),
-  )
-  for (const type of [FORM, JSON_TYPE, SCIM]) {
+  for (const type of ['*', FORM, JSON_TYPE, SCIM]) {
     http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
       try {
-        const { types, parse } = expectedBody(request)
-        const fits = types.includes(type)
-        if (isDeletion(request) || (!fits && isIgnored(request))) return done(null, undefined)
-        // An empty body has no content type, and is not JSON.
-        if ((!fits || type !== FORM) && body.length === 0) return done(null, undefined)
-        if (!fits) throw wrongContentType(request)
-        const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-        if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
-          throw new MalformedInput('The charset must be UTF-8')
-        if (!isUtf8(body as Buffer)) throw new BadEncoding('The request body is not UTF-8')
-        done(null, parse(body.toString()))
+        if (type === '*' && !isIgnored(request) && expectedBody(request).kind !== 'text')
+          throw wrongContentType(request)
+        done(null, read(request, body as Buffer, type === '*' ? undefined : type))
       } catch (error) {
         done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
       }

@@ -73,6 +73,10 @@ export function jsonListOrNull(request: FastifyRequest): readonly JsonObject[] {
   return request.body === null ? [] : jsonList(request)
 }
 
+/** The body of a route with `body: 'text'`, without blanks around it; empty if there is none. */
+export const textBody = (request: FastifyRequest): string =>
+  typeof request.body === 'string' ? request.body.trim() : ''
+
 /** Answers any value as JSON, a bare string too; with the status that the reply has unless one is given. */
 export const sendJson = (reply: FastifyReply, body: unknown, status = reply.statusCode): FastifyReply =>
   reply.status(status).type('application/json').send(JSON.stringify(body))

@@ -52,8 +52,8 @@ export type Audience = 'api' | 'page' | 'open'
 export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
-  /** Kind of body that is accepted; a form by default. */
-  readonly body?: 'form' | 'json' | 'json list' | 'scim'
+  /** Kind of body that is accepted; a form by default. `text` is a bare string of whatever content type. */
+  readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text'
   /** False for routes that belong to no zone. */
   readonly zone?: false
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */

@@ -46,6 +46,8 @@ export interface Operation {
   readonly form?: Fields
   /** The schema of the JSON body, with a valid example. */
   readonly json?: { readonly schema: Schema; readonly example: unknown }
+  /** What a bare string in the body is, with an example. */
+  readonly bare?: { readonly about: string; readonly example: string }
   /** Accepted credentials besides Basic. */
   readonly credentials?: readonly Credential[]
   readonly answers: Readonly<Record<number, Answer | string>>

@@ -9,6 +9,7 @@ import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
 import { clientsArea } from './clients.ts'
+import { emailArea } from './email.ts'
 import { groupsArea } from './groups.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
 import { KEPT, may, open, sent, text } from './description.ts'
@@ -67,6 +68,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   accountsArea(),
   approvalsArea(),
   usersArea(),
+  emailArea(),
   clientsArea(facts),
   groupsArea(),
   zonesArea(facts),
@@ -160,7 +162,7 @@ function templateOf(url: string, urls: Urls, { wildcard = 'rest' }: Operation): 
 }
 
 function operationObject({ method, path, route, operation, answers }: DescribedOperation, area: string): Schema {
-  const { summary, about, form, json } = operation
+  const { summary, about, form, json, bare } = operation
   const { access, body } = route
   const acrossZones = access.by === 'bearer' && access.acrossZones === true
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => [
@@ -179,9 +181,11 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
           example: json.example,
         },
       }
-    : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
-      ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
-      : undefined
+    : bare
+      ? { 'text/plain': { schema: { type: 'string', description: bare.about }, example: bare.example } }
+      : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
+        ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
+        : undefined
   return {
     operationId: operationIdOf(method, path),
     tags: [area],
@@ -189,7 +193,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
     ...(about !== undefined && { description: about }),
     security: securityOf(route, operation),
     ...(parameters.length > 0 && { parameters }),
-    ...(content && { requestBody: { required: json !== undefined, content } }),
+    ...(content && { requestBody: { required: json !== undefined || bare !== undefined, content } }),
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, answer]) => [
         status,

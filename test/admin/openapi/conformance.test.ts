@@ -32,6 +32,7 @@ const RULES: readonly RegExp[] = [
   /change user's origin|change origin in patch|already in use|Cannot set user account|cannot be removed via API/,
   /Invalid attributes|Old password is incorrect|cannot be the same as the old/,
   /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
+  /enter a valid email address/,
   /Error accessing user's approvals/, // the same, as UAA says it
   /Invalid group member|does not exist|named twice|A group with displayName: .* already exists/, // of groups
   /expiresAt must be (?:in the future|within)/, // of /Codes
@@ -48,7 +49,7 @@ const root = {
   client_id: 'root',
   client_secret: 'root-secret',
   authorized_grant_types: ['client_credentials'],
-  authorities: ['svc.admin', 'password.write'],
+  authorities: ['svc.admin', 'password.write', 'oauth.login'],
 }
 
 /** Whose user manages approvals. */
@@ -106,6 +107,10 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
     if (method === 'POST') return { id, path, body: user }
     const made = await make('/Users', { userName: id, password: 'long enough', emails: [{ value: 'a@b.example' }] })
     return { id, path: path.replace('{id}', String(made.json()['id'])), body: user }
+  }
+  if (path === '/email_verifications') {
+    const user = await store.users.findByName('svc', 'svc', 'somebody')
+    return { id, path, body: { ...record, userId: user?.id } }
   }
   if (path.startsWith('/approvals')) return { id, path: path.replace('{clientId}', 'app'), body: wrap(record) }
   if (path.startsWith('/oauth/clients')) {

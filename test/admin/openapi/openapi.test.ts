@@ -99,6 +99,8 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /login/callback/{origin}', // an attempt that a provider answered
   'GET /zone.css', // a zone with colours
+  'POST /email_changes', // a code for an account
+  'POST /email_verifications', // a scope that no administrator has
   'POST /identity-providers/test', // a directory
   'PUT /scim/v2/Me', // the very account, but for its name
 ])

@@ -1,0 +1,103 @@
+// Changes of an account's e-mail address, for the pages and for login servers: a code proves the new address, and whoever
+// has it makes the change. The user name follows where it was the address.
+import { checkUserName } from '../users/rules.ts'
+import type { Users } from '../users/users.ts'
+import type { Audit } from '../model/event.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import { userNameKey, withEmail } from '../model/user.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import { isMailAddress } from '../mail/mailer.ts'
+import { AlreadyExists } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { originOf } from '../users/caller.ts'
+import type { Caller } from '../users/caller.ts'
+import { redeemCode } from './codes.ts'
+import type { CodeDeps, Errand } from './codes.ts'
+
+/** Dependencies of changes of e-mail addresses. */
+export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
+  readonly store: Store
+  readonly users: Users
+  readonly service: Service
+  readonly audit: Audit
+}
+
+/** The purposes of codes that change an address; the codes of one are not those of the other. */
+export type EmailPurpose = 'email-change' | 'email-verification'
+
+/** Whether somebody signs in with their address, so that the name is to follow it. */
+const nameFollows = ({ userName, email }: User): boolean => userNameKey(userName) === userNameKey(email)
+
+const withNewEmail = (user: User, email: string): User => ({
+  ...withEmail(user, email),
+  userName: nameFollows(user) ? email : user.userName,
+})
+
+/** Why an account cannot have this address; undefined if it can. The change decides again about a name that is taken. */
+export async function emailProblem(
+  zone: Zone,
+  { user, email }: { readonly user: User; readonly email: string },
+  { store, service }: Pick<EmailChangeDeps, 'store' | 'service'>,
+): Promise<'invalid' | 'taken' | undefined> {
+  if (!isAddressFor(user, email, service)) return 'invalid'
+  if (!nameFollows(user)) return undefined
+  const namesake = await store.users.findByName(zone.id, user.origin, email)
+  return namesake === undefined || namesake.id === user.id ? undefined : 'taken'
+}
+
+/** Whether a mail can be sent there and, where the name follows, the address can be a name. */
+export function isAddressFor(user: User, email: string, service: Service): boolean {
+  if (!isMailAddress(email)) return false
+  return !nameFollows(user) || isUserName(email, user.origin, service)
+}
+
+/** Whether an account of the origin can have the name. */
+export function isUserName(userName: string, origin: string, service: Service): boolean {
+  try {
+    checkUserName({ userName, origin }, service.name)
+    return true
+  } catch (error) {
+    if (error instanceof OAuthError) return false
+    throw error
+  }
+}
+
+/** What came of a code. */
+export type EmailChange =
+  | { readonly outcome: 'changed'; readonly before: User; readonly user: User; readonly errand: Errand }
+  /** The code is not good. */
+  | { readonly outcome: 'invalid' }
+  /** The name was given to somebody else meanwhile; the code is used up. */
+  | { readonly outcome: 'taken' }
+
+/** Uses the code up and gives its account the address that it proves. */
+export async function changeEmail(
+  zone: Zone,
+  { purpose, code, by }: { readonly purpose: EmailPurpose; readonly code: string; readonly by: Caller },
+  deps: EmailChangeDeps,
+): Promise<EmailChange> {
+  const { users, service, audit } = deps
+  const good = await redeemCode(zone, { purpose, value: code }, deps)
+  if (good?.user.origin !== service.name) return { outcome: 'invalid' }
+  const { user: before, data } = good
+  // Who decides is the owner, whatever rights the account has.
+  const owner = { ...by, scopes: [service.scope('admin')], ofDefaultZone: true }
+  try {
+    const change = { by: owner }
+    const user = await users.change(zone, before.id, found => withNewEmail(found, data.email), change)
+    audit({
+      type: 'EmailChangedEvent',
+      zoneId: zone.id,
+      principal: user.id,
+      origin: user.origin,
+      ...originOf(user.id, by),
+      data: JSON.stringify([`user_id=${user.id}`, `username=${user.userName}`]),
+    })
+    return { outcome: 'changed', before, user, errand: data }
+  } catch (error) {
+    if (error instanceof AlreadyExists) return { outcome: 'taken' }
+    throw error
+  }
+}

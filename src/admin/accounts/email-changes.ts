@@ -1,0 +1,88 @@
+// Changes of e-mail addresses by a login server, which sends the mail itself: one call makes the code, the other uses it.
+import type { FastifyInstance } from 'fastify'
+import { issueCode } from '../../accounts/codes.ts'
+import { changeEmail, emailProblem } from '../../accounts/email-change.ts'
+import type { EmailChangeDeps } from '../../accounts/email-change.ts'
+import { onwardUrl } from '../../accounts/onward.ts'
+import type { OnwardDeps } from '../../accounts/onward.ts'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import { jsonBody, sendJson, textBody } from '../../web/json.ts'
+import { auditOriginOf } from '../../web/requester.ts'
+import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+
+/** Dependencies of the endpoints. */
+export type EmailChangeEndpointDeps = EmailChangeDeps & Omit<OnwardDeps, 'store'>
+
+/** `POST /email_verifications` and `POST /email_changes`. */
+export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndpointDeps): void {
+  const { store, users, service, behaviour } = deps
+  const access = { by: 'bearer', scopes: ['oauth.login'], resource: 'oauth' } as const
+  const errorHandler = refuseMalformed
+
+  const verification = { config: { access, audience: 'api', body: 'json' }, errorHandler } as const
+  app.post('/email_verifications', verification, async (request, reply) => {
+    const { zone } = request
+    await users.checkManageable(zone, service.name)
+    const body = jsonBody(request)
+    const userId = textIn(body, 'userId')
+    const email = textIn(body, 'email')
+    if (userId === undefined) throw refuseResource('scim', 'A userId must be provided.')
+    const user = await store.users.find(zone.id, userId)
+    if (!user) throw noSuchResource('User', userId)
+    if (user.origin !== service.name)
+      throw refuseResource('scim', 'Can only manage users from the internal user store.')
+    const problem = await emailProblem(zone, { user, email: email ?? '' }, deps)
+    if (problem === 'invalid') throw refuseResource('scim', 'Please enter a valid email address.')
+    if (problem === 'taken') throw bare('scim_resource_already_exists', 409, TAKEN, behaviour)
+    const data = { email: email ?? '', clientId: textIn(body, 'client_id') }
+    const { value } = await issueCode(zone, { purpose: 'email-verification', user, data }, deps)
+    return reply.status(201).type('application/json').send(value) // UAA: without the quotes of JSON
+  })
+
+  const change = { config: { access, audience: 'api', body: 'text' }, errorHandler } as const
+  app.post('/email_changes', change, async (request, reply) => {
+    const { zone } = request
+    await users.checkManageable(zone, service.name)
+    const code = textBody(request)
+    if (code === '') throw refuseResource('scim', 'A code must be provided.')
+    const by = auditOriginOf(request)
+    const changed = await changeEmail(zone, { purpose: 'email-verification', code, by }, deps)
+    switch (changed.outcome) {
+      case 'invalid':
+        throw bare('invalid_request', 422, 'The code is unknown, used or expired.', behaviour)
+      case 'taken':
+        throw bare('scim_resource_already_exists', 409, TAKEN, behaviour)
+      case 'changed': {
+        const { user, errand } = changed
+        const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
+        return sendJson(reply, {
+          username: user.userName,
+          userId: user.id,
+          redirect_url: url ?? null,
+          email: user.email,
+        })
+      }
+    }
+  })
+}
+
+const TAKEN = 'There is already a user with that email address.'
+
+/** UAA answers the status alone (row M10). */
+const bare = (
+  error: OAuthErrorCode,
+  status: number,
+  message: string,
+  { bodyInEveryRefusal }: Pick<Behaviour, 'bodyInEveryRefusal'>,
+): OAuthError => new OAuthError({ error, status }, message, bodyInEveryRefusal ? {} : { body: { kind: 'none' } })
+
+function textIn(body: JsonRecord, name: string): string | undefined {
+  const value = memberOf(body, name) ?? undefined
+  if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
+  throw refuseResource('scim', `The value of ${name} must be a string`)
+}

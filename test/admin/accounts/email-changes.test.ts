@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { User } from '../../../src/model/user.ts'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
+import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+
+const program = (client_id: string, authorities: readonly string[]) => ({
+  client_id,
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+const login = program('login', ['oauth.login'])
+const zone = (id: string, config: object = {}) => ({
+  id,
+  subdomain: id,
+  name: id,
+  bootstrap: {
+    clients: [login],
+    users: [{ userName: 'nadia@shop.example', password: 'koala', emails: [{ value: 'nadia@shop.example' }] }],
+    ...config,
+  },
+})
+const config = {
+  bootstrap: {
+    ...defaultBootstrap,
+    clients: [
+      ...defaultBootstrap.clients,
+      login,
+      program('root', ['svc.admin']),
+      { ...program('leading', []), change_email_redirect_url: 'https://app.example/changed' },
+    ],
+    users: [
+      ...defaultBootstrap.users,
+      { userName: 'nadia@shop.example', password: 'koala', emails: [{ value: 'nadia@shop.example' }] },
+      { userName: 'taken@shop.example', password: 'koala', emails: [{ value: 'taken@shop.example' }] },
+      { userName: 'boss', password: 'koala', emails: [{ value: 'boss@shop.example' }], groups: ['svc.admin'] },
+      { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
+    ],
+    identity_providers: [
+      {
+        originKey: 'corp',
+        type: 'oidc1.0',
+        name: 'Corp',
+        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
+      },
+    ],
+    identity_zones: [
+      zone('z1'),
+      zone('closed', {
+        identity_providers: [
+          { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
+        ],
+      }),
+    ],
+  },
+}
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+for (const mode of MODES) {
+  describe(`changes of e-mail addresses by a login server in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const tokenOf = async (client: string, host?: string): Promise<string> =>
+      tokensOf(
+        await server.token(
+          { grant_type: 'client_credentials' },
+          { basic: [client, 'secret'], ...(host !== undefined && { host }) },
+        ),
+      ).access_token
+    const post = async (path: string, body: string, more: TestRequest = {}): Promise<TestAnswer> =>
+      server.send(path, {
+        method: 'POST',
+        body,
+        headers: JSON_TYPE,
+        ...more,
+        bearer: more.bearer ?? (await tokenOf('login', more.host)),
+      })
+    const verification = (body: unknown, more?: TestRequest): Promise<TestAnswer> =>
+      post('/email_verifications', JSON.stringify(body), more)
+    const codeFor = async (userName: string, email: string, more: object = {}): Promise<string> => {
+      const answer = await verification({ userId: (await named(userName)).id, email, ...more })
+      assert.equal(answer.status, 201, answer.text)
+      assert.match(String(answer.headers['content-type']), /^application\/json/)
+      assert.match(answer.text, /^[\w-]{32}$/)
+      return answer.text
+    }
+    const named = (userName: string): Promise<User> => userNamed(server, userName)
+    const change = (code: string, more?: TestRequest): Promise<TestAnswer> => post('/email_changes', code, more)
+
+    /** A refusal of which UAA sends the status alone. */
+    const isBare = (answer: TestAnswer, status: number): void => {
+      assert.equal(answer.status, status, answer.text)
+      if (mode === 'uaa') assert.equal(answer.text, '')
+      else assert.equal(typeof answer.json()['error_description'], 'string')
+    }
+
+    it('changes the address, and the name that was the address, once', async () => {
+      const before = await named('nadia@shop.example')
+      const code = await codeFor('nadia@shop.example', 'nadia@new.example', { unknown: 1 })
+      assert.equal((await named('nadia@shop.example')).email, 'nadia@shop.example', 'nothing is changed yet')
+      const answer = await change(code)
+      assert.deepEqual(answer.json(), {
+        username: 'nadia@new.example',
+        userId: before.id,
+        redirect_url: null,
+        email: 'nadia@new.example',
+      })
+      const after = await named('nadia@new.example')
+      assert.equal(after.id, before.id)
+      assert.ok(after.verified)
+      const event = server.events.findLast(({ type }) => type === 'EmailChangedEvent')
+      assert.equal(event?.principal, before.id)
+      assert.equal(event.clientId, 'login')
+      isBare(await change(code), 422)
+    })
+
+    it('leaves a name that is not the address, and answers where the client leads', async () => {
+      const code = await codeFor('joel', 'joel@new.example', { client_id: 'leading' })
+      assert.deepEqual((await change(code)).json(), {
+        username: 'joel',
+        userId: (await named('joel')).id,
+        redirect_url: 'https://app.example/changed',
+        email: 'joel@new.example',
+      })
+    })
+
+    it('takes the code of whatever content type', async () => {
+      for (const type of ['text/plain', 'application/octet-stream', 'application/x-www-form-urlencoded']) {
+        const code = await codeFor('joel', `joel@${type.length}.example`)
+        const answer = await change(`${code}\n`, { headers: { 'content-type': type } })
+        assert.equal(answer.status, 200, `${type} ${answer.text}`)
+      }
+    })
+
+    it('changes the address of an administrator: the owner decides', async () => {
+      assert.equal((await change(await codeFor('boss', 'boss@new.example'))).status, 200)
+    })
+
+    it('refuses a new address that is the name of another user where the name would follow', async () => {
+      await codeFor('marissa', 'taken@shop.example')
+      const { id: userId } = await named('nadia@new.example')
+      isBare(await verification({ userId, email: 'TAKEN@shop.example' }), 409)
+    })
+
+    it('refuses a name that was taken meanwhile', async () => {
+      const code = await codeFor('nadia@new.example', 'late@shop.example')
+      const nadia = await named('nadia@new.example')
+      const late = { ...nadia, id: 'late-id', userName: 'late@shop.example', email: 'late@shop.example' }
+      await server.store.users.insert('svc', late)
+      isBare(await change(code), 409)
+      assert.equal((await named('nadia@new.example')).email, 'nadia@new.example')
+    })
+
+    const BAD_BODIES: readonly (readonly [string, (id: string) => unknown, number])[] = [
+      ['no address', userId => ({ userId }), 400],
+      ['an address without a domain', userId => ({ userId, email: 'nonsense' }), 400],
+      ['an address with a header in it', userId => ({ userId, email: 'a@b.example\r\nBcc: c@d.example' }), 400],
+      ['two addresses', userId => ({ userId, email: 'a@b.example,c@d.example' }), 400],
+      ['an endless address', userId => ({ userId, email: `${'a'.repeat(300)}@b.example` }), 400],
+      ['an address that is no text', userId => ({ userId, email: ['a@b.example'] }), 400],
+      ['no user', () => ({ email: 'a@b.example' }), 400],
+      ['a user who does not exist', () => ({ userId: 'none', email: 'a@b.example' }), 404],
+      ['a list', () => [], 400],
+    ]
+    for (const [name, body, status] of BAD_BODIES) {
+      it(`refuses a verification with ${name}`, async () => {
+        const answer = await verification(body((await named('joel')).id))
+        assert.equal(answer.status, status, answer.text)
+        assert.equal(typeof answer.json()['error_description'], 'string')
+      })
+    }
+
+    it('refuses an account of another provider', async () => {
+      const ext = await server.store.users.findByName('svc', 'corp', 'ext')
+      assert.equal((await verification({ userId: ext?.id, email: 'a@b.example' })).status, 400)
+    })
+
+    it('refuses what is no code, a code in quotes, an expired one, and one of another zone or an earlier password', async () => {
+      for (const text of ['nonsense', '{}', 'x'.repeat(32), 'x'.repeat(10_000), '\u00e9'])
+        isBare(await change(text), 422)
+      const code = await codeFor('joel', 'joel@later.example')
+      isBare(await change(JSON.stringify(code)), 422)
+      isBare(await change(code, { host: 'z1.localhost:8080' }), 422)
+      server.clock.advance(30 * 60)
+      isBare(await change(code), 422)
+      const earlier = await codeFor('joel', 'joel@later.example')
+      const { id, passwordRevision } = await named('joel')
+      const passwordChangedAt = server.clock.now()
+      const password = { passwordHash: 'x', passwordRevision: 'another', passwordChangedAt, meetsDemand: false }
+      assert.ok(await server.store.users.setPassword('svc', id, passwordRevision, password))
+      isBare(await change(earlier), 422)
+      assert.equal((await change('')).status, 400)
+    })
+
+    const CALLERS: readonly (readonly [string, string | undefined, number])[] = [
+      ['no token', undefined, 401],
+      ['a token without the scope', 'root', 403],
+    ]
+    for (const [name, client, status] of CALLERS) {
+      it(`refuses ${name}`, async () => {
+        for (const path of ['/email_verifications', '/email_changes']) {
+          const bearer = client === undefined ? '' : await tokenOf(client)
+          const request = { method: 'POST', body: '{}', headers: JSON_TYPE, ...(bearer !== '' && { bearer }) }
+          assert.equal((await server.send(path, request)).status, status, path)
+        }
+      })
+    }
+
+    it('is closed where accounts are kept elsewhere', async () => {
+      const host = 'closed.localhost:8080'
+      for (const answer of [
+        await verification({ userId: 'x', email: 'a@b.example' }, { host }),
+        await change('x', { host }),
+      ]) {
+        assert.equal(answer.status, 403)
+        assert.equal(answer.json()['error'], 'internal_user_management_disabled')
+      }
+    })
+  })
+}
+
+for (const kind of DATABASE_KINDS) {
+  it(`gives one of two accounts the name that both ask for at the same instant, ${kind}`, async () => {
+    const database = await freshDatabase(kind)
+    const people = ['a@shop.example', 'b@shop.example'].map(value => ({
+      userName: value,
+      password: 'koala',
+      emails: [{ value }],
+    }))
+    const server = await startServer({
+      database: database.url,
+      config: { bootstrap: { ...config.bootstrap, users: people } },
+    })
+    const form = { grant_type: 'client_credentials' }
+    const bearer = tokensOf(await server.token(form, { basic: ['login', 'secret'] })).access_token
+    const post = (path: string, body: string) => server.send(path, { method: 'POST', bearer, body, headers: JSON_TYPE })
+    const codes: string[] = []
+    for (const { userName } of people) {
+      const { id: userId } = await userNamed(server, userName)
+      codes.push((await post('/email_verifications', JSON.stringify({ userId, email: 'wanted@shop.example' }))).text)
+    }
+    const answers = await Promise.all(codes.map(code => post('/email_changes', code)))
+    assert.equal(
+      answers
+        .map(({ status }) => status)
+        .toSorted((a, b) => a - b)
+        .join(),
+      '200,409',
+    )
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+    await database.drop()
+  })
+}
