@@ -1,6 +1,7 @@
 // The pages that find out where an account is before anybody asks for its password.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
+import { field, passwordField, submit } from './components.ts'
 import { isolated, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
 import type { Message } from './messages.ts'
@@ -26,12 +27,7 @@ export function discoveryEmailPage(chrome: Chrome, props: DiscoveryEmailProps): 
   const link = safeLink(props.createAccount)
   const body = html`${head(props)}<form action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${wayOn(props)}${props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)}
-<div class="field">
-<label for="email">${texts.account}</label>
-${textField({ id: 'email', name: 'email', placeholder: texts.placeholder, value: props.email, described: isError(props) })}
-</div>
-<input class="button" type="submit" name="commit" value="${texts.next}">
-</form>
+${field({ id: 'email', label: texts.account, placeholder: texts.placeholder, value: props.email, autocomplete: 'username', describedBy: messageOf(props), focus: true })}${submit(texts.next, 'commit')}</form>
 ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${link}">${login.createAccount}</a>`)}</p>`}`
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
@@ -49,16 +45,16 @@ export function discoveryPasswordPage(chrome: Chrome, props: DiscoveryPasswordPr
   const reset = safeLink(props.resetPassword)
   const body = html`${head(props)}<form action="${chrome.basePath}/login.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${wayOn(props)}${hiddenField('login_hint', props.loginHint)}
-<div class="field">
-<label for="username">${texts.account}</label>
-${textField({ id: 'username', name: 'username', value: props.userName, focus: props.userName === '' })}
-</div>
-<div class="field">
-<label for="password">${login.password}</label>
-<input id="password" type="password" name="password" autocomplete="current-password"${props.userName !== '' && html` autofocus`}>
-${reset !== undefined && html`<a class="aside" href="${reset}">${login.resetPassword}</a>\n`}</div>
-<input class="button" type="submit" name="commit" value="${login.submit}">
-</form>
+${field({ id: 'username', label: texts.account, value: props.userName, autocomplete: 'username', focus: props.userName === '' })}${passwordField(
+  chrome.texts,
+  {
+    id: 'password',
+    label: login.password,
+    autocomplete: 'current-password',
+    focus: props.userName !== '',
+    aside: reset === undefined ? undefined : { text: login.resetPassword, url: reset },
+  },
+)}${submit(login.submit, 'commit')}</form>
 <a class="button plain" href="${wayLink(`${chrome.basePath}/login`, props.formRedirectUri)}">${texts.back}</a>
 `
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
@@ -82,17 +78,14 @@ ${csrfField(chrome)}${wayOn(props)}${hiddenField('login_hint', '')}
 `
   const body = html`${head(props)}${props.hasDefault && byDefault}<form action="${action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${wayOn(props)}
-<div class="field">
-<label for="login_hint">${texts.origin}</label>
-${textField({ id: 'login_hint', name: 'login_hint', described: isError(props) })}
-</div>
-<input class="${props.hasDefault ? 'button plain' : 'button'}" type="submit" value="${texts.byOrigin}">
+${field({ id: 'login_hint', label: texts.origin, describedBy: messageOf(props), focus: true })}<input class="${props.hasDefault ? 'button plain' : 'button'}" type="submit" value="${texts.byOrigin}">
 </form>
 `
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-const isError = ({ message }: DiscoveryProps): boolean => message?.kind === 'error'
+/** The message above belongs to the field. */
+const messageOf = ({ message }: DiscoveryProps): readonly string[] => (message?.kind === 'error' ? [MESSAGE_ID] : [])
 
 const heading = ({ texts: { discovery } }: Chrome, { clientName }: DiscoveryProps): Html | string =>
   clientName === undefined ? discovery.heading : discovery.headingFor(isolated(clientName, 80))
@@ -101,20 +94,3 @@ const head = ({ message }: DiscoveryProps): Html | undefined => message && alert
 
 const wayOn = ({ formRedirectUri }: DiscoveryProps): Html | undefined =>
   formRedirectUri === undefined ? undefined : hiddenField('form_redirect_uri', formRedirectUri)
-
-interface TextField {
-  readonly id: string
-  readonly name: string
-  readonly value?: string | undefined
-  readonly placeholder?: string
-  readonly focus?: boolean
-  /** Whether the message above belongs to the field. */
-  readonly described?: boolean
-}
-
-const textField = ({ id, name, value, placeholder, focus = true, described = false }: TextField): Html =>
-  html`<input id="${id}" type="text" name="${name}"${value !== undefined && value !== '' && html` value="${value}"`}${
-    placeholder !== undefined && html` placeholder="${placeholder}"`
-  } autocomplete="${id === 'login_hint' ? 'off' : 'username'}" autocapitalize="none" autocorrect="off" spellcheck="false"${
-    described && html` aria-describedby="${MESSAGE_ID}"`
-  }${focus && html` autofocus`}>`

@@ -1,10 +1,11 @@
 // What every page shares, and the only place that makes a whole document. Pages are pure functions from typed props to
 // `Html`: they know no request, no session and no database, and they look nothing up. There is no script and no style
-// inside a document, so that the strictest content security policy holds; everything works with the stylesheet absent.
+// inside a document, so that the strictest content security policy holds; everything works without the script and the
+// stylesheet that it names.
 import { type Html, html } from '../base/html.ts'
 import type { Branding } from '../model/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
-import { moment } from './texts/texts.ts'
+import { time } from './components.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached for ever. */
@@ -14,8 +15,8 @@ export interface AssetUrls {
   readonly icon: string
   /** What posts a form by itself. */
   readonly formPostScript: string
-  /** What makes a button copy a text. */
-  readonly copyScript: string
+  /** What a script adds to a page that works without it. */
+  readonly script: string
   /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */
   readonly zoneStylesheet?: string | undefined
 }
@@ -62,6 +63,9 @@ export interface Page {
 
 const PRODUCT = 'Latchkey'
 
+/** Of the scripts that are written from right to left. */
+const directionOf = (tag: string): 'ltr' | 'rtl' => (/^(?:ar|fa|he|ur)\b/.test(tag) ? 'rtl' : 'ltr')
+
 /** Display name of the site: the company in the default zone, else the zone's name. */
 export const siteName = (chrome: Pick<Chrome, 'texts' | 'branding' | 'zoneName' | 'isDefaultZone'>): string =>
   plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? productIn(chrome)) : chrome.zoneName, 80)
@@ -72,7 +76,7 @@ const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?
 export function layout(chrome: Chrome, page: Page): Html {
   const content = html`${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
   return html`<!doctype html>
-<html lang="${chrome.texts.tag}" dir="ltr">
+<html lang="${chrome.texts.tag}" dir="${directionOf(chrome.texts.tag)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -80,6 +84,7 @@ export function layout(chrome: Chrome, page: Page): Html {
 <title>${!chrome.texts.reference && html`${plain(page.title)} · `}${siteName(chrome)}</title>
 <link rel="stylesheet" href="${chrome.assets.stylesheet}">
 ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
+<script src="${chrome.assets.script}" defer></script>
 </head>
 <body class="${chrome.person ? 'signed-in' : 'signed-out'}">
 <a class="skip" href="#main">${chrome.texts.layout.skip}</a>
@@ -165,7 +170,7 @@ ${person?.lastSignIn && lastSignIn(texts, person.lastSignIn)}${links.length > 0 
 // UAA: id and attribute are known to clients; the time is in milliseconds.
 const lastSignIn = (texts: Texts, at: Date): Html =>
   html`<p><span id="last_login_time" last-login-success-time="${at.getTime()}">${texts.layout.lastSignIn(
-    html`<time datetime="${at.toISOString()}">${moment(texts, at)}</time>`,
+    time(texts, at),
   )}</span></p>\n`
 
 /** A hidden field; attributes in the order type, name, value, which scrapers of the login form rely on. */

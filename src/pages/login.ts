@@ -1,6 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import type { Prompt } from '../model/zone.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
+import { type FieldProps, field, passwordField, submit } from './components.ts'
 import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Message } from './messages.ts'
@@ -49,7 +50,7 @@ function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[
   const focused = prompts.findIndex(prompt => valueOf(prompt, props) === undefined)
   const reset = prompts.findIndex(prompt => prompt.type === 'password')
   const fields = prompts.map((prompt, index) =>
-    field(chrome, prompt, {
+    promptField(chrome, prompt, {
       index,
       value: valueOf(prompt, props),
       focus: index === focused,
@@ -62,15 +63,14 @@ function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[
 ${csrfField(chrome)}${props.formRedirectUri !== undefined && hiddenField('form_redirect_uri', props.formRedirectUri)}${
   props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)
 }
-${fields}<input class="button" type="submit" value="${chrome.texts.login.submit}">
-</form>
+${fields}${submit(chrome.texts.login.submit)}</form>
 `
 }
 
 const valueOf = (prompt: Prompt, props: LoginProps): string | undefined =>
   prompt.name === 'username' && props.userName !== '' ? props.userName : undefined
 
-interface FieldProps {
+interface PromptProps {
   readonly index: number
   readonly value: string | undefined
   readonly focus: boolean
@@ -80,27 +80,34 @@ interface FieldProps {
 }
 
 /** The kinds of field that a prompt may ask for; every other one is a line of text. */
-const FIELD_TYPES = new Set(['password', 'email', 'tel'])
+const FIELD_TYPES = ['password', 'email', 'tel'] as const
 /** What password managers look for. */
 const AUTOCOMPLETE = new Map([
   ['username', 'username'],
   ['password', 'current-password'],
 ])
 
-function field(chrome: Chrome, prompt: Prompt, { index, value, focus, described, resetPassword }: FieldProps): Html {
+function promptField(
+  chrome: Chrome,
+  prompt: Prompt,
+  { index, value, focus, described, resetPassword }: PromptProps,
+): Html {
   const known = AUTOCOMPLETE.get(prompt.name)
   const ours = prompt.name === 'password' ? chrome.texts.reference?.passwordAutocomplete : undefined
   const autocomplete = ours ?? known
   const id = known === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
-  return html`<div class="field">
-<label for="${id}">${isolated(labelOf(chrome.texts, prompt))}</label>
-<input id="${id}" type="${FIELD_TYPES.has(prompt.type) ? prompt.type : 'text'}" name="${prompt.name}"${
-    value !== undefined && html` value="${value}"`
-  } autocomplete="${autocomplete ?? 'off'}" autocapitalize="none" autocorrect="off" spellcheck="false"${
-    described && html` aria-describedby="${MESSAGE_ID}"`
-  }${focus && html` autofocus`}>
-${resetPassword !== undefined && html`<a class="aside" href="${resetPassword}">${chrome.texts.login.resetPassword}</a>\n`}</div>
-`
+  const props: FieldProps = {
+    id,
+    name: prompt.name,
+    label: isolated(labelOf(chrome.texts, prompt)),
+    type: FIELD_TYPES.find(type => type === prompt.type),
+    value,
+    autocomplete,
+    describedBy: described ? [MESSAGE_ID] : [],
+    focus,
+    aside: resetPassword === undefined ? undefined : { text: chrome.texts.login.resetPassword, url: resetPassword },
+  }
+  return props.type === 'password' ? passwordField(chrome.texts, props) : field(props)
 }
 
 /** The zone's own words stay as they are; those that every zone begins with are known in every language. */

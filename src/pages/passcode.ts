@@ -16,7 +16,6 @@ export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html 
 <p id="copystatus" class="spoken" role="status"></p>
 <p class="note">${texts.warning}</p>
 <p class="below"><a href="${chrome.basePath}/passcode">${texts.another}</a></p>
-<script src="${chrome.assets.copyScript}" defer></script>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }

@@ -29,7 +29,7 @@ export interface Assets {
   readonly sessionFrameScript: string
   readonly formPostScript: string
   readonly docsStylesheet: string
-  readonly copyScript: string
+  readonly script: string
   /** Serves the files from memory, below `/resources/`. */
   serve(app: FastifyInstance): void
 }
@@ -63,7 +63,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     sessionFrameScript: urlOf('session-frame.js'),
     formPostScript: urlOf('form-post.js'),
     docsStylesheet: urlOf('docs.css'),
-    copyScript: urlOf('copy-to-clipboard.js'),
+    script: urlOf('latchkey.js'),
     serve(app) {
       for (const asset of assets) {
         serveAt(app, `/resources/${asset.name}`, asset, 'public, max-age=31536000, immutable')

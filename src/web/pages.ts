@@ -45,7 +45,7 @@ export interface PageWriter {
 export interface Assets {
   readonly stylesheet: string
   readonly icon: string
-  readonly copyScript: string
+  readonly script: string
   readonly formPostScript: string
   /** Scripts of the session management frames. */
   readonly sessionFrameScript: string

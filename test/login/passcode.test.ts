@@ -49,9 +49,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['x-frame-options'], 'DENY')
       assert.match(answer.text, /<h1>Temporary Authentication Code<\/h1>/)
       assert.match(answer.text, /<button [^>]*id="copybutton"[^>]* hidden>/)
-      const script = /<script src="(\/resources\/copy-to-clipboard\.js\?v=[\w-]{16})" defer><\/script>/.exec(
-        answer.text,
-      )
+      const script = /<script src="(\/resources\/latchkey\.js\?v=[\w-]{16})" defer><\/script>/.exec(answer.text)
       const { text } = await server.send(script?.[1] ?? assert.fail('no script'))
       assert.match(text, /^async function CopyToClipboard\(/m)
       const passcode = shownOn(answer.text) ?? ''
@@ -207,7 +205,7 @@ describe('GET /passcode below a path', () => {
       await browser.send('/uaa/login.do', { form: { username: 'marissa', password: 'koala', [name]: value } })
       const { text } = await browser.send('/uaa/passcode')
       assert.match(text, /<a href="\/uaa\/passcode">/)
-      assert.match(text, /<script src="\/uaa\/resources\/copy-to-clipboard\.js/)
+      assert.match(text, /<script src="\/uaa\/resources\/latchkey\.js/)
     } finally {
       await server.stop()
     }

@@ -8,6 +8,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
+import { textsIn } from '../../src/pages/texts/texts.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
 import { thinned } from '../support/thinning.ts'
 import { states, statesIn } from './states.ts'
@@ -18,7 +19,7 @@ const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 const files = new Map<string, { readonly type: string; readonly content: Buffer | string }>([
   ['/assets/latchkey.css', { type: 'text/css', content: readFileSync('assets/latchkey.css') }],
   ['/assets/icon.svg', { type: 'image/svg+xml', content: readFileSync('assets/icon.svg') }],
-  ['/assets/copy-to-clipboard.js', { type: 'text/javascript', content: readFileSync('assets/copy-to-clipboard.js') }],
+  ['/assets/latchkey.js', { type: 'text/javascript', content: readFileSync('assets/latchkey.js') }],
   ['/zone.css', { type: 'text/css', content: zoneStylesheet({ banner: { backgroundColor: '#ffd54a' } }) ?? '' }],
   [
     '/axe.js',
@@ -148,10 +149,7 @@ describe('a drawn page', () => {
           await page.goto('about:blank') // else another fragment of the same page would not load it afresh
           await page.goto(`${base}/${language}/${name}`)
           assert.deepEqual(complaints, [])
-          assert.deepEqual(
-            await page.evaluate(SCRIPTS),
-            name === 'passcode' ? [`${base}/assets/copy-to-clipboard.js`] : [],
-          )
+          assert.deepEqual(await page.evaluate(SCRIPTS), [`${base}/assets/latchkey.js`])
           assert.equal(await page.evaluate(OVERFLOW), 0)
           assert.deepEqual(await page.evaluate(SMALL_TARGETS), [])
           assert.deepEqual(await page.evaluate(CLIPPED), [])
@@ -192,10 +190,10 @@ describe('a drawn page', () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/login-providers`)
     const visited: unknown[] = []
-    for (let step = 0; step < 7; step++) {
+    for (let step = 0; step < 8; step++) {
       visited.push(
         await page.evaluate(
-          'document.activeElement.name || document.activeElement.value || document.activeElement.text',
+          'document.activeElement.name || document.activeElement.value || document.activeElement.text || document.activeElement.ariaLabel',
         ),
       )
       await page.keyboard.press('Tab')
@@ -203,12 +201,70 @@ describe('a drawn page', () => {
     assert.deepEqual(visited, [
       'username',
       'password',
+      'Show password',
       'Reset password',
       'Sign in',
       'Company directory',
       'Harbour Single Sign-On',
       'Create account',
     ])
+    await page.context().close()
+  })
+
+  it('shows a password as long as its button is pressed, and tells so in every language', async () => {
+    for (const language of LANGUAGES) {
+      const { show, shown, concealed } = textsIn(language).form
+      const { page } = await open({ viewport: phone })
+      await page.goto(`${base}/${language}/login`)
+      await page.fill('#password', 'koala')
+      const button = page.getByRole('button', { name: show, exact: true })
+      const told = (): Promise<unknown[]> =>
+        Promise.all([
+          page.getAttribute('#password', 'type'),
+          button.getAttribute('aria-pressed'),
+          page.innerText('.field [role=status]'),
+        ])
+      assert.deepEqual(await told(), ['password', 'false', ''])
+      await button.press('Space')
+      assert.deepEqual(await told(), ['text', 'true', shown])
+      assert.equal(await page.inputValue('#password'), 'koala')
+      await button.click()
+      assert.deepEqual(await told(), ['password', 'false', concealed])
+      await button.click()
+      await page.evaluate(`addEventListener('submit', event => event.preventDefault())`)
+      await page.press('#password', 'Enter')
+      assert.equal(await page.getAttribute('#password', 'type'), 'password', 'browsers do not keep it')
+      await page.context().close()
+    }
+  })
+
+  it('has no button for a password without script', async () => {
+    const { page } = await open({ viewport: phone, javaScriptEnabled: false })
+    await page.goto(`${base}/en/login`)
+    assert.equal(await page.isVisible('.reveal'), false)
+    await page.context().close()
+  })
+
+  it('tells times by the clock of the reader, and in UTC without script', async () => {
+    const looks = [
+      { options: { timezoneId: 'Asia/Tokyo' }, want: 'January 2, 2026 at 12:04 PM' },
+      { options: { javaScriptEnabled: false }, want: 'January 2, 2026 at 3:04 AM Coordinated Universal Time' },
+    ]
+    for (const { options, want } of looks) {
+      const { page } = await open(options)
+      await page.goto(`${base}/en/approval`)
+      assert.equal(await page.innerText('#last_login_time time'), want)
+      await page.context().close()
+    }
+  })
+
+  it('reads from right to left where the language does', async () => {
+    const { page } = await open({ viewport: phone })
+    for (const name of Object.keys(states).filter(each => each.startsWith('rtl-'))) {
+      await page.goto(`${base}/en/${name}`)
+      assert.equal(await page.evaluate('getComputedStyle(document.querySelector("main")).direction'), 'rtl')
+      assert.equal(await page.evaluate(OVERFLOW), 0)
+    }
     await page.context().close()
   })
 

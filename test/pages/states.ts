@@ -54,7 +54,7 @@ export const anonymous: Chrome = {
   assets: {
     stylesheet: '/assets/latchkey.css',
     icon: '/assets/icon.svg',
-    copyScript: '/assets/copy-to-clipboard.js',
+    script: '/assets/latchkey.js',
     formPostScript: '/assets/form-post.js',
   },
   csrf: { name: 'X-Svc-Csrf', value: 'q1w2e3r4t5y6u7i8o9p0aA' },
@@ -70,6 +70,9 @@ export const signedIn: Chrome = {
 
 const reference: Chrome = { ...anonymous, texts: referenceTexts, basePath: '/uaa' }
 const referenceSignedIn: Chrome = { ...signedIn, texts: referenceTexts, basePath: '/uaa' }
+
+/** No catalogue is written from right to left yet; the pages are ready for one. */
+const rightToLeft = (chrome: Chrome): Chrome => ({ ...chrome, texts: { ...chrome.texts, tag: 'ar' } })
 
 const branded: Chrome = {
   ...anonymous,
@@ -261,6 +264,9 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       links,
       providers: [{ name: hostile, url: 'https://example.org/' }],
     }),
+    'rtl-login': loginPage(rightToLeft(anonymous), { ...login, providers }),
+    'rtl-approval': approvalPage(rightToLeft(signedIn), approval),
+    'rtl-home': homePage(rightToLeft(signedIn), { userName: 'marissa', tiles }),
     approval: approvalPage(spoken(signedIn), approval),
     'approval-long': approvalPage(spoken(crowded), {
       ...approval,

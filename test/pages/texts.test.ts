@@ -14,12 +14,10 @@ import { statesIn } from './states.ts'
 const english = textsIn('en')
 const others = LANGUAGES.filter(language => language !== 'en')
 
-/** Pages of `uaa`, where everybody reads English, have a name that begins so. */
-const REFERENCE = 'reference-'
+/** Pages of `uaa`, where everybody reads English, and of a language that there is not yet, have a name that begins so. */
+const OTHERS = /^(?:reference|rtl)-/
 const spokenIn = (language: Language): readonly (readonly [name: string, page: string])[] =>
-  Object.entries(statesIn(language)).flatMap(([name, page]) =>
-    name.startsWith(REFERENCE) ? [] : [[name, page.toString()]],
-  )
+  Object.entries(statesIn(language)).flatMap(([name, page]) => (OTHERS.test(name) ? [] : [[name, page.toString()]]))
 
 /** What stands in a sentence, by its place among the arguments. */
 const MARKS = ['⟦0⟧', '⟦1⟧'] as const

@@ -266,4 +266,9 @@ export const es: Texts = {
     providerNeedsInput: name => `${name} quiere preguntarle algo antes. Inténtelo de nuevo.`,
     providerRefuses: name => `${name} ha rechazado su inicio de sesión. Avise a su administrador.`,
   },
+  form: {
+    show: 'Mostrar la contraseña',
+    shown: 'Su contraseña está visible.',
+    concealed: 'Su contraseña está oculta.',
+  },
 }

@@ -266,4 +266,9 @@ export const fr: Texts = {
     providerNeedsInput: name => `${name} souhaite d’abord vous poser une question. Veuillez réessayer.`,
     providerRefuses: name => `${name} a refusé votre connexion. Veuillez vous adresser à votre administrateur.`,
   },
+  form: {
+    show: 'Afficher le mot de passe',
+    shown: 'Votre mot de passe est visible.',
+    concealed: 'Votre mot de passe est masqué.',
+  },
 }

@@ -181,6 +181,13 @@ export interface Texts {
   readonly descriptions: Readonly<Record<KnownDescription, string>>
   /** The same where something stands in them, such as a name or a number. */
   readonly descriptionsWith: Readonly<Record<KnownPattern, (what: string) => string>>
+  readonly form: {
+    /** The button that shows what is typed; pressed and not pressed. */
+    readonly show: string
+    /** Read out when it is pressed, and when it is pressed again. */
+    readonly shown: string
+    readonly concealed: string
+  }
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
@@ -335,7 +342,7 @@ export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
 
 const moments = new Map<string, Intl.DateTimeFormat>()
 
-/** A date with the time, in the language; in UTC, because a page without script does not know the reader's time zone. */
+/** A date with the time, in the language; in UTC, which is named in full, because a page without script does not know the reader's time zone. */
 export function moment({ tag }: Texts, at: Date): string {
   const known = moments.get(tag)
   if (known) return known.format(at)
@@ -346,7 +353,7 @@ export function moment({ tag }: Texts, at: Date): string {
     hour: 'numeric',
     minute: '2-digit',
     timeZone: 'UTC',
-    timeZoneName: 'short',
+    timeZoneName: 'long',
   })
   moments.set(tag, made)
   return made.format(at)

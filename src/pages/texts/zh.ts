@@ -253,4 +253,5 @@ export const zh: Texts = {
     providerNeedsInput: name => `${name} 需要先向您确认一些信息。请重试。`,
     providerRefuses: name => `${name} 拒绝了您的登录。请告知您的管理员。`,
   },
+  form: { show: '显示密码', shown: '密码已显示。', concealed: '密码已隐藏。' },
 }

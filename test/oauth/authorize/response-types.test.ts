@@ -445,7 +445,7 @@ for (const mode of MODES) {
 
       it('serve the script', async () => {
         const page = isStandard ? (await post()).text : ''
-        const source = /<script src="([^"]+)"/.exec(page)?.[1]
+        const source = /<script src="([^"]+form-post[^"]+)"/.exec(page)?.[1]
         if (!isStandard) return assert.equal(source, undefined)
         const script = await server.send(source ?? '')
         assert.equal(script.status, 200)

@@ -1,0 +1,62 @@
+// What a script adds to pages that work without it: it shows passwords, copies codes, and tells times by the reader's own
+// clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
+
+/** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
+async function CopyToClipboard(id) {
+  const element = document.getElementById(id)
+  if (!element) return false
+  try {
+    await navigator.clipboard.writeText(element.textContent)
+    return true
+  } catch {
+    // Over plain http there is no clipboard to write to, but what is selected can be copied; and it stays selected.
+    window.getSelection().selectAllChildren(element)
+    return document.execCommand('copy')
+  }
+}
+
+for (const button of document.querySelectorAll('button[data-copies]')) {
+  const label = button.textContent
+  const { copied, copiedAloud, selected, selectedAloud } = button.dataset
+  const status = document.getElementById('copystatus')
+  let back
+
+  const press = async () => {
+    const isCopied = await CopyToClipboard(button.dataset.copies)
+    button.textContent = isCopied ? copied : selected
+    status.textContent = isCopied ? copiedAloud : selectedAloud
+    clearTimeout(back)
+    back = setTimeout(() => {
+      button.textContent = label
+      status.textContent = ''
+    }, 4000)
+  }
+  button.addEventListener('click', () => void press())
+  button.hidden = false
+}
+
+for (const button of document.querySelectorAll('button.reveal')) {
+  const input = document.getElementById(button.getAttribute('aria-controls'))
+  const status = button.nextElementSibling
+  const { shown, concealed } = button.dataset
+
+  const show = isShown => {
+    input.type = isShown ? 'text' : 'password'
+    button.setAttribute('aria-pressed', String(isShown))
+  }
+  button.addEventListener('click', () => {
+    const isShown = input.type === 'password'
+    show(isShown)
+    status.textContent = isShown ? shown : concealed
+  })
+  // Browsers keep what was typed into a field of text, and show it again when the person comes back.
+  input.form?.addEventListener('submit', () => show(false))
+  addEventListener('pagehide', () => show(false))
+  button.hidden = false
+}
+
+for (const element of document.querySelectorAll('time[data-moment]')) {
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 'long', timeStyle: 'short' })
+  element.title = element.textContent // in UTC
+  element.textContent = format.format(new Date(element.dateTime))
+}

@@ -1,0 +1,64 @@
+// The parts that forms of several pages share. `assets/latchkey.css` describes how they look, `assets/latchkey.js` what a
+// script adds to them; without it they work as they are.
+import { type Html, html } from '../base/html.ts'
+import { moment } from './texts/texts.ts'
+import type { Texts } from './texts/texts.ts'
+
+/** One line that a person fills in. */
+export interface FieldProps {
+  readonly id: string
+  /** The name that is posted; the id, unless given. */
+  readonly name?: string | undefined
+  readonly label: Html | string
+  readonly type?: 'text' | 'email' | 'tel' | 'password' | undefined
+  readonly value?: string | undefined
+  readonly placeholder?: string | undefined
+  /** What password managers and browsers fill in (HTML, autofill); `off` unless given. */
+  readonly autocomplete?: string | undefined
+  /** Ids of elements that say more of the field: the message above the form, the rules of a password. */
+  readonly describedBy?: readonly string[] | undefined
+  /** Whether what was sent is wrong here. */
+  readonly isWrong?: boolean | undefined
+  /** Whether the page opens with the cursor here. */
+  readonly focus?: boolean | undefined
+  /** A sentence below the label. */
+  readonly hint?: Html | string | undefined
+  /** A link beside the label; its address is safe (`safeLink`). */
+  readonly aside?: { readonly text: string; readonly url: string } | undefined
+}
+
+/** A label with its input. Spelling is not corrected: what people type here are names and addresses. */
+export function field(props: FieldProps): Html {
+  return fieldWith(props)
+}
+
+/** A field for a password, with a button that shows it, which the script uncovers. */
+export function passwordField(texts: Texts, props: FieldProps): Html {
+  const { show, shown, concealed } = texts.form
+  const button = html`<button class="reveal" type="button" aria-controls="${props.id}" aria-label="${show}" aria-pressed="false" data-shown="${shown}" data-concealed="${concealed}" title="${show}" hidden><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12Z"/><circle cx="12" cy="12" r="3"/><path class="slash" d="m4 4 16 16"/></svg></button>
+<span class="spoken" role="status"></span>
+`
+  return fieldWith({ ...props, type: 'password', value: undefined }, button) // never sent back
+}
+
+function fieldWith(props: FieldProps, more?: Html): Html {
+  const { id, name = id, label, type = 'text', value, placeholder, autocomplete = 'off', hint, aside } = props
+  const described = [...(hint === undefined ? [] : [`${id}-hint`]), ...(props.describedBy ?? [])].join(' ')
+  return html`<div class="field">
+<label for="${id}">${label}</label>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}<input id="${id}" type="${type}" name="${name}"${
+    value !== undefined && value !== '' && html` value="${value}"`
+  }${placeholder !== undefined && html` placeholder="${placeholder}"`} autocomplete="${autocomplete}" autocapitalize="none" autocorrect="off" spellcheck="false"${
+    described !== '' && html` aria-describedby="${described}"`
+  }${props.isWrong === true && html` aria-invalid="true"`}${props.focus === true && html` autofocus`}>
+${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`}</div>
+`
+}
+
+/** The button at the end of a form; `name` is posted with the words on it, where something looks for that. */
+export const submit = (text: string, name?: string): Html =>
+  html`<input class="button" type="submit"${name !== undefined && html` name="${name}"`} value="${text}">\n`
+
+/** A moment in the person's language: in UTC, and by the script in the time of the person's own clock. */
+export const time = (texts: Texts, at: Date): Html =>
+  html`<time datetime="${at.toISOString()}" data-moment>${moment(texts, at)}</time>`
