@@ -22,7 +22,13 @@ export interface CodeData {
   readonly 'sign-up': Errand
   readonly 'email-change': Errand & { readonly email: string }
   readonly 'email-verification': Errand & { readonly email: string }
-  readonly invitation: Errand & { readonly email: string; readonly origin: string }
+  readonly invitation: Errand & {
+    /** Those that the account had when its person was invited; with others it is another invitation's. */
+    readonly email: string
+    readonly origin: string
+    /** Of an account that was not verified: which password the person may replace. */
+    readonly passwordRevision?: string
+  }
 }
 
 /** The purposes of codes that stand for an account. */

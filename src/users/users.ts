@@ -54,6 +54,8 @@ export interface NewUser {
   readonly passwordHash?: string | undefined
   /** Whether an account of the internal provider may have neither: nobody can sign in to it until one is set. */
   readonly withoutPassword?: boolean
+  /** Whether the e-mail address may be of a domain of another provider. */
+  readonly ofAnyDomain?: boolean
   /** Whether an external login server vouches for the user: such an origin has no provider. */
   readonly vouched?: boolean
   /** Decisions of the new user that somebody made for them. */
@@ -169,12 +171,12 @@ export function createUsers(deps: UserDeps): Users {
 
     async create(
       zone,
-      { draft, password, passwordHash, withoutPassword = false, vouched = false, approvals = [], by },
+      { draft, password, passwordHash, withoutPassword = false, vouched = false, ofAnyDomain, approvals = [], by },
     ) {
       const { origin } = draft
       await manageable(zone, origin)
       checkUserName(draft, internalOrigin)
-      await checkEmailDomain(store, zone, draft, internalOrigin)
+      if (ofAnyDomain !== true) await checkEmailDomain(store, zone, draft, internalOrigin)
       const isInternal = origin === internalOrigin
       const isHashed = isInternal && passwordHash === undefined && !(withoutPassword && password === undefined)
       if (isHashed) await checkPassword(zone, password ?? '', draft)

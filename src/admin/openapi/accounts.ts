@@ -2,9 +2,23 @@
 import { schemaOf } from '../../records/json-schema.ts'
 import { moment } from '../../records/kinds.ts'
 import type { Area } from './description.ts'
-import { closed, described, json, milliseconds, must, open, ref, sent, text } from './description.ts'
+import {
+  closed,
+  described,
+  flag,
+  json,
+  listOf,
+  mayBe,
+  milliseconds,
+  must,
+  open,
+  ref,
+  sent,
+  text,
+  textOrNull,
+} from './description.ts'
 
-/** `/Codes`. */
+/** `/Codes` and `/invite_users`. */
 export function accountsArea(): Area {
   return {
     name: 'Accounts',
@@ -40,8 +54,40 @@ export function accountsArea(): Area {
         path: { code: must('The code.') },
         answers: { 200: json('The text.', ref('Code')), 404: 'Unknown, used or expired.' },
       },
+      'POST /invite_users': {
+        summary: 'Invite people',
+        about:
+          'Nothing is mailed: the caller delivers each `inviteLink`, which is good for seven days. The provider is that of the domain of the address.',
+        query: {
+          redirect_uri: must(
+            'Where the person goes after the invitation, if the client has registered it; checked then.',
+            { type: 'string', minLength: 1, maxLength: 2048 },
+          ),
+          client_id: mayBe('The client to whose providers people are invited; that of the token unless given.'),
+        },
+        json: {
+          schema: open({ emails: { type: 'array', items: text, maxItems: 1000 } }, ['emails']),
+          example: { emails: ['kai@shop.example'] },
+        },
+        answers: {
+          200: json('Who was invited, and who was not.', ref('Invitations')),
+          400: 'The request is malformed, or there is no such client.',
+          413: 'Too many addresses.',
+          415: 'The body is not JSON.',
+        },
+      },
     },
     schemas: {
+      Invitations: closed({ new_invites: listOf(ref('Invitation')), failed_invites: listOf(ref('Invitation')) }),
+      Invitation: closed({
+        email: text,
+        userId: textOrNull,
+        origin: textOrNull,
+        success: flag,
+        errorCode: textOrNull,
+        errorMessage: textOrNull,
+        inviteLink: textOrNull,
+      }),
       Code: closed({
         code: text,
         expiresAt: milliseconds,

@@ -134,6 +134,7 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
     const url = path.replace('{id}', groupId).replace('{memberId}', memberId)
     return { id, path: url, body: { ...named('displayName'), members: [{ value: memberId }] } }
   }
+  if (path === '/invite_users') return { id, path: `${path}?redirect_uri=x`, body: record }
   if (path === '/identity-zones/{id}/clients')
     return { id, path: '/identity-zones/z1/clients', body: named('client_id') }
   if (path.startsWith('/identity-zones')) {

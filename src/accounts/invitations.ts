@@ -1,0 +1,128 @@
+// Invites people: chooses their provider by their e-mail address, finds or makes the account, and gives a code to accept with.
+// Nothing is mailed: whoever invites delivers the link.
+import { isMailAddress } from '../mail/mailer.ts'
+import { allowsProvider } from '../model/client.ts'
+import type { Client } from '../model/client.ts'
+import { emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { createGroupRights } from '../users/group-rights.ts'
+import type { GroupCaller } from '../users/group-rights.ts'
+import type { Users } from '../users/users.ts'
+import { issueCode } from './codes.ts'
+import type { CodeDeps, Errand } from './codes.ts'
+
+/** Why nobody was invited, in UAA's words; `message` is for whoever invites. */
+export interface NotInvited {
+  readonly outcome: 'failed'
+  readonly code:
+    | 'email.invalid'
+    | 'provider.non-existent'
+    | 'provider.ambiguous'
+    | 'user.ambiguous'
+    | 'invitation.exception'
+  readonly message: string
+}
+
+/** What came of one address. */
+export type Invited = { readonly outcome: 'invited'; readonly user: User; readonly code: string } | NotInvited
+
+/** Who invites whom, and to what. */
+export interface Invitation {
+  readonly email: string
+  readonly errand: Errand
+  /** Limits the providers; absent where the client is that of another zone. */
+  readonly client?: Client | undefined
+  readonly by: GroupCaller
+}
+
+/** Dependencies of `invite`. */
+export interface InviteDeps extends Omit<CodeDeps, 'store'> {
+  readonly store: Store
+  readonly users: Users
+  readonly service: Service
+}
+
+/** UAA: what the internal provider is for, unless it has domains of its own. */
+const ANY_DOMAIN = ['*.*', '*.*.*', '*.*.*.*']
+
+const failed = (code: NotInvited['code'], message: string): NotInvited => ({ outcome: 'failed', code, message })
+
+/** Invites one person. An account that was changed or verified meanwhile is not given a new password by the code. */
+export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
+  const { email, errand } = invitation
+  if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)
+  const provider = await providerFor(zone, invitation, deps)
+  if ('outcome' in provider) return provider
+  try {
+    const user = await findOrCreate(zone, provider, invitation, deps)
+    if ('outcome' in user) return user
+    const data = {
+      ...errand,
+      email: user.email,
+      origin: user.origin,
+      ...(!user.verified && { passwordRevision: user.passwordRevision }),
+    }
+    const { value } = await issueCode(zone, { purpose: 'invitation', user, data }, deps)
+    return { outcome: 'invited', user, code: value }
+  } catch (error) {
+    if (error instanceof OAuthError) return failed('invitation.exception', error.message)
+    throw error
+  }
+}
+
+/** Those of the address's domain, else the internal one; exactly one must be left. */
+async function providerFor(
+  zone: Zone,
+  { email, client }: Invitation,
+  { store, service }: InviteDeps,
+): Promise<IdentityProvider | NotInvited> {
+  const domain = emailDomainOf(email) ?? ''
+  const active = await store.providers.listActive(zone.id)
+  const allowed = active.filter(({ originKey }) => !client || allowsProvider(client, originKey))
+  const named = allowed.filter(each => matchesEmailDomain(emailDomains(each), domain))
+  const others = allowed.filter(
+    each =>
+      each.originKey === service.name && emailDomains(each) === undefined && matchesEmailDomain(ANY_DOMAIN, domain),
+  )
+  const [provider, second] = named.length > 0 ? named : others
+  if (!provider) return failed('provider.non-existent', 'No authentication provider found.')
+  return second ? failed('provider.ambiguous', 'Multiple authentication providers found.') : provider
+}
+
+/** Throws `OAuthError` for an account that cannot be made, or that the caller may not give a password. */
+async function findOrCreate(
+  zone: Zone,
+  provider: IdentityProvider,
+  invitation: Invitation,
+  deps: InviteDeps,
+): Promise<User | NotInvited> {
+  const { store, users, service } = deps
+  const { originKey: origin } = provider
+  const { email } = invitation
+  await users.checkManageable(zone, origin)
+  const [known, second] = await store.users.findByEmail(zone.id, origin, email)
+  if (second) {
+    return failed('user.ambiguous', 'Multiple users with the same origin matched to the email address.')
+  }
+  if (known && !known.active) return failed('invitation.exception', 'The account is not active.')
+  // Whoever has the link sets the password of an account that is not verified.
+  if (known && origin === service.name && !known.verified) await createGroupRights(deps).checkUser(known, invitation.by)
+  if (known) return known
+  const address = email.toLowerCase()
+  const made = {
+    draft: { userName: address, origin, email: address, active: true, verified: false },
+    withoutPassword: true,
+    ofAnyDomain: true, // the client allows no other provider
+    by: invitation.by,
+  }
+  return users.create(zone, made).catch(async (cause: unknown) => {
+    // Invited by somebody else at the same instant.
+    if ((await store.users.findByEmail(zone.id, origin, email)).length === 0) throw cause
+    return findOrCreate(zone, provider, invitation, deps)
+  })
+}

@@ -1,0 +1,96 @@
+// `/invite_users`: invites people by their e-mail addresses and answers the links, which the caller delivers.
+import type { FastifyRequest } from 'fastify'
+import { invite } from '../../accounts/invitations.ts'
+import type { Invited, InviteDeps } from '../../accounts/invitations.ts'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
+import { queryForm } from '../../web/query.ts'
+import { requestedZoneOf } from '../../web/zone-switch.ts'
+import { callerOf } from '../users/record.ts'
+import type { InvitationRoute } from './routes.ts'
+
+/** Of one request. */
+export const MAX_ADDRESSES = 1000
+const MAX_REDIRECT_LENGTH = 2048
+
+/** Dependencies of `invitationHandlers`. */
+export interface InvitationEndpointDeps extends InviteDeps {
+  readonly urls: Urls
+}
+
+const refuse = (description: string): OAuthError => new OAuthError('invalid_request', description)
+
+/** `POST /invite_users`. `redirect_uri` is checked where it is followed. */
+export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndpointDeps): void {
+  const { urls, service } = deps
+
+  on('POST /invite_users', async (request, reply) => {
+    const { zone } = request
+    const redirectUri = queryForm(request).get('redirect_uri') ?? ''
+    if (redirectUri === '') throw refuse('The parameter redirect_uri is missing')
+    if (redirectUri.length > MAX_REDIRECT_LENGTH) throw refuse('The parameter redirect_uri is too long')
+    const { clientId, client } = await clientOf(request)
+    const errand = { redirectUri, ...(clientId !== undefined && { clientId }) }
+    const by = {
+      ...callerOf(request),
+      scopes: request.bearer?.scopes ?? [],
+      ofDefaultZone: request.bearer?.client.zoneId === service.name,
+    }
+    const results: { readonly email: string; readonly result: Invited }[] = []
+    // One after the other: the account of an address may be that of another one in other letters.
+    for (const email of addressesIn(jsonBody(request))) {
+      results.push({ email, result: await invite(zone, { email, errand, client, by }, deps) })
+    }
+    const linkOf = (code: string): string => `${urls.ofZone(zone)}/invitations/accept?code=${code}`
+    return sendJson(reply, {
+      new_invites: results.flatMap(({ result }) =>
+        result.outcome === 'invited' ? [item({ user: result.user, link: linkOf(result.code) })] : [],
+      ),
+      failed_invites: results.flatMap(({ email, result }) =>
+        result.outcome === 'failed'
+          ? [{ ...item({}), email, errorCode: result.code, errorMessage: result.message }]
+          : [],
+      ),
+    })
+  })
+
+  /** That of the parameter, else the caller's. In a zone named by a header the caller's client is nobody. */
+  async function clientOf(
+    request: FastifyRequest,
+  ): Promise<{ readonly clientId?: string; readonly client?: Client | undefined }> {
+    const named = queryForm(request).get('client_id') || undefined
+    if (requestedZoneOf(request)) return named === undefined ? {} : { clientId: named }
+    const clientId = named ?? request.bearer?.client.clientId
+    if (clientId === undefined) return {}
+    const client = await deps.store.clients.find(request.zone.id, clientId)
+    if (!client) throw refuse('There is no client with this client_id')
+    return { clientId, client }
+  }
+}
+
+/** Each once, whatever its letter case. */
+function addressesIn(body: JsonRecord): readonly string[] {
+  const emails: unknown = memberOf(body, 'emails')
+  if (!Array.isArray(emails) || !emails.every(email => typeof email === 'string')) {
+    throw refuse('emails must be a list of strings')
+  }
+  if (emails.length > MAX_ADDRESSES) throw refuse(`At most ${MAX_ADDRESSES} people can be invited at once`)
+  const unique = new Map<string, string>()
+  for (const email of emails) if (!unique.has(email.toLowerCase())) unique.set(email.toLowerCase(), email)
+  return [...unique.values()]
+}
+
+const item = ({ user, link }: { user?: Extract<Invited, { outcome: 'invited' }>['user']; link?: string }) => ({
+  email: user?.email ?? null,
+  userId: user?.id ?? null,
+  origin: user?.origin ?? null,
+  success: user !== undefined,
+  errorCode: null,
+  errorMessage: null,
+  inviteLink: link ?? null,
+})

@@ -1,0 +1,70 @@
+// The routes of what login servers and administrators do with accounts.
+import type { FastifyInstance } from 'fastify'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import { inRealm } from '../../web/authorization-header.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { Access } from '../../web/route.ts'
+import { malformedAs } from '../resources/refusal.ts'
+import type { CodeEndpointDeps } from './codes.ts'
+import type { InvitationEndpointDeps } from './invitations.ts'
+
+function codeRoutes(service: Service) {
+  const access: Access = { by: 'bearer', scopes: [service.scope('admin'), 'oauth.login'], acrossZones: true }
+  return {
+    // Each of the 65,536 characters may come as `\uXXXX`.
+    'POST /Codes': { access, body: 'json', bodyLimit: 400 * 1024 },
+    'GET /Codes/:code': { access, exposeHeadRoute: false }, // it uses the code up
+  } as const satisfies Record<RouteName, DeferredRoute>
+}
+
+/** A route of `/Codes`. */
+export type CodeRoute = keyof ReturnType<typeof codeRoutes>
+
+/** `POST /Codes` and `GET /Codes/{code}`. */
+export function codeEndpoints(app: FastifyInstance, deps: CodeEndpointDeps & { readonly service: Service }): void {
+  deferredRoutes<CodeRoute>(app, codeRoutes(deps.service), {
+    errorHandler: malformedAs('code_store', 415),
+    load: async () => {
+      const { codeHandlers } = await import('./codes.ts')
+      return on => codeHandlers(on, deps)
+    },
+  })
+}
+
+/** The route of invitations. */
+export type InvitationRoute = 'POST /invite_users'
+
+/** `POST /invite_users`; other methods are denied. */
+export function invitationEndpoints(app: FastifyInstance, deps: InvitationEndpointDeps): void {
+  const { service } = deps
+  const access: Access = {
+    by: 'bearer',
+    scopes: [service.scope('admin'), 'scim.invite'],
+    ofDefaultZone: ['zones.{zone}.admin'],
+    acrossZones: true,
+  }
+  const route: DeferredRoute = { access, body: 'json', bodyLimit: 512 * 1024 }
+  deferredRoutes<InvitationRoute>(
+    app,
+    { 'POST /invite_users': route },
+    {
+      errorHandler: malformedAs('invalid_request', 415),
+      load: async () => {
+        const { invitationHandlers } = await import('./invitations.ts')
+        return on => invitationHandlers(on, deps)
+      },
+    },
+  )
+  function deny(): never {
+    throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+  }
+  app.route({
+    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
+    url: '/invite_users',
+    config: { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true },
+    preParsing: deny, // before anything of a body is read
+    handler: deny,
+  })
+}
