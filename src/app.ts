@@ -27,6 +27,7 @@ import type { Config } from './config.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
+import { autologinEndpoints } from './login/autologin.ts'
 import { authenticateEndpoint } from './login/authenticate.ts'
 import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
@@ -290,6 +291,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external })
+    autologinEndpoints(app, { ...web, identity, authenticator })
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external })

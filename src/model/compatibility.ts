@@ -218,6 +218,10 @@ const rows = {
   namesAsSent: { id: 'E2', standard: true, uaa: false },
   /** E3: whether the answer about a user whom a login server vouches for has the e-mail address. */
   emailOfVouched: { id: 'E3', standard: true, uaa: false },
+  /** E4: whether the sign-in code of one person leaves the session of another alone; otherwise it replaces it. */
+  keepOtherSession: { id: 'E4', standard: true, uaa: false },
+  /** E4: whether a sign-in code of another client has a page of its own; otherwise 406. */
+  pageOfForeignCode: { id: 'E4', standard: true, uaa: false },
   /** L1: whether a logout by POST needs no CSRF token. */
   openLogoutPost: { id: 'L1', standard: true, uaa: false },
   /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, otherwise a confirmation. */

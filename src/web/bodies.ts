@@ -26,12 +26,17 @@ const BODIES: readonly [Body, ...Body[]] = [
   { kind: 'json list', types: [JSON_TYPE], parse: parseJsonList },
   { kind: 'scim', types: [SCIM, JSON_TYPE], parse: parseJsonObject }, // RFC 7644 §8.1
   { kind: 'text', types: ['text/plain'], parse: text => text }, // UAA: of any type, usually JSON without quotes
+  {
+    kind: 'form or json',
+    types: [FORM, JSON_TYPE],
+    parse: (text, type) => (type === FORM ? parseForm(text) : parseJsonObject(text)),
+  },
 ]
 
 interface Body {
   readonly kind: NonNullable<RouteConfig['body']>
   readonly types: readonly [string, ...string[]]
-  readonly parse: (text: string) => unknown
+  readonly parse: (text: string, type: string | undefined) => unknown
 }
 
 /** Routes that accept every method are not deletions, even when called with DELETE. */
@@ -56,7 +61,7 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
     if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
       throw new MalformedInput('The charset must be UTF-8')
     if (!isUtf8(body)) throw new BadEncoding('The request body is not UTF-8')
-    return parse(body.toString())
+    return parse(body.toString(), type)
   }
 
   http.removeAllContentTypeParsers()

@@ -53,7 +53,7 @@ export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
   /** Kind of body that is accepted; a form by default. `text` is a bare string of whatever content type. */
-  readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text'
+  readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text' | 'form or json'
   /** False for routes that belong to no zone. */
   readonly zone?: false
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */

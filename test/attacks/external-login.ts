@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { LoginServerApi } from '../support/login-server.ts'
 import { OTHER_HOST, startLoginServer } from '../support/login-server.ts'
-import { issuedBy, MODES, tokensOf, userNamed } from '../support/oauth.ts'
+import { changeUser, issuedBy, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -116,6 +116,62 @@ export const externalLoginAttacks: readonly Attack[] = [
       assert.equal(told.size, 1)
       assert.equal((await send('marissa', 'koala')).status, 401, 'the lock counts what was tried there')
       assert.match(String((await api.server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
+    }),
+  },
+  {
+    attack: 'uses a sign-in code twice, for another client, in another zone, after a new password, or as a passcode',
+    outcome: 'is signed in once, and nowhere else',
+    attempt: inBothModes(async api => {
+      const { server } = api
+      const shop = ['shop', 'shop-secret'] as const
+      const codeOf = async (): Promise<string> => {
+        const answer = await server.send('/autologin', {
+          form: { username: 'marissa', password: 'koala' },
+          basic: shop,
+        })
+        return String(answer.json()['code'])
+      }
+      const visit = async (code: string, clientId: string, host?: string): Promise<boolean> => {
+        const query = { code, client_id: clientId }
+        const answer = await server.send('/autologin', { query, ...(host !== undefined && { host }) })
+        return answer.cookies['Current-User'] !== undefined
+      }
+      const once = await codeOf()
+      assert.deepEqual([await visit(once, 'shop'), await visit(once, 'shop')], [true, false])
+      assert.equal(await visit(await codeOf(), 'portal'), false)
+      assert.equal(await visit(await codeOf(), 'shop', OTHER_HOST), false)
+      const passcode = { grant_type: 'password', passcode: await codeOf() }
+      assert.notEqual(
+        (await server.token(passcode, { basic: shop, headers: { accept: 'application/json' } })).status,
+        200,
+      )
+      const exchanged = {
+        grant_type: 'authorization_code',
+        code: await codeOf(),
+        redirect_uri: 'https://shop.example/cb',
+      }
+      assert.notEqual((await server.token(exchanged, { basic: shop })).status, 200)
+      const old = await codeOf()
+      await changeUser(server, 'marissa', { passwordRevision: 'new' })
+      assert.equal(await visit(old, 'shop'), false)
+    }),
+  },
+  {
+    attack: 'signs somebody in with its own account by a hidden frame or image',
+    outcome: 'is refused, and the session of the other stays',
+    attempt: inBothModes(async api => {
+      const { server } = api
+      const form = { username: 'joel', password: 'wombat' }
+      const victim = server.browser()
+      await victim.signIn('marissa', 'koala')
+      for (const path of ['/autologin', '/oauth/authorize']) {
+        for (const destination of ['iframe', 'image', 'script', 'empty']) {
+          const answer = await server.send('/autologin', { form, basic: ['shop', 'shop-secret'] })
+          const query = { code: String(answer.json()['code']), client_id: 'shop', response_type: 'code' }
+          await victim.send(path, { query, headers: { 'sec-fetch-dest': destination } })
+          assert.match((await victim.send('/home')).text, /marissa/)
+        }
+      }
     }),
   },
 ]

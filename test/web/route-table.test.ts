@@ -45,6 +45,8 @@ for (const mode of MODES) {
 
     it('opens to anyone only what is known to be open', async () => {
       const known = [
+        '/authenticate',
+        '/autologin',
         '/check_session',
         '/delete_saved_account',
         '/docs',

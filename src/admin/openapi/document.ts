@@ -164,6 +164,7 @@ function templateOf(url: string, urls: Urls, { wildcard = 'rest' }: Operation): 
 function operationObject({ method, path, route, operation, answers }: DescribedOperation, area: string): Schema {
   const { summary, about, form, json, bare } = operation
   const { access, body } = route
+  const isForm = body === 'form or json' || takesForm({ ...(body && { body }) })
   const acrossZones = access.by === 'bearer' && access.acrossZones === true
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => [
     name,
@@ -183,7 +184,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
       }
     : bare
       ? { 'text/plain': { schema: { type: 'string', description: bare.about }, example: bare.example } }
-      : form && Object.keys(form).length > 0 && takesForm({ ...(body && { body }) })
+      : form && Object.keys(form).length > 0 && isForm
         ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
         : undefined
   return {

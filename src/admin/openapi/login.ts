@@ -1,6 +1,7 @@
 // The pages for users: sign-in and account.
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import { closed, json, may, must, oneOf, page, redirect, ref, text } from './description.ts'
+import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const loginQuery: Fields = {
   error: may('Key of an error message to show.'),
@@ -101,6 +102,38 @@ export function loginArea({ service, behaviour }: Facts): Area {
           401: json('The password is wrong, or there is no such user.', ref('Error')),
           403: json('The account is not verified, or the token lacks the right.', ref('Error')),
           429: 'Too many wrong passwords.',
+        },
+      },
+      'POST /autologin': {
+        summary: 'Get a sign-in code for a user',
+        about:
+          'Checks the password. The code lives five minutes and works once, for the same client: at `GET /autologin`, or as `code` at `/oauth/authorize`. The body may also be JSON.',
+        credentials: behaviour.assertionsEverywhere ? ['form'] : [],
+        form: {
+          username: must('User name.'),
+          password: must('Password.'),
+          ...(behaviour.assertionsEverywhere && { ...CLIENT_FIELDS, ...ASSERTION_FIELDS }),
+        },
+        answers: {
+          200: json('The code, and where to send the browser with it.', closed({ code: text, path: text })),
+          400: 'The body is malformed.',
+          403: 'The account is not verified.',
+          415: 'The body is neither a form nor JSON.',
+          429: 'Too many wrong passwords.',
+        },
+      },
+      'GET /autologin': {
+        summary: 'Sign in with a code',
+        query: {
+          code: may('The code; without it, nobody is signed in.'),
+          client_id: may('The client that got the code.'),
+        },
+        answers: {
+          302: redirect('To the page that was requested first, the home page or the password change page.'),
+          400: 'The code is invalid, expired or already used.',
+          401: 'The code is of another client.',
+          403: 'Somebody else is signed in, or the page was not opened in a window.',
+          406: 'The code is of another client.',
         },
       },
       'POST /login/idp_discovery': {

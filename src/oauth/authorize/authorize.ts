@@ -9,6 +9,7 @@ import { encodeForm, queryForm, rawQuery } from '../../web/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
+import { signInByCode } from './autologin.ts'
 import { AUTHORIZE_PATH, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './credentials.ts'
@@ -72,6 +73,7 @@ const STANDARD: readonly Check[] = [
   readTokenFormat,
   readPrompt,
   requirePasswordGrant,
+  signInByCode,
   requireDemandsMet,
   readIdTokenHint,
   signInWithPassword,
@@ -88,6 +90,7 @@ const STANDARD: readonly Check[] = [
 const UAA: readonly Check[] = [
   findPerson,
   setHeaders,
+  signInByCode,
   signInFirst,
   meetDemandsFirst,
   findClient,

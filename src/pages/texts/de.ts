@@ -253,6 +253,11 @@ export const de: Texts = {
     misconfigured: 'Die Identitätsanbieter sind falsch eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     notPrecreated: 'Das Konto muss vorher angelegt werden. Bitte wenden Sie sich an Ihre Administration.',
     sameEmail: 'Mehrere Konten des Identitätsanbieters haben diese E-Mail-Adresse.',
+    badSignInCode:
+      'Der Anmeldecode ist ungültig, abgelaufen oder wurde schon verwendet. Gehen Sie zurück zur Anwendung und melden Sie sich erneut an.',
+    otherAccount:
+      'Sie sind mit einem anderen Konto angemeldet. Melden Sie sich zuerst ab und gehen Sie dann zurück zur Anwendung.',
+    notInWindow: 'Ein Anmeldecode gilt nur, wenn seine Adresse in einem Fenster geöffnet wird.',
   },
   descriptionsWith: {
     unknownClient: id => `Eine Anwendung mit dieser Kennung gibt es hier nicht: ${id}`,

@@ -243,6 +243,10 @@ export const en: Texts = {
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
     notPrecreated: 'The user account must be pre-created. Please contact your system administrator.',
     sameEmail: 'Several accounts of the identity provider have this e-mail address.',
+    badSignInCode:
+      'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',
+    otherAccount: 'You are signed in with another account. Sign out first, then go back to the application.',
+    notInWindow: 'A sign-in code works only where its address is opened in a window.',
   },
   descriptionsWith: {
     unknownClient: id => `No client with requested id: ${id}`,

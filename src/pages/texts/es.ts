@@ -247,6 +247,10 @@ export const es: Texts = {
     misconfigured: 'Los proveedores de identidad están mal configurados. Consulte a su administrador.',
     notPrecreated: 'La cuenta debe crearse antes. Consulte a su administrador.',
     sameEmail: 'Varias cuentas del proveedor de identidad tienen esta dirección de correo.',
+    badSignInCode:
+      'El código de inicio de sesión no es válido, ha caducado o ya se ha usado. Vuelva a la aplicación e inicie sesión de nuevo.',
+    otherAccount: 'Ha iniciado sesión con otra cuenta. Cierre primero la sesión y vuelva después a la aplicación.',
+    notInWindow: 'Un código de inicio de sesión solo funciona si su dirección se abre en una ventana.',
   },
   descriptionsWith: {
     unknownClient: id => `Aquí no hay ninguna aplicación con el identificador solicitado: ${id}`,

@@ -247,6 +247,10 @@ export const fr: Texts = {
     misconfigured: 'Les fournisseurs d’identité sont mal configurés. Veuillez vous adresser à votre administrateur.',
     notPrecreated: 'Le compte doit être créé au préalable. Veuillez vous adresser à votre administrateur.',
     sameEmail: 'Plusieurs comptes du fournisseur d’identité ont cette adresse e-mail.',
+    badSignInCode:
+      'Le code de connexion n’est pas valide, a expiré ou a déjà été utilisé. Revenez à l’application et connectez-vous à nouveau.',
+    otherAccount: 'Vous êtes connecté avec un autre compte. Déconnectez-vous d’abord, puis revenez à l’application.',
+    notInWindow: 'Un code de connexion ne fonctionne que si son adresse est ouverte dans une fenêtre.',
   },
   descriptionsWith: {
     unknownClient: id => `Aucune application n’a ici l’identifiant demandé\u00a0: ${id}`,

@@ -267,6 +267,9 @@ export type KnownDescription =
   | 'misconfigured'
   | 'notPrecreated'
   | 'sameEmail'
+  | 'badSignInCode'
+  | 'otherAccount'
+  | 'notInWindow'
 
 /** The descriptions that are translated round what stands in them. */
 export type KnownPattern =

@@ -235,6 +235,9 @@ export const zh: Texts = {
     misconfigured: '身份提供方的配置有误。请联系您的管理员。',
     notPrecreated: '必须事先创建账号。请联系您的管理员。',
     sameEmail: '身份提供方的多个账号使用了此电子邮箱。',
+    badSignInCode: '登录代码无效、已过期或已被使用。请返回应用并重新登录。',
+    otherAccount: '您已使用其他帐户登录。请先退出登录，然后返回应用。',
+    notInWindow: '登录代码仅在窗口中打开其地址时有效。',
   },
   descriptionsWith: {
     unknownClient: id => `没有具有所请求 ID 的应用：${id}`,

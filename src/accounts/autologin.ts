@@ -1,0 +1,63 @@
+// Codes that open a session in a browser: a client has checked a password, or a person has set a new one through it, and the
+// browser is redirected here with the code. Each is for one client, works once, and ends with the password.
+import { allowsProvider } from '../model/client.ts'
+import type { Client } from '../model/client.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import type { CodeDeps, NewCode } from './codes.ts'
+
+/** Makes a code with which a browser signs the user in for the client. */
+export const issueAutologin = (
+  zone: Zone,
+  { user, client }: { readonly user: User; readonly client: Pick<Client, 'clientId'> },
+  deps: CodeDeps,
+): Promise<NewCode> => issueCode(zone, { purpose: 'autologin', user, data: { clientId: client.clientId } }, deps)
+
+/** A code as a browser brings it. */
+export interface AutologinAttempt {
+  readonly code: string
+  readonly clientId: string
+  /** Whose session the browser has, where another person's code must not replace it. */
+  readonly keptUserId?: string | undefined
+}
+
+/** `other-person`: the browser is signed in as somebody else, and the code was not used up. */
+export type AutologinResult =
+  | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
+  | { readonly outcome: 'bad-code' | 'other-client' | 'other-person' }
+
+/** Dependencies of `redeemAutologin`. */
+export type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
+  readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
+}
+
+/** Uses the code up, also for the wrong client; `bad-code` also if the person may no longer sign in for the client. */
+export async function redeemAutologin(
+  zone: Zone,
+  { code: value, clientId, keptUserId }: AutologinAttempt,
+  deps: AutologinDeps,
+): Promise<AutologinResult> {
+  const asked = { purpose: 'autologin', value } as const
+  if (keptUserId !== undefined) {
+    const seen = await lookAtCode(zone, asked, deps)
+    if (seen && seen.user.id !== keptUserId) return { outcome: 'other-person' }
+  }
+  const redeemed = await redeemCode(zone, asked, deps)
+  if (!redeemed) return { outcome: 'bad-code' }
+  const { user, data } = redeemed
+  if (data.clientId !== clientId) return { outcome: 'other-client' }
+  const client = await deps.store.clients.find(zone.id, clientId)
+  const isOpen = await deps.store.providers.isActive(zone.id, user.origin)
+  if (!client || !isOpen || !allowsProvider(client, user.origin)) return { outcome: 'bad-code' }
+  return { outcome: 'good', user, amr: ['pwd'] }
+}
+
+/** What the person is told instead of being signed in. */
+export const AUTOLOGIN_REFUSALS = {
+  badCode:
+    'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',
+  otherPerson: 'You are signed in with another account. Sign out first, then go back to the application.',
+  notInWindow: 'A sign-in code works only where its address is opened in a window.',
+} as const

@@ -1,0 +1,147 @@
+// Sign-in by a code: an application checks the password in its own form (POST), and redirects the browser here with the code
+// that it gets (GET, or `code` at /oauth/authorize).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AUTOLOGIN_REFUSALS, issueAutologin, redeemAutologin } from '../accounts/autologin.ts'
+import { isJsonRecord, memberOf } from '../base/json.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import { basicChallenge } from '../clients/authentication/authentication.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Store } from '../store/store.ts'
+import { PageError, prefersPage } from '../web/answers.ts'
+import { WrongContentType } from '../web/bodies.ts'
+import type { Form } from '../web/form.ts'
+import { refuseVouching } from '../web/login-server.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
+import { isNavigation } from '../web/navigation.ts'
+import { authorizationOf } from '../web/plain-basic.ts'
+import { queryForm } from '../web/query.ts'
+import { contextOf } from '../web/request-context.ts'
+import type { SignInDemands } from '../web/sign-in-demands.ts'
+import type { Sessions } from '../web/session.ts'
+
+/** Dependencies of `autologinEndpoints`. */
+export interface AutologinEndpointDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly identity: Identity
+  readonly authenticator: ClientAuthenticator
+  readonly sessions: Sessions
+  readonly signInDemands: SignInDemands
+  readonly limits: Limits
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+}
+
+const PATH = '/autologin'
+
+/** `POST` and `GET /autologin`. */
+export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpointDeps): void {
+  const { identity, authenticator, sessions, signInDemands, limits, urls, service, behaviour } = deps
+  const posted = { access: { by: 'client' }, audience: 'api', body: 'form or json' } as const
+  const access = { by: 'anyone', because: 'the code says who is there, once' } as const
+
+  app.post(PATH, { config: posted, errorHandler: refuseOtherTypes }, async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    const from = contextOf(request)
+    refuseRepeated(request.body)
+    const sent = (name: string): string | undefined => sentIn(request.body, name)
+    // UAA: takes the credentials of the client from the header alone. See docs/compatibility.md, C1.
+    const read = behaviour.assertionsEverywhere ? sent : () => undefined
+    const { client } = await authenticator.authenticate(from, {
+      authorization: authorizationOf(request),
+      params: { get: name => read(name) || undefined, raw: read },
+      endpoint: { path: PATH, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
+    })
+    const [userName, password] = [sent('username'), sent('password')]
+    if (!userName) throw refuse('No username in request')
+    if (!password) throw refuse('No password in request')
+    const result = await limits.wrongPasswords.attempt(
+      callerKey(from, userName.toLowerCase()),
+      // The session that the code opens asks for a new password where one is due.
+      () => identity.signInWithPassword(from, { userName, password, client, opensSession: true }),
+      ({ outcome }) => outcome === 'refused',
+    )
+    if (result.outcome === 'signed-in') {
+      const { value: code } = await issueAutologin(request.zone, { user: result.user, client }, deps)
+      return reply.send({ code, path: '/oauth/authorize' })
+    }
+    const isUnverified = result.outcome === 'refused' && result.reason === 'account-not-verified'
+    throw isUnverified ? new OAuthError('access_denied', 'Account not verified') : refuse('Bad credentials')
+  })
+
+  const refuse = (description: string): OAuthError =>
+    new OAuthError('invalid_client', description, { challenge: basicChallenge(service, 'Bad credentials') })
+
+  // No HEAD, which would use the code up.
+  app.get(PATH, { config: { access, audience: 'page' }, exposeHeadRoute: false }, async (request, reply) => {
+    const query = queryForm(request)
+    const code = query.get('code')
+    if (!code) return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
+    const clientId = query.get('client_id')
+    if (!clientId) throw mismatch(request, 'Cannot redeem provided code for user, client id missing')
+    if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
+    const visitor = await sessions.visitor(request)
+    const keptUserId = behaviour.keepOtherSession ? visitor?.user.id : undefined
+    const result = await redeemAutologin(request.zone, { code, clientId, keptUserId }, deps)
+    switch (result.outcome) {
+      case 'bad-code':
+        throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })
+      case 'other-client':
+        throw mismatch(request, 'Cannot redeem provided code for user, client mismatch')
+      case 'other-person':
+        throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
+      case 'good':
+        return signIn(request, reply, result)
+    }
+  })
+
+  async function signIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, amr }: Extract<Awaited<ReturnType<typeof redeemAutologin>>, { outcome: 'good' }>,
+  ): Promise<FastifyReply> {
+    const path = (await sessions.savedRequest(request))?.path
+    await sessions.signIn(request, reply, user, amr)
+    const demand = await signInDemands.open(request.zone, user)
+    if (demand) return signInDemands.raise(request, reply, demand, path)
+    return reply.redirect(urls.ofZone(request.zone) + (path ?? '/home'), 302)
+  }
+
+  /** UAA: has no page for it. See docs/compatibility.md, E4. */
+  function mismatch(request: FastifyRequest, description: string): Error {
+    if (!prefersPage(request)) return refuseVouching('unauthorized', description)
+    return new PageError(behaviour.pageOfForeignCode ? 401 : 406, AUTOLOGIN_REFUSALS.badCode, { code: 'unauthorized' })
+  }
+}
+
+/** A parameter of a form, or a member of JSON that is a text. */
+function sentIn(body: unknown, name: string): string | undefined {
+  if (isForm(body)) return body.get(name)
+  const member = memberOf(body, name)
+  return typeof member === 'string' ? member : undefined
+}
+
+function refuseRepeated(body: unknown): void {
+  const [name] = isForm(body) ? body.repeated : []
+  if (name === undefined) return
+  throw new OAuthError('invalid_request', `The parameter ${name.slice(0, 100)} must not be repeated`)
+}
+
+const isForm = (body: unknown): body is Form => isJsonRecord(body) && typeof body['get'] === 'function'
+
+/** UAA: 415 for a body that is neither. */
+function refuseOtherTypes(thrown: unknown): never {
+  if (!(thrown instanceof WrongContentType)) throw thrown
+  throw new OAuthError({ error: 'invalid_request', status: 415 }, 'The content type must be a form or JSON', {
+    cause: thrown,
+  })
+}

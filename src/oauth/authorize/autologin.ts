@@ -1,0 +1,37 @@
+// `code` in an authorization request: signs the person in whose password a client has checked with POST /autologin.
+import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../accounts/autologin.ts'
+import { PageError } from '../../web/answers.ts'
+import { isNavigation } from '../../web/navigation.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { findPerson } from './person.ts'
+
+/** Signs the person in before anybody is asked to; the code of another client counts as none. */
+export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
+  const { request, reply, form, params, silent, program, answer } = context
+  const code = form.get('code')
+  if (!code || form.get('response_type') !== 'code' || request.method !== 'GET') return
+  if (silent || program || answer) return
+  const { sessions, behaviour } = deps
+  if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
+  const visitor = await sessions.visitor(request)
+  const result = await redeemAutologin(
+    request.zone,
+    {
+      code,
+      clientId: params.get('client_id') ?? '',
+      keptUserId: behaviour.keepOtherSession ? visitor?.user.id : undefined,
+    },
+    deps,
+  )
+  switch (result.outcome) {
+    case 'other-client':
+      return
+    case 'bad-code':
+      throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })
+    case 'other-person':
+      throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
+    case 'good':
+      await sessions.signIn(request, reply, result.user, result.amr)
+      return findPerson(context, deps)
+  }
+}

@@ -1,0 +1,414 @@
+// An application checks the password in its own form, and redirects the browser here with the code that it gets.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
+import { changeUser, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestRequest, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const AUTO = ['auto', 'auto-secret'] as const
+const MARISSA = { username: 'marissa', password: 'koala' }
+const AUTHORIZE = {
+  response_type: 'code',
+  client_id: 'auto',
+  redirect_uri: 'https://auto.example/cb',
+  scope: 'openid',
+  state: 's1',
+}
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+for (const mode of MODES) {
+  describe(`autologin, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      const users = [
+        ...authorizeBootstrap.users,
+        ...['late', 'unverified', 'guessed', 'changed', 'gone'].map(userName => ({
+          userName,
+          password: 'koala',
+          emails: [{ value: `${userName}@example.org` }],
+        })),
+      ]
+      server = await startServer({ mode, config: { bootstrap: { ...authorizeBootstrap, users } } })
+      await changeUser(server, 'late', { passwordChangeRequired: true })
+      await changeUser(server, 'unverified', { verified: false })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const post = (form: Readonly<Record<string, string>> = MARISSA, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.send('/autologin', { form, basic: AUTO, ...request })
+
+    async function codeOf(
+      username = 'marissa',
+      password = 'koala',
+      basic: readonly [string, string] = AUTO,
+    ): Promise<string> {
+      const answer = await post({ username, password }, { basic })
+      assert.equal(answer.status, 200, answer.text)
+      return String(answer.json()['code'])
+    }
+
+    const visit = (
+      browser: Browser,
+      query: Readonly<Record<string, string>>,
+      request: TestRequest = {},
+    ): Promise<TestAnswer> => browser.send('/autologin', { query, ...request })
+
+    describe('POST /autologin', () => {
+      it('answers a form with a code for the client, and opens no session', async () => {
+        const answer = await post()
+        assert.equal(answer.status, 200, answer.text)
+        const { code, ...rest } = answer.json()
+        assert.match(String(code), /^[\w-]{32}$/)
+        assert.deepEqual(rest, { path: '/oauth/authorize' })
+        assert.deepEqual(answer.cookies, {})
+        assert.equal(answer.headers['cache-control'], 'no-store')
+      })
+
+      it('answers JSON alike', async () => {
+        const answer = await server.send('/autologin', {
+          body: JSON.stringify(MARISSA),
+          headers: JSON_TYPE,
+          basic: AUTO,
+        })
+        assert.equal(answer.json()['path'], '/oauth/authorize')
+      })
+
+      const refusals: readonly { name: string; send: () => Promise<TestAnswer>; want: string; description: string }[] =
+        [
+          {
+            name: 'a wrong password',
+            send: () => post({ ...MARISSA, password: 'bad' }),
+            want: '401 invalid_client',
+            description: 'Bad credentials',
+          },
+          {
+            name: 'an unknown user',
+            send: () => post({ username: 'nobody', password: 'bad' }),
+            want: '401 invalid_client',
+            description: 'Bad credentials',
+          },
+          {
+            name: 'no password',
+            send: () => post({ username: 'marissa' }),
+            want: '401 invalid_client',
+            description: 'No password in request',
+          },
+          {
+            name: 'no user name',
+            send: () => post({ password: 'koala' }),
+            want: '401 invalid_client',
+            description: 'No username in request',
+          },
+          {
+            name: 'a wrong secret of the client',
+            send: () => post(MARISSA, { basic: ['auto', 'bad'] }),
+            want: '401 invalid_client',
+            description: 'Bad credentials',
+          },
+          {
+            name: 'an unknown client',
+            send: () => post(MARISSA, { basic: ['none', 'bad'] }),
+            want: '401 invalid_client',
+            description: 'Bad credentials',
+          },
+          {
+            name: 'a user of a provider that the client does not allow',
+            send: () => post(MARISSA, { basic: ['ldaponly', 'ldaponly-secret'] }),
+            want: '401 invalid_client',
+            description: 'Bad credentials',
+          },
+          {
+            name: 'no client',
+            send: () => server.send('/autologin', { form: MARISSA }),
+            want: mode === 'uaa' ? '401 unauthorized' : '401 invalid_client',
+            description: 'An Authentication object was not found in the SecurityContext',
+          },
+          {
+            name: 'a token instead of a client',
+            send: () => server.send('/autologin', { form: MARISSA, bearer: 'x.y.z' }),
+            want: mode === 'uaa' ? '401 unauthorized' : '401 invalid_client',
+            description: 'An Authentication object was not found in the SecurityContext',
+          },
+          {
+            name: 'an unverified account, to whoever has the password',
+            send: () => post({ username: 'unverified', password: 'koala' }),
+            want: '403 access_denied',
+            description: 'Account not verified',
+          },
+          {
+            name: 'two user names',
+            send: () => server.send('/autologin', { form: 'username=a&username=b&password=c', basic: AUTO }),
+            want: '400 invalid_request',
+            description: 'The parameter username must not be repeated',
+          },
+          {
+            name: 'a broken body',
+            send: () => server.send('/autologin', { body: '{bad', headers: JSON_TYPE, basic: AUTO }),
+            want: '400 invalid_request',
+            description: 'The request body is not valid JSON',
+          },
+          {
+            name: 'members that are no texts',
+            send: () =>
+              server.send('/autologin', {
+                body: '{"username":["marissa"],"password":1}',
+                headers: JSON_TYPE,
+                basic: AUTO,
+              }),
+            want: '401 invalid_client',
+            description: 'No username in request',
+          },
+          {
+            name: 'a body of another type',
+            send: () =>
+              server.send('/autologin', { body: 'x', headers: { 'content-type': 'text/plain' }, basic: AUTO }),
+            want: '415 invalid_request',
+            description: 'The content type must be a form or JSON',
+          },
+        ]
+      for (const { name, send, want, description } of refusals) {
+        it(`refuses ${name}`, async () => {
+          const answer = await send()
+          const { error, error_description: told } = answer.json()
+          assert.equal(`${answer.status} ${String(error)}`, want, answer.text)
+          assert.equal(told, description)
+        })
+      }
+
+      it('takes the credentials of the client from the form in standard only (C1)', async () => {
+        const form = { ...MARISSA, client_id: 'auto', client_secret: 'auto-secret' }
+        const answer = await server.send('/autologin', { form })
+        assert.equal(answer.status, mode === 'uaa' ? 401 : 200, answer.text)
+      })
+
+      it('counts towards the lockout of the account', async () => {
+        for (let count = 1; count <= 5; count += 1) await post({ username: 'guessed', password: `wrong ${count}` })
+        assert.equal((await post({ username: 'guessed', password: 'koala' })).status, 401)
+      })
+    })
+
+    describe('GET /autologin', () => {
+      it('opens a session, and leads to the start page', async () => {
+        const browser = server.browser()
+        const answer = await visit(browser, { code: await codeOf(), client_id: 'auto' })
+        assert.equal(answer.status, 302, answer.text)
+        assert.equal(answer.location().pathname, '/home')
+        assert.ok(answer.cookies['Current-User'])
+        assert.match((await browser.send('/home')).text, /marissa/)
+      })
+
+      it('leads to the request that waits for a sign-in', async () => {
+        const browser = server.browser()
+        await browser.send('/oauth/authorize', { query: AUTHORIZE })
+        const { pathname, searchParams } = (
+          await visit(browser, { code: await codeOf(), client_id: 'auto' })
+        ).location()
+        assert.deepEqual([pathname, searchParams.get('client_id')], ['/oauth/authorize', 'auto'])
+      })
+
+      it('leads to the page of a new password that is due, and nowhere else', async () => {
+        const browser = server.browser()
+        const answer = await visit(browser, { code: await codeOf('late'), client_id: 'auto' })
+        assert.equal(answer.location().pathname, '/force_password_change')
+        assert.equal((await browser.send('/profile')).location().pathname, '/force_password_change')
+      })
+
+      it('signs nobody in without a code', async () => {
+        const answer = await visit(server.browser(), {})
+        assert.equal(answer.location().pathname, '/home')
+        assert.equal(answer.cookies['Current-User'], undefined)
+      })
+
+      it('has no HEAD, which would use the code up', async () => {
+        const query = { code: await codeOf(), client_id: 'auto' }
+        assert.equal((await server.send('/autologin', { method: 'HEAD', query })).cookies['Current-User'], undefined)
+        assert.equal((await visit(server.browser(), query)).status, 302)
+      })
+
+      it('takes a code once, also when two requests come at the same instant', async () => {
+        const query = { code: await codeOf(), client_id: 'auto' }
+        const answers = await Promise.all([1, 2, 3].map(() => visit(server.browser(), query)))
+        assert.deepEqual(
+          answers.map(({ status }) => status).toSorted((a, b) => a - b),
+          [302, 400, 400],
+        )
+      })
+
+      it('replaces the session id, so that a session planted before is worth nothing', async () => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        const before = Object.fromEntries(browser.cookies)
+        await visit(browser, { code: await codeOf(), client_id: 'auto' })
+        assert.equal((await server.send('/profile', { cookies: before })).status, 302)
+        assert.equal((await browser.send('/profile')).status, 200)
+      })
+
+      const bad: readonly { name: string; code: () => Promise<string> }[] = [
+        { name: 'an unknown code', code: async () => 'nonsense' },
+        {
+          name: 'an expired code',
+          code: async () => {
+            const code = await codeOf()
+            server.clock.advance(301)
+            return code
+          },
+        },
+        {
+          name: 'a code from before a new password',
+          code: async () => {
+            const code = await codeOf('changed')
+            await changeUser(server, 'changed', { passwordRevision: 'another' })
+            return code
+          },
+        },
+        {
+          name: 'the code of a person who is gone',
+          code: async () => {
+            const code = await codeOf('gone')
+            await changeUser(server, 'gone', { active: false })
+            return code
+          },
+        },
+      ]
+      for (const { name, code } of bad) {
+        it(`refuses ${name}`, async () => {
+          const answer = await visit(server.browser(), { code: await code(), client_id: 'auto' })
+          assert.equal(answer.status, 400)
+          assert.match(answer.text, /sign-in code is not valid/)
+          assert.equal(answer.cookies['Current-User'], undefined)
+        })
+      }
+
+      it('refuses the code of another client, and of none', async () => {
+        for (const [query, description] of [
+          [{ client_id: 'app' }, 'Cannot redeem provided code for user, client mismatch'],
+          [{}, 'Cannot redeem provided code for user, client id missing'],
+        ] as const) {
+          const page = await visit(server.browser(), { code: await codeOf(), ...query })
+          assert.equal(page.status, mode === 'uaa' ? 406 : 401)
+          const json = await visit(
+            server.browser(),
+            { code: await codeOf(), ...query },
+            { headers: { accept: 'application/json' } },
+          )
+          assert.deepEqual(
+            [json.status, json.json()['error'], json.json()['error_description']],
+            [401, 'unauthorized', description],
+          )
+          assert.equal(json.cookies['Current-User'], undefined)
+        }
+      })
+
+      it('leaves the session of another person alone in standard (E4)', async () => {
+        const browser = server.browser()
+        await browser.signIn('joel', 'wombat')
+        const query = { code: await codeOf(), client_id: 'auto' }
+        const answer = await visit(browser, query)
+        assert.equal(answer.status, mode === 'uaa' ? 302 : 403, answer.text)
+        assert.match((await browser.send('/home')).text, mode === 'uaa' ? /marissa/ : /joel/)
+        if (mode === 'standard')
+          assert.equal((await visit(server.browser(), query)).status, 302, 'the code is still good')
+      })
+
+      it('does nothing in a frame or an image of another page', async () => {
+        for (const destination of ['iframe', 'image', 'empty']) {
+          const headers = { 'sec-fetch-dest': destination }
+          const answer = await visit(server.browser(), { code: await codeOf(), client_id: 'auto' }, { headers })
+          assert.deepEqual([answer.status, answer.cookies['Current-User']], [403, undefined])
+        }
+      })
+    })
+
+    describe('code at /oauth/authorize', () => {
+      const ask = (
+        browser: Browser,
+        query: Readonly<Record<string, string>>,
+        request: TestRequest = {},
+      ): Promise<TestAnswer> => browser.send('/oauth/authorize', { query: { ...AUTHORIZE, ...query }, ...request })
+
+      it('signs in and goes on', async () => {
+        const browser = server.browser()
+        const answer = await ask(browser, { code: await codeOf() })
+        assert.equal(answer.status, 302, answer.text)
+        const { query } = responseOf(answer)
+        assert.equal(query['state'], 's1')
+        const form = {
+          grant_type: 'authorization_code',
+          code: query['code'] ?? '',
+          redirect_uri: AUTHORIZE.redirect_uri,
+        }
+        const { id_token } = tokensOf(await server.token(form, { basic: AUTO }))
+        const { id } = await userNamed(server, 'marissa')
+        const { payload } = await verified(server, id_token)
+        assert.deepEqual([payload.sub, payload['amr']], [id, ['pwd']])
+        assert.ok(responseOf(await ask(browser, {})).query['code'], 'the session stays')
+      })
+
+      it('asks for approval, and never shows the code again', async () => {
+        const browser = server.browser()
+        const request = { client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'cloud.read' }
+        const code = await codeOf('marissa', 'koala', ['app', 'app-secret'])
+        const page = await ask(browser, { ...request, code })
+        assert.equal(page.status, 200, page.text)
+        assert.match(page.text, /cloud\.read/)
+        assert.ok(!page.text.includes(code))
+      })
+
+      it('asks for the new password that is due', async () => {
+        const answer = await ask(server.browser(), { code: await codeOf('late') })
+        assert.equal(answer.location().pathname, '/force_password_change')
+        assert.equal(answer.location().search, '')
+      })
+
+      it('refuses a code that was used, and nonsense', async () => {
+        const code = await codeOf()
+        await ask(server.browser(), { code })
+        for (const value of [code, 'nonsense']) {
+          const answer = await ask(server.browser(), { code: value })
+          assert.equal(answer.status, 400)
+          assert.match(answer.text, /sign-in code is not valid/)
+        }
+      })
+
+      it('asks to sign in with the code of another client', async () => {
+        const answer = await ask(server.browser(), { code: await codeOf('marissa', 'koala', ['app', 'app-secret']) })
+        assert.deepEqual([answer.status, answer.location().pathname], [302, '/login'])
+      })
+
+      it('leaves a code alone in silence and with another response type', async () => {
+        const code = await codeOf()
+        const silent = await ask(server.browser(), { code, prompt: 'none' })
+        assert.match(String(silent.headers['location']), /error=login_required/)
+        await ask(server.browser(), { code, response_type: 'code id_token' })
+        assert.equal((await ask(server.browser(), { code })).location().host, 'auto.example', 'the code is still good')
+      })
+
+      it('leaves the session of another person alone in standard (E4)', async () => {
+        const browser = server.browser()
+        await browser.signIn('joel', 'wombat')
+        const answer = await ask(browser, { code: await codeOf() })
+        assert.equal(answer.status, mode === 'uaa' ? 302 : 403)
+      })
+
+      it('does nothing in a frame', async () => {
+        const answer = await ask(
+          server.browser(),
+          { code: await codeOf() },
+          { headers: { 'sec-fetch-dest': 'iframe' } },
+        )
+        assert.equal(answer.status, 403)
+      })
+
+      it('uses no code up for a client or redirect URI that is refused, in standard', async () => {
+        if (mode === 'uaa') return // signs in before it looks at the request (A1)
+        const code = await codeOf()
+        assert.equal((await ask(server.browser(), { code, redirect_uri: 'https://evil.example/' })).status, 400)
+        assert.equal((await ask(server.browser(), { code })).status, 302)
+      })
+    })
+  })
+}
