@@ -2,9 +2,9 @@
 // of the environment. Reports all problems at once; the result is typed and fully validated.
 import { dirname, resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
-import type { Config, SmtpConfig } from './config/config.ts'
+import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
-import type { ConfigFile, Environment } from './config/file.ts'
+import type { Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
@@ -17,10 +17,11 @@ import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
 import { settingsOf } from './config/settings.ts'
+import { smtpOf } from './config/smtp.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 
-export type { Config, SmtpConfig } from './config/config.ts'
+export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
 export { masterKeyFor } from './config/master-key.ts'
 export type { Problem } from './config/problems.ts'
@@ -108,6 +109,7 @@ export async function loadConfig({
   const pageSettings = pageSettingsOf(file, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
+  const smtp = smtpOf(file.smtp, baseUrl, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -125,7 +127,7 @@ export async function loadConfig({
     playground,
     ...(masterKey === undefined ? {} : { masterKey }),
     sessionSameSite,
-    ...(file.smtp === undefined ? {} : { smtp: smtpOf(file.smtp, baseUrl) }),
+    ...(smtp && { smtp }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml: { entityId: file.saml?.entity_id ?? 'latchkey' },
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
@@ -222,17 +224,4 @@ function checkMasterKey(found: Found | undefined, problems: Problems): Buffer | 
   const key = parseMasterKey(String(found.value))
   if (key === undefined) problems.add(found.key, 'must be 32 bytes as 64 hexadecimal characters or as base64')
   return key
-}
-
-function smtpOf(smtp: NonNullable<ConfigFile['smtp']>, baseUrl: string): SmtpConfig {
-  const { host, user, password } = smtp
-  return {
-    host,
-    port: smtp.port ?? 25,
-    from: smtp.from ?? `admin@${new URL(baseUrl).hostname}`,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password }),
-    secure: smtp.secure ?? false,
-    starttls: smtp.starttls ?? false,
-  }
 }

@@ -274,6 +274,37 @@ describe('a single value', () => {
       want: ['NOWHERE: cannot be read: no such file'],
     },
     { name: 'an SMTP server without a host', text: 'smtp: { port: 25 }', want: ['smtp.host: is missing'] },
+    { name: 'an SMTP server with an empty host', text: 'smtp: { host: "" }', want: ['smtp.host: must not be empty'] },
+    {
+      name: 'a sender with a name',
+      text: 'smtp: { host: h, from: "Ann <ann@example.org>" }',
+      want: ['smtp.from: must be one e-mail address'],
+    },
+    {
+      name: 'a host that is no domain of a sender',
+      text: 'base_url: "http://[::1]:8080"\nsmtp: { host: h }',
+      want: ['smtp.from: is missing: the host of base_url cannot be used in an e-mail address'],
+    },
+    {
+      name: 'a user of the mail server without a password',
+      text: 'smtp: { host: h, user: u }',
+      want: ['smtp.password: is missing, as there is a user'],
+    },
+    {
+      name: 'a password for the mail server without a user',
+      text: 'smtp: { host: h, password: p }',
+      want: ['smtp.user: is missing, as there is a password'],
+    },
+    {
+      name: 'both kinds of TLS',
+      text: 'smtp: { host: h, secure: true, starttls: true }',
+      want: ['smtp.starttls: must not be true if secure is: choose one'],
+    },
+    {
+      name: 'no mail at all',
+      text: 'smtp: { host: h, rate: 0 }',
+      want: ['smtp.rate: must be at least 1'],
+    },
     {
       name: 'a typo in the settings of the zone',
       text: 'zone_config: { tokenPolicy: { accesTokenValidity: 1 } }',
@@ -361,7 +392,10 @@ describe('a single value', () => {
 
   it('gives mail a sender at the host of the base URL', async () => {
     const { smtp } = await load('base_url: https://id.example\nsmtp: { host: mail }')
-    assert.deepEqual(smtp, { host: 'mail', port: 25, from: 'admin@id.example', secure: false, starttls: false })
+    const kept = { host: 'mail', from: 'admin@id.example', starttls: false, rate: 10 }
+    assert.deepEqual(smtp, { ...kept, port: 25, secure: false })
+    const { smtp: overTls } = await load('base_url: https://id.example\nsmtp: { host: mail, secure: true }')
+    assert.deepEqual(overTls, { ...kept, port: 465, secure: true })
   })
 })
 

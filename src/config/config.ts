@@ -1,6 +1,7 @@
 import type { HashCost } from '../base/passwords.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { SystemCors } from '../model/cors-policy.ts'
+import type { SmtpSettings } from '../model/mail.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
@@ -24,7 +25,8 @@ export interface Config {
   /** 32 bytes; if absent, `masterKeyFor` reads or creates one. */
   readonly masterKey?: Buffer
   readonly sessionSameSite: 'lax' | 'none'
-  readonly smtp?: SmtpConfig
+  /** If absent, mails are kept and logged, not sent. */
+  readonly smtp?: SmtpSettings
   /** Keys of the default zone; if absent, one is generated and stored. */
   readonly signingKeys?: SigningKeys
   readonly saml: { readonly entityId: string }
@@ -46,17 +48,4 @@ export interface Config {
   readonly bootstrap: Bootstrap
   /** Warnings for the operator about valid but probably unintended settings. */
   readonly warnings: readonly string[]
-}
-
-/** The mail server. */
-export interface SmtpConfig {
-  readonly host: string
-  readonly port: number
-  readonly from: string
-  readonly user?: string
-  readonly password?: string
-  /** TLS from the first byte. */
-  readonly secure: boolean
-  /** Refuse to send without an upgrade to TLS. */
-  readonly starttls: boolean
 }

@@ -11,6 +11,7 @@ import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
+import type { SmtpFile } from './smtp.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
 export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
@@ -21,15 +22,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
   readonly workers?: number
   readonly listen?: { readonly host?: string; readonly port?: number; readonly trusted_proxies?: readonly string[] }
   readonly master_key?: string
-  readonly smtp?: {
-    readonly host: string
-    readonly port?: number
-    readonly from?: string
-    readonly user?: string
-    readonly password?: string
-    readonly secure?: boolean
-    readonly starttls?: boolean
-  }
+  readonly smtp?: SmtpFile
   readonly signing_keys?: {
     readonly active: string
     readonly keys: Readonly<

@@ -60,18 +60,25 @@ const signingKeys = {
 
 const smtp = {
   type: 'object',
-  description: 'The mail server. Checked, but nothing sends mail yet.',
+  description: 'The mail server. Without it, mails are written to the log.',
   additionalProperties: false,
   required: ['host'],
   properties: {
     host: text('Host name of the mail server.'),
-    port: { type: 'integer', minimum: 1, maximum: 65_535, default: 25, description: 'Port of the mail server.' },
-    from: text('Sender of every mail; default `admin@` and the host of base_url.'),
-    user: text('User name, if the server requires one.'),
+    port: { type: 'integer', minimum: 1, maximum: 65_535, description: 'Port; 25 by default, 465 with `secure`.' },
+    from: text('Address of the sender of every mail; default `admin@` and the host of base_url.'),
+    user: text('User name, if the server requires one; needs TLS unless the host is loopback.'),
     password: text('Password of the user.'),
     password_file: fileOf('the password'),
     secure: { ...flag('TLS from the first byte.'), default: false },
     starttls: { ...flag('Refuse to send unless the connection was upgraded to TLS.'), default: false },
+    rate: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 10,
+      description: 'Mails per second of all processes.',
+    },
   },
 } as const
 

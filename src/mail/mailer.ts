@@ -2,9 +2,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
+import { isMailAddress } from '../model/mail.ts'
 import type { WaitingMail } from '../model/mail.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
+
+export { isMailAddress } from '../model/mail.ts'
 
 /** A mail as its reader sees it. */
 export interface Mail {
@@ -38,14 +41,6 @@ export class UnusableAddress extends Error {
     this.name = 'UnusableAddress'
   }
 }
-
-/** RFC 5321 §4.5.3.1. */
-const MAX_ADDRESS_LENGTH = 254
-/** One mailbox without display name, comment, quotes or domain literal, which are where headers are smuggled in. */
-const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]+$/u
-
-/** Whether a mail can be sent there. */
-export const isMailAddress = (text: string): boolean => text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text)
 
 /** Dependencies of `createMailer`. */
 export interface MailerDeps {

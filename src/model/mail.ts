@@ -5,10 +5,34 @@ export interface WaitingMail {
   /** Sealed for the zone and the id: a link in the mail may sign its reader in. */
   readonly sealed: string
   readonly createdAt: Date
-  /** Not tried before. */
+  /** Not tried before. While a process sends the mail, the moment from which another one may. */
   readonly nextAttemptAt: Date
-  /** Attempts so far. */
+  /** Attempts so far, the one under way included. */
   readonly attempts: number
   /** Given up then, because nobody can use it any more. */
   readonly usefulUntil: Date
 }
+
+/** The mail server. */
+export interface SmtpSettings {
+  readonly host: string
+  readonly port: number
+  /** The sender's address. */
+  readonly from: string
+  readonly user?: string
+  readonly password?: string
+  /** TLS from the first byte. */
+  readonly secure: boolean
+  /** Refuse to send without an upgrade to TLS. */
+  readonly starttls: boolean
+  /** Mails per second of all processes together. */
+  readonly rate: number
+}
+
+/** RFC 5321 §4.5.3.1. */
+const MAX_ADDRESS_LENGTH = 254
+/** One mailbox without display name, comment, quotes or domain literal, which are where headers are smuggled in. */
+const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]+$/u
+
+/** Whether a mail can be sent there. */
+export const isMailAddress = (text: string): boolean => text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text)

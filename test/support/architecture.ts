@@ -100,6 +100,11 @@ const OWNED_MODULES: readonly OwnedModules[] = [
     rule: 'outbound HTTP is made in base/outbound.ts and outbound-http.ts only',
   },
   {
+    modules: /^nodemailer(?:\/|$)/,
+    owner: /^src\/mail\/transport\.ts$/,
+    rule: 'mails are sent in mail/transport.ts only',
+  },
+  {
     modules: /^(?:node:)?process$/,
     owner: /^src\/config\.ts$/,
     rule: 'the environment is read in config.ts only: use the global `process` for anything else',

@@ -18,10 +18,22 @@ const SHA256_WITH = {
   ec: sequence(Buffer.from('06082a8648ce3d040302', 'hex')),
 }
 
-/** A self-signed certificate of the RSA or EC key, in PEM. */
+/** The extension with the IPv4 address of the subject (RFC 5280 §4.2.1.6). */
+const addressOf = (address: string): Buffer =>
+  tagged(
+    0xa3,
+    sequence(
+      sequence(
+        Buffer.from('0603551d11', 'hex'),
+        tagged(0x04, sequence(tagged(0x87, Buffer.from(address.split('.').map(Number))))),
+      ),
+    ),
+  )
+
+/** A self-signed certificate of the RSA or EC key, in PEM; of a server at the IPv4 address, if there is one. */
 export function certificateOf(
   pem: string,
-  { name = 'a test', from = new Date(0), to = new Date(Date.UTC(2049, 0)) } = {},
+  { name = 'a test', from = new Date(0), to = new Date(Date.UTC(2049, 0)), address = '' } = {},
 ): string {
   const key = createPrivateKey(pem)
   const algorithm = SHA256_WITH[key.asymmetricKeyType === 'rsa' ? 'rsa' : 'ec']
@@ -34,6 +46,7 @@ export function certificateOf(
     sequence(time(from), time(to)),
     title,
     createPublicKey(key).export({ type: 'spki', format: 'der' }),
+    ...(address === '' ? [] : [addressOf(address)]),
   )
   const signature = tagged(0x03, Buffer.from([0]), sign('sha256', content, key))
   const lines =
