@@ -315,8 +315,12 @@ for (const mode of MODES) {
       })
 
       it('does nothing in a frame or an image of another page', async () => {
-        for (const destination of ['iframe', 'image', 'empty']) {
-          const headers = { 'sec-fetch-dest': destination }
+        for (const headers of [
+          { 'sec-fetch-dest': 'iframe' },
+          { 'sec-fetch-dest': 'image' },
+          { 'sec-fetch-dest': 'empty' },
+          { 'sec-fetch-dest': 'document', 'sec-purpose': 'prefetch;prerender' },
+        ]) {
           const answer = await visit(server.browser(), { code: await codeOf(), client_id: 'auto' }, { headers })
           assert.deepEqual([answer.status, answer.cookies['Current-User']], [403, undefined])
         }

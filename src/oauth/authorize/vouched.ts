@@ -17,8 +17,8 @@ import { providerNotAllowed } from './credentials.ts'
 
 /** Whether the request says of itself that a login server sent it; UAA: the first type of `Accept` must be JSON. */
 export function isVouched(request: FastifyRequest): boolean {
-  const form = formOf(request)
-  const isMeant = form.get('source') === 'login' || (form.get('login') ?? '').startsWith('{')
+  const sent = (name: string): string | undefined => queryForm(request).get(name) ?? bodyForm(request)?.get(name)
+  const isMeant = sent('source') === 'login' || sent('login')?.startsWith('{') === true
   if (!isMeant) return false
   if (acceptsJson(request.headers.accept)) return true
   if (bearerHeader(request) === undefined) return false // of a browser, which cannot vouch for anybody
