@@ -300,7 +300,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     homeEndpoints(app, web)
     staticFileEndpoints(app, { pages, assets })
     passcodeEndpoint(app, web)
-    profileEndpoints(app, web)
+    profileEndpoints(app, { ...web, users, history })
     savedAccountEndpoint(app, { savedAccounts, urls })
     const { version } = deps.build
     openApiEndpoints(app, {

@@ -1,5 +1,6 @@
 // The attacks that independent testers tried, at a glance. The rows stand by subject in attacks/.
 import { describe, it } from 'node:test'
+import { accountAttacks } from './attacks/accounts.ts'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
@@ -22,6 +23,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
+  'accounts of people': accountAttacks,
   approvals: approvalAttacks,
   groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,

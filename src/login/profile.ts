@@ -1,21 +1,32 @@
-// What people can see and change themselves: approvals of clients, and sessions of the account.
+// What people can see and change themselves: name and language, approvals of clients, sessions and events of the account.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { switchesIn } from '../accounts/switches.ts'
 import type { Clock } from '../base/clock.ts'
+import type { AccountEventType } from '../model/account-event.ts'
 import { displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
+import { languageIn } from '../model/language.ts'
+import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import { describeUserAgent } from '../model/user-agent.ts'
+import { OWN_NAMES, preferredLanguage } from '../model/user.ts'
 import type { User } from '../model/user.ts'
 import type { Message } from '../pages/messages.ts'
 import { profileMessage, profilePage } from '../pages/profile.ts'
 import type { ApprovedClient } from '../pages/profile.ts'
+import type { Device, ShownEvent } from '../pages/profile-activity.ts'
+import type { OtherProvider } from '../pages/profile-details.ts'
 import { scopeText } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import type { Store } from '../store/store.ts'
 import { decideAgain, replaceApprovals } from '../users/approvals.ts'
 import type { ApprovalOwner } from '../users/approvals.ts'
+import type { AccountHistory } from '../users/account-history.ts'
+import { acceptedLanguage, acceptedName, withOwnDetails } from '../users/own-details.ts'
+import type { OwnDetails } from '../users/own-details.ts'
+import type { Users } from '../users/users.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
@@ -38,32 +49,54 @@ export interface ProfileDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly audit: Audit
+  readonly users: Users
+  readonly history: AccountHistory
 }
 
 const PATH = '/profile'
+/** Events on the page. */
+const MAX_EVENTS = 30
+const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'email-changed'])
 const config = { access: { by: 'session' }, audience: 'page' } as const
 
-/** `GET` and `POST /profile`, and `POST /profile/sessions`, which ends the person's other sessions. */
+/**
+ * `GET` and `POST /profile`; `POST /profile/details`, which changes name and language, and `POST /profile/sessions`, which
+ * ends the person's other sessions.
+ */
 export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void {
-  const { store, sessions, denial, csrf, pages, clock, urls, service } = deps
+  const { store, sessions, denial, csrf, pages, clock, urls, service, users, history } = deps
 
   app.get(PATH, { config }, async (request, reply) => {
     const person = personOf(request)
     const { zone } = request
-    const own = await sessions.ownSessions(request)
     const chrome = await pages.chrome(request, reply, { form: true })
+    const { texts } = chrome
+    const [rights, provider, clients, devices, events] = await Promise.all([
+      rightsOf(request),
+      otherProviderOf(person),
+      clientsOf(person, texts),
+      devicesOf(request, texts),
+      eventsOf(person, texts),
+    ])
     const page = profilePage(chrome, {
       userName: person.userName,
       email: person.email,
-      message: messageOf(chrome.texts, queryForm(request)),
-      clients: await clientsOf(person, chrome.texts),
-      sessions: own.map(({ session, handle, isCurrent }) => ({
-        handle,
-        isCurrent,
-        name: describeUserAgent(session.signIn.userAgent, chrome.texts.browsers),
-        signedInAt: session.signIn.authenticatedAt,
-        lastSeenAt: session.lastSeenAt,
-      })),
+      names: {
+        givenName: person.givenName ?? '',
+        familyName: person.familyName ?? '',
+        displayName: person.profile?.displayName ?? '',
+      },
+      language: languageIn(preferredLanguage(person)),
+      mayChange: rights,
+      ...(rights.names && {
+        changeEmail: served(request, '/change_email'),
+        changePassword: served(request, '/change_password'),
+      }),
+      provider,
+      message: messageOf(texts, queryForm(request)),
+      clients,
+      devices,
+      events,
       now: clock.now(),
     })
     return pages.send(reply, page)
@@ -88,6 +121,30 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
       )
       return clients.flat()
     }
+  })
+
+  app.post(`${PATH}/details`, { config }, async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const details = detailsIn(bodyForm(request) ?? EMPTY_FORM)
+    if (!details) return back(request, reply, 'error_message_code=details.invalid')
+    const person = personOf(request)
+    const rights = await rightsOf(request)
+    const changesName = OWN_NAMES.some(name => details[name] !== undefined)
+    if ((changesName && !rights.names) || (details.language !== undefined && !rights.language)) {
+      return back(request, reply, 'error_message_code=details.refused')
+    }
+    if (withOwnDetails(person, details) !== person) {
+      const { id } = person
+      const by = { ...originOf(request), userId: id, scopes: [], ofDefaultZone: false }
+      try {
+        await users.change(request.zone, id, user => withOwnDetails(user, details), { by })
+      } catch (error) {
+        // An alias that must not change, or others who were faster.
+        if (error instanceof OAuthError) return back(request, reply, 'error_message_code=details.refused')
+        throw error
+      }
+    }
+    return back(request, reply, 'success_message_code=details.saved')
   })
 
   app.post(PATH, { config }, async (request, reply) => {
@@ -124,6 +181,59 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     )
   })
 
+  /** Names are those of the provider, where there is another; the language never is. */
+  async function rightsOf(request: FastifyRequest): Promise<{ readonly names: boolean; readonly language: boolean }> {
+    const isInternal = personOf(request).origin === service.name
+    const { ownAccounts } = await switchesIn(request.zone, { store, serviceName: service.name })
+    return { names: isInternal && ownAccounts, language: !isInternal || ownAccounts }
+  }
+
+  async function otherProviderOf({ zoneId, origin, externalId }: User): Promise<OtherProvider | undefined> {
+    if (origin === service.name) return undefined
+    const provider = await store.providers.findByOrigin(zoneId, origin)
+    return { name: provider?.name ?? origin, origin, externalId }
+  }
+
+  /** Grouped by what can be told apart, the device at hand first. */
+  async function devicesOf(request: FastifyRequest, texts: Texts): Promise<readonly Device[]> {
+    const own = (await sessions.ownSessions(request)).toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent))
+    const byName = Map.groupBy(own, ({ session }) => describeUserAgent(session.signIn.userAgent, texts.browsers))
+    return Array.from(byName, ([name, each]) => ({
+      name,
+      sessions: each.map(({ session, handle, isCurrent }) => ({
+        handle,
+        isCurrent,
+        address: session.signIn.remoteAddress,
+        signedInAt: session.signIn.authenticatedAt,
+        lastSeenAt: session.lastSeenAt,
+      })),
+    }))
+  }
+
+  async function eventsOf({ id, zoneId }: User, texts: Texts): Promise<readonly ShownEvent[]> {
+    const all = await history.list({ id: zoneId }, id)
+    // What says more happened at the same instant.
+    const precise = new Set(all.filter(({ type }) => PRECISE.has(type)).map(({ at }) => at.getTime()))
+    const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
+    return Promise.all(
+      shown.slice(0, MAX_EVENTS).map(async ({ type, at, byOther, userAgent, remoteAddress, clientId }) => {
+        const client = clientId === undefined ? undefined : await store.clients.find(zoneId, clientId)
+        return {
+          type,
+          at,
+          byOther,
+          device: userAgent === undefined ? undefined : describeUserAgent(userAgent, texts.browsers),
+          address: remoteAddress,
+          clientName: client && displayName(client),
+        }
+      }),
+    )
+  }
+
+  /** The URL of another page of the account, where there is one. */
+  const served = ({ zone }: FastifyRequest, path: string): string | undefined =>
+    app.hasRoute({ method: 'GET', url: urls.basePath + path }) ? urls.pathOf(zone) + path : undefined
+
   const back = (request: FastifyRequest, reply: FastifyReply, query?: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)
 
@@ -143,6 +253,21 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
 function personOf(request: FastifyRequest): User {
   if (!request.person) throw new Error('a page for who is signed in was asked for by nobody')
   return request.person
+}
+
+/** What the form asks for; undefined for what nobody can be called, and for an unknown language. */
+function detailsIn(form: Form): OwnDetails | undefined {
+  const names: Partial<Record<(typeof OWN_NAMES)[number], string>> = {}
+  for (const name of OWN_NAMES) {
+    const sent = form.get(name)
+    if (sent === undefined) continue
+    const accepted = acceptedName(sent)
+    if (accepted === undefined) return undefined
+    names[name] = accepted
+  }
+  const sent = form.get('language')
+  const language = sent === undefined ? undefined : acceptedLanguage(sent)
+  return sent !== undefined && language === undefined ? undefined : { ...names, language }
 }
 
 function messageOf(texts: Texts, query: Form): Message | undefined {

@@ -3,10 +3,22 @@ export const LANGUAGES = ['en', 'de', 'fr', 'es', 'ja', 'zh'] as const
 /** See `LANGUAGES`. */
 export type Language = (typeof LANGUAGES)[number]
 
-/** The client's language preferences; both are untrusted and optional. */
+/** The names of `LANGUAGES` in themselves: who looks for one may not read that of the page. */
+export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
+  en: 'English',
+  de: 'Deutsch',
+  fr: 'Français',
+  es: 'Español',
+  ja: '日本語',
+  zh: '简体中文',
+}
+
+/** Language preferences; all are untrusted and optional. */
 export interface LanguagePreferences {
   /** Language ranges in order of preference, separated by spaces (OpenID Connect Core §3.1.2.1). */
   readonly uiLocales?: string | undefined
+  /** What the account says, in the form of `Accept-Language`. */
+  readonly preferred?: string | undefined
   /** The `Accept-Language` header (RFC 9110 §12.5.4). */
   readonly acceptLanguage?: string | undefined
 }
@@ -23,11 +35,14 @@ interface WeighedRange {
   readonly weight: number
 }
 
-/** Negotiates the language: `ui_locales` of the application takes precedence over the browser's header. */
-export function negotiateLanguage({ uiLocales = '', acceptLanguage = '' }: LanguagePreferences): Language {
+/** Negotiates the language: `ui_locales` of the application comes before the account, and that before the browser. */
+export function negotiateLanguage({ uiLocales = '', preferred, acceptLanguage }: LanguagePreferences): Language {
   const asked = pieces(uiLocales, ' ').map(range => ({ range, weight: 1 }))
-  return lookUp(asked) ?? lookUp(pieces(acceptLanguage, ',').flatMap(weigh)) ?? LANGUAGES[0]
+  return lookUp(asked) ?? languageIn(preferred) ?? languageIn(acceptLanguage) ?? LANGUAGES[0]
 }
+
+/** The first language of the pages in a text of the form of `Accept-Language`. */
+export const languageIn = (ranges = ''): Language | undefined => lookUp(pieces(ranges, ',').flatMap(weigh))
 
 const pieces = (text: string, separator: string): readonly string[] =>
   text.slice(0, MAX_HEADER_LENGTH).split(separator, MAX_RANGES)

@@ -15,6 +15,15 @@ export function fullName(user: User): string | undefined {
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
+/** What people can be called by, in the order of forms. */
+export const OWN_NAMES = ['givenName', 'familyName', 'displayName'] as const
+/** Characters; as many as UAA's columns have. */
+export const MAX_NAME_LENGTH = 255
+
+/** The languages that the account asks for, as in `Accept-Language`; undefined for none. */
+export const preferredLanguage = (user: User | undefined): string | undefined =>
+  user?.profile?.preferredLanguage || user?.profile?.locale || undefined
+
 /** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
 export const userNameKey = (userName: string): string => userName.normalize('NFKC').toLowerCase().normalize('NFKC')
 

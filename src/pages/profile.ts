@@ -4,7 +4,10 @@ import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import { sentence } from './messages.ts'
 import type { Message } from './messages.ts'
-import { timeAgo } from './texts/texts.ts'
+import { devicesSection, eventsSection } from './profile-activity.ts'
+import type { ActivityProps } from './profile-activity.ts'
+import { detailsSection, providerSection } from './profile-details.ts'
+import type { DetailsProps } from './profile-details.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** What a client was allowed or denied. */
@@ -22,37 +25,16 @@ export interface ApprovedScope {
   readonly approved: boolean
 }
 
-/** A browser in which the person is signed in. */
-export interface SignedInBrowser {
-  /** What the form posts to end it. */
-  readonly handle: string
-  /** Browser and system in words. */
-  readonly name: string
-  readonly signedInAt: Date
-  readonly lastSeenAt: Date
-  /** Whether the page is read in it. */
-  readonly isCurrent: boolean
-}
-
 /** What the page of the person's own account shows. */
-export interface ProfileProps {
-  readonly userName: string
-  readonly email: string
+export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly message?: Message | undefined
   readonly clients: readonly ApprovedClient[]
-  readonly sessions: readonly SignedInBrowser[]
-  /** Times are told as seen from this moment: a page without script does not know the reader's time zone. */
-  readonly now: Date
 }
 
-/** The page of `/profile`: who the person is here, what clients may do, and where the person is signed in. */
+/** The page of `/profile`: who the person is here, what clients may do, where the person is signed in, what happened. */
 export function profilePage(chrome: Chrome, props: ProfileProps): Html {
-  const texts = chrome.texts.profile
-  const body = html`${props.message && alert(props.message)}<dl class="facts">
-<div><dt>${texts.userName}</dt><dd>${isolated(props.userName)}</dd></div>
-<div><dt>${texts.email}</dt><dd>${isolated(props.email)}</dd></div>
-</dl>
-<section aria-labelledby="applications">
+  const { profile: texts } = chrome.texts
+  const body = html`${props.message && alert(props.message)}${detailsSection(chrome, props)}<section aria-labelledby="applications">
 <h2 id="applications">${texts.applications}</h2>
 ${
   props.clients.length === 0
@@ -60,19 +42,7 @@ ${
     : html`<p class="lead">${texts.applicationsLead}</p>
 ${props.clients.map((client, index) => clientForm(chrome, client, index))}`
 }</section>
-<section aria-labelledby="sessions">
-<h2 id="sessions">${texts.sessions}</h2>
-<p class="lead">${texts.sessionsLead}</p>
-<ul class="sessions">
-${props.sessions.map(session => sessionItem(chrome, session, props.now))}</ul>
-${
-  props.sessions.some(session => !session.isCurrent) &&
-  html`<form action="${chrome.basePath}/profile/sessions" method="post" accept-charset="UTF-8">
-${csrfField(chrome)}<button class="button plain" type="submit" name="others" value="true">${texts.signOutOthers}</button>
-</form>
-`
-}</section>
-`
+${devicesSection(chrome, props)}${providerSection(chrome, props.provider)}${eventsSection(chrome, props)}`
   return layout(chrome, { title: texts.title, heading: texts.heading, body, shape: 'wide' })
 }
 
@@ -88,8 +58,8 @@ ${csrfField(chrome)}${hiddenField('clientId', clientId)}
 ${scopes.map((each, place) => scopeItem(each, { clientId, id: `client-${index}-scope-${place}` }))}</ul>
 </fieldset>
 <div class="buttons">
-<button class="button" type="submit" name="update" value="update" aria-describedby="client-${index}">${texts.update}</button>
-<a class="button plain" href="#revoke-${index}" aria-describedby="client-${index}">${texts.revoke}</a>
+<button class="button plain when-changed" type="submit" name="update" value="update" aria-describedby="client-${index}">${texts.update}</button>
+<a class="button plain dangerous" href="#revoke-${index}" aria-describedby="client-${index}">${texts.revoke}</a>
 </div>
 <div class="revocation-modal" id="revoke-${index}" tabindex="-1">
 <p>${texts.sure(shown)}</p>
@@ -109,31 +79,6 @@ function scopeItem({ scope, text, approved }: ApprovedScope, { clientId, id }: {
     text !== scope && html` <small><code>${isolated(scope)}</code></small>`
   }</label></li>
 `
-}
-
-function sessionItem(chrome: Chrome, session: SignedInBrowser, now: Date): Html {
-  const { handle, name, signedInAt, lastSeenAt, isCurrent } = session
-  const texts = chrome.texts.profile
-  const signedIn = ago(chrome.texts, signedInAt, now)
-  const lastSeen = ago(chrome.texts, lastSeenAt, now)
-  return html`<li>
-<div><strong>${isolated(name)}</strong>${isCurrent && html` <span class="badge">${texts.thisSession}</span>`}
-<p>${texts.times({ signedIn, lastSeen })}</p></div>
-${
-  !isCurrent &&
-  html`<form action="${chrome.basePath}/profile/sessions" method="post" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('session', handle)}
-<button class="quiet" type="submit">${texts.signOut}<span class="spoken"> ${texts.whichSession({ name: isolated(name), signedIn })}</span></button>
-</form>
-`
-}</li>
-`
-}
-
-/** Minutes and hours are all that is needed: no session lives for a day. */
-function ago(texts: Texts, moment: Date, now: Date): Html {
-  const minutes = Math.max(0, Math.floor((now.getTime() - moment.getTime()) / 60_000))
-  return html`<time datetime="${moment.toISOString()}">${timeAgo(texts, minutes)}</time>`
 }
 
 /** The message for a code of the page's query, which itself is never shown: an unknown one gives `Error!` or `Success!`. */

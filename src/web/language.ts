@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
+import { preferredLanguage } from '../model/user.ts'
 import { parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -15,14 +16,15 @@ const SIGN_IN_PAGES = ['/login', '/force_password_change']
 
 /**
  * Chooses the language of a page: from `ui_locales` of this request, else on the pages of a sign-in from `ui_locales` of the
- * pending authorization request, else from `Accept-Language`.
+ * pending authorization request, else from the account of who is signed in, else from `Accept-Language`.
  */
 export function languageOf(request: FastifyRequest, urls: Urls): Language {
   const query = parseQuery(rawQuery(request)) // parsed again: Fastify has not parsed it if no route was found
   const forms = [query instanceof MalformedInput ? undefined : query, bodyForm(request)].filter(form => form != null)
   const sent = forms.map(form => form.get('ui_locales')).find(Boolean)
   const uiLocales = sent ?? pendingLocales(request, forms, urls)
-  return negotiateLanguage({ uiLocales, acceptLanguage: request.headers['accept-language'] })
+  const preferred = preferredLanguage(request.person)
+  return negotiateLanguage({ uiLocales, preferred, acceptLanguage: request.headers['accept-language'] })
 }
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */

@@ -293,15 +293,24 @@ for (const mode of MODES) {
 
       it('are listed with browser, system and times, this one marked', async () => {
         const page = (await here.send('/profile')).text
-        const [current = '', other = ''] = page.slice(page.indexOf('<ul class="sessions">')).split('<li>').slice(1)
-        const mine = current.includes('Firefox') ? current : other
-        const theirs = mine === current ? other : current
-        assert.match(mine, /<bdi>Firefox on Windows<\/bdi><\/strong> <span class="badge">this session<\/span>/)
+        const devices = page.slice(page.indexOf('<ul class="devices">'), page.indexOf('name="others"'))
+        const [mine = '', theirs = ''] = devices.split('<h3>').slice(1)
+        assert.match(mine, /^<bdi>Firefox on Windows<\/bdi> <span class="badge">this session<\/span><\/h3>/)
         assert.match(mine, /Signed in <time datetime="[^"]+">10 minutes ago<\/time>/)
-        assert.doesNotMatch(mine.slice(0, mine.indexOf('</li>')), /<form/)
-        assert.match(theirs, /<bdi>Safari on iPhone<\/bdi><\/strong>\s/)
+        assert.match(mine, /, from <bdi>127\.0\.0\.1<\/bdi><\/p>/)
+        assert.doesNotMatch(mine.slice(0, mine.indexOf('</ul>')), /<button/)
+        assert.match(theirs, /^<bdi>Safari on iPhone<\/bdi><\/h3>/)
         assert.match(theirs, /last seen <time datetime="[^"]+">just now<\/time>/)
-        assert.match(theirs, /<button class="quiet" type="submit">Sign out/)
+        assert.match(theirs, /<button class="quiet" type="submit" name="session" value="[\w-]+">Sign out/)
+      })
+
+      it('of one kind of browser stand together', async () => {
+        const second = await signedInAs(server, IPHONE)
+        const page = (await here.send('/profile')).text
+        assert.equal(page.match(/<h3><bdi>Safari on iPhone/g)?.length, 1)
+        assert.equal(handles(page).length, 2)
+        await post(second, '/logout.do', {})
+        assert.equal(handles((await here.send('/profile')).text).length, 1)
       })
 
       it('are named by handles that are neither cookie nor row, and are worth nothing as either', async () => {

@@ -156,10 +156,16 @@ const tiles = [
 
 const now = new Date('2026-03-02T12:00:00Z')
 const before = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000)
-const session = { handle: 'h1', name: 'Firefox on Windows', signedInAt: before(140), lastSeenAt: now, isCurrent: true }
+const session = { handle: 'h1', address: '203.0.113.9', signedInAt: before(140), lastSeenAt: now, isCurrent: true }
+const other = { ...session, handle: 'h2', signedInAt: before(61), lastSeenAt: before(1), isCurrent: false }
+const happened = { at: before(140), byOther: false, device: 'Firefox on Windows', address: '203.0.113.9' }
 const profile: ProfileProps = {
   userName: 'marissa',
   email: 'marissa@example.org',
+  names: { givenName: 'Marissa', familyName: 'Bloggs', displayName: '' },
+  mayChange: { names: true, language: true },
+  changeEmail: '/change_email',
+  changePassword: '/change_password',
   clients: [
     {
       clientId: 'console',
@@ -171,10 +177,21 @@ const profile: ProfileProps = {
     },
     { clientId: 'wiki', name: 'Wiki', scopes: [{ scope: 'openid', text: 'Know who you are', approved: true }] },
   ],
-  sessions: [
-    session,
-    { handle: 'h2', name: 'Safari on iPhone', signedInAt: before(61), lastSeenAt: before(1), isCurrent: false },
-    { handle: 'h3', name: 'Unknown browser', signedInAt: before(25), lastSeenAt: before(24), isCurrent: false },
+  devices: [
+    { name: 'Firefox on Windows', sessions: [session, { ...other, handle: 'h4', address: '192.0.2.44' }] },
+    { name: 'Safari on iPhone', sessions: [{ ...other, address: '2001:db8:1f2e:3a::17' }] },
+    { name: 'Unknown browser', sessions: [{ ...other, handle: 'h3', address: undefined }] },
+  ],
+  events: [
+    { ...happened, type: 'signed-in', clientName: 'Cloud Console' },
+    { ...happened, type: 'sign-in-failed', at: before(150), device: 'Chrome on Linux', address: '2001:db8:ffff::2' },
+    { type: 'password-changed', at: before(1600), byOther: true },
+    { ...happened, type: 'email-changed', at: before(3000) },
+    { ...happened, type: 'details-changed', at: before(6000) },
+    { ...happened, type: 'sessions-ended', at: before(9000) },
+    { ...happened, type: 'access-changed', clientName: 'Wiki', at: before(12_000) },
+    { ...happened, type: 'access-revoked', clientName: 'Cloud Console', at: before(90_000) },
+    { type: 'unlocked', at: before(120_000), byOther: true },
   ],
   now,
 }
@@ -182,9 +199,21 @@ const hostileProfile: ProfileProps = {
   ...profile,
   userName: hostile,
   email: `${long}@example.org`,
+  names: { givenName: hostile, familyName: long, displayName: hostile },
+  changeEmail: '/change_email',
+  changePassword: '/change_password',
   message: { kind: 'error', text: hostile },
   clients: [{ clientId: long, name: hostile, scopes: [{ scope: long, text: hostile, approved: true }] }],
-  sessions: [session, { ...session, handle: hostile, name: hostile, isCurrent: false }],
+  devices: [{ name: hostile, sessions: [session, { ...other, handle: hostile, address: hostile }] }],
+  events: [{ ...happened, type: 'access-revoked', device: hostile, address: hostile, clientName: hostile }],
+}
+const externalProfile: ProfileProps = {
+  ...profile,
+  mayChange: { names: false, language: true },
+  changeEmail: undefined,
+  changePassword: undefined,
+  language: 'de',
+  provider: { name: 'Harbour Directory', origin: 'ldap', externalId: 'uid=marissa,ou=people,dc=harbour,dc=example' },
 }
 const account = {
   userId: 'u1',
@@ -358,8 +387,15 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'profile-empty': profilePage(spoken(signedIn), {
       ...profile,
       clients: [],
-      sessions: [session],
+      devices: [{ name: 'Firefox on Windows', sessions: [session] }],
+      events: [],
       message: profileMessage(texts, 'success', 'session.others_signed_out'),
+    }),
+    'profile-elsewhere': profilePage(spoken(signedIn), externalProfile),
+    'profile-elsewhere-long': profilePage(spoken(crowded), {
+      ...hostileProfile,
+      mayChange: { names: false, language: false },
+      provider: { name: hostile, origin: long, externalId: hostile },
     }),
     'profile-long': profilePage(spoken(crowded), hostileProfile),
     'profile-long#revoke-0': profilePage(spoken(crowded), hostileProfile),

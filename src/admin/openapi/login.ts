@@ -1,4 +1,5 @@
 // The pages for users: sign-in and account.
+import { LANGUAGES } from '../../model/language.ts'
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import { closed, json, may, must, oneOf, page, redirect, ref, text } from './description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
@@ -227,7 +228,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
         },
       },
       'GET /profile': {
-        summary: 'Show the approvals and sessions of the user',
+        summary: 'Show the details, approvals, sessions and recent events of the user',
         query: {
           error_message_code: may('Key of an error message to show.'),
           success_message_code: may('Key of a success message to show.'),
@@ -242,6 +243,19 @@ export function loginArea({ service, behaviour }: Facts): Area {
           update: may('Approves exactly the checked scopes.'),
           delete: may('Revokes all approvals of the client.'),
           checkedScopes: may('`<client>-<scope>`, once for each scope.'),
+        },
+        answers: { 302: redirect('To the profile.'), 403: forged },
+      },
+      'POST /profile/details': {
+        summary: 'Change the name and the language of the user',
+        about:
+          'Names only where the account is kept here. What is absent stays; an empty name is removed. UAA has no such endpoint.',
+        form: {
+          ...csrf,
+          givenName: may('At most 255 characters.'),
+          familyName: may('At most 255 characters.'),
+          displayName: may('At most 255 characters.'),
+          language: may('Language of the pages and of the claim `locale`.', oneOf(['browser', ...LANGUAGES])),
         },
         answers: { 302: redirect('To the profile.'), 403: forged },
       },

@@ -2,6 +2,7 @@
 // sentence are arguments of a function, so that each language can place them. To add a language, copy `en.ts` and follow
 // the compiler.
 import type { Html } from '../../base/html.ts'
+import type { AccountEventType } from '../../model/account-event.ts'
 import type { Language } from '../../model/language.ts'
 import { scopeMeaning } from '../../model/scope-texts.ts'
 import type { ScopeMeaning } from '../../model/scope-texts.ts'
@@ -188,6 +189,37 @@ export interface Texts {
     readonly shown: string
     readonly concealed: string
   }
+  /** The page of the account, beside `profile`. */
+  readonly account: {
+    readonly details: string
+    readonly givenName: string
+    readonly familyName: string
+    readonly displayName: string
+    readonly language: string
+    /** The choice of no language. */
+    readonly browserLanguage: string
+    readonly save: string
+    /** For names that are changed elsewhere. */
+    readonly keptElsewhere: (provider: Html) => Html
+    /** For accounts of the internal provider that people cannot change by themselves. */
+    readonly keptByAdministrators: string
+    readonly changeEmail: string
+    readonly password: string
+    readonly changePassword: string
+    /** With an IP address. */
+    readonly from: (address: Html) => Html
+    readonly signInMethods: string
+    readonly ownPassword: string
+    readonly provider: string
+    readonly origin: string
+    readonly externalId: string
+    readonly events: string
+    readonly eventsLead: string
+    readonly noEvents: string
+    readonly olderEvents: string
+    readonly byOther: string
+    readonly eventTypes: Readonly<Record<AccountEventType, string>>
+  }
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
@@ -225,11 +257,17 @@ export type SignInSuccess = 'verify_success' | 'password_reset' | 'invite_accept
 export type ProfileError =
   | 'request.invalid_parameter'
   | 'session.unknown'
+  | 'details.invalid'
+  | 'details.refused'
   | 'email_change.non-uaa-origin'
   | 'email_change.invalid_code'
 
 /** What was done on the page of the account. */
-export type ProfileSuccess = 'session.signed_out' | 'session.others_signed_out' | 'email_change.success'
+export type ProfileSuccess =
+  | 'details.saved'
+  | 'session.signed_out'
+  | 'session.others_signed_out'
+  | 'email_change.success'
 
 /** The descriptions that are translated. */
 export type KnownDescription =
@@ -332,7 +370,7 @@ export function translatedDescription(texts: Texts, description: string): string
 
 const relativeTimes = new Map<string, Intl.RelativeTimeFormat>()
 
-/** How long ago something was, in minutes or hours: a page without script does not know the reader's time zone. */
+/** How long ago something was, from minutes to days: a page without script does not know the reader's time zone. */
 export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
   if (minutes < 1) return justNow
   let format = relativeTimes.get(tag)
@@ -340,7 +378,9 @@ export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
     format = new Intl.RelativeTimeFormat(tag)
     relativeTimes.set(tag, format) // one for each catalogue
   }
-  return minutes < 60 ? format.format(-minutes, 'minute') : format.format(-Math.floor(minutes / 60), 'hour')
+  if (minutes < 60) return format.format(-minutes, 'minute')
+  const hours = Math.floor(minutes / 60)
+  return hours < 24 ? format.format(-hours, 'hour') : format.format(-Math.floor(hours / 24), 'day')
 }
 
 const moments = new Map<string, Intl.DateTimeFormat>()

@@ -75,4 +75,5 @@ export const uaa: Texts = {
   },
   home: { ...en.home, heading: () => html`Where to?` },
   descriptions: { ...en.descriptions, forged: 'Warning: Invalid Request Error' },
+  account: { ...en.account, details: 'Profile', changeEmail: 'Change Email', changePassword: 'Change Password' },
 }
