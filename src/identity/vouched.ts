@@ -96,10 +96,15 @@ export function createVouching(deps: {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
 
-  /** Why the login server may not speak for people of this origin. */
+  /** Why the login server may not speak for people of this origin. No other origin may pass for a provider's, either. */
   async function refuseOrigin(zone: Zone, origin: string): Promise<VouchedResult | undefined> {
-    if (origin === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)
-    const isOwned = RESERVED_ORIGINS.has(origin) || (await store.providers.findByOrigin(zone.id, origin)) !== undefined
+    const key = origin.toLowerCase()
+    if (key === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)
+    if (!ORIGIN.test(origin)) return refuse('The origin must have visible ASCII characters only.')
+    const isOwned =
+      RESERVED_ORIGINS.has(key) ||
+      (await store.providers.findByOrigin(zone.id, origin)) !== undefined ||
+      (await store.providers.listActive(zone.id)).some(({ originKey }) => originKey.toLowerCase() === key)
     return isOwned ? refuse('The origin belongs to an identity provider of the zone.') : undefined
   }
 
@@ -194,6 +199,8 @@ export function createVouching(deps: {
 }
 
 const AMR = ['ext']
+
+const ORIGIN = /^[\x21-\x7e]+$/
 
 const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 

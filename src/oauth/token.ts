@@ -69,7 +69,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)
     const { client, claim: clientAuthMethod } = caller
-    if (grant === password && isWithoutScopes(client)) throw withoutScopes()
+    if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
     const asked = { ...context, client, params, clientAuthMethod }

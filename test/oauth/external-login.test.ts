@@ -36,6 +36,24 @@ const REFUSED_PEOPLE: readonly Row[] = [
     description: 'The origin belongs to an identity provider of the zone.',
   },
   {
+    name: 'the internal origin in other letters',
+    form: { username: 'marissa', origin: 'SVC' },
+    want: '401 unauthorized',
+    description: 'svc origin not allowed for external login server',
+  },
+  {
+    name: 'the origin of a provider in other letters',
+    form: { origin: 'Corp' },
+    want: '401 unauthorized',
+    description: 'The origin belongs to an identity provider of the zone.',
+  },
+  {
+    name: 'an origin that looks like another one',
+    form: { origin: 'corp ' },
+    want: '401 unauthorized',
+    description: 'The origin must have visible ASCII characters only.',
+  },
+  {
     name: 'an unknown person without add_new=true',
     form: { username: 'nobody', add_new: 'false' },
     want: '401 unauthorized',

@@ -58,7 +58,11 @@ export async function startLoginServer(
           caller('admin', 'svc.admin', 'scim.read', 'scim.write'),
           client('shop'),
           client('closed', { allowedproviders: ['svc'] }),
-          client('machine', { authorized_grant_types: ['client_credentials'], authorities: ['jobs.run'] }),
+          client('machine', {
+            authorized_grant_types: ['client_credentials'],
+            scope: ['svc.none'],
+            authorities: ['jobs.run'],
+          }),
           client('portal', { scope: ['openid', 'svc.user', 'oauth.login', 'cloud.read'] }),
           client('open', {
             client_secret: undefined,
