@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts'
-import { type Chrome, layout } from './layout.ts'
+import { type Chrome, layout, siteName } from './layout.ts'
 import { textsIn } from './texts/texts.ts'
 
 /** A part of the interface. */
@@ -37,12 +37,25 @@ export interface DocsProps {
   readonly document: string
   /** Where the stylesheet of this page is. */
   readonly stylesheet: string
+  /** Where the script of this page is, and the explorer that it loads. */
+  readonly script: string
+  readonly explorer: string
+  /** The base URL, as a path, of the zone that the explorer sends requests to. */
+  readonly server: string
 }
 
-/** The page of `/docs`: every endpoint by area, who may call it, what it takes and what it answers. In English throughout. */
-export function docsPage(chrome: Chrome, { areas, document, stylesheet }: DocsProps): Html {
+/**
+ * The page of `/docs`: every endpoint by area, who may call it, what it takes and what it answers. In English throughout. The
+ * script replaces the list with an explorer where there is room.
+ */
+export function docsPage(chrome: Chrome, props: DocsProps): Html {
+  const { areas, document, stylesheet, script, explorer, server } = props
   const title = 'Interface'
-  const body = html`<p class="lead">Every endpoint of this server. Programs read <a href="${document}">the same as OpenAPI 3.1</a>.</p>
+  const body = html`<script src="${script}" data-explorer="${explorer}" data-description="${document}" data-server="${server}"></script>
+<p id="explorer-links" hidden><a href="${chrome.basePath}/">${siteName(chrome)}</a> <a href="?list">All on one page</a></p>
+<div class="list">
+<h1>${title}</h1>
+<p class="lead">Every endpoint of this server. Programs read <a href="${document}">the same as OpenAPI 3.1</a>.</p>
 <nav aria-label="Areas"><ul class="areas">
 ${areas.map(
   (
@@ -51,8 +64,9 @@ ${areas.map(
   ) => html`<li><a href="#area-${index}">${name}</a> <small>${operations.length}</small></li>
 `,
 )}</ul></nav>
-${areas.map(areaSection)}`
-  return layout({ ...chrome, texts: textsIn('en') }, { title, heading: title, body, shape: 'wide', stylesheet })
+${areas.map(areaSection)}</div>
+`
+  return layout({ ...chrome, texts: textsIn('en') }, { title, body, shape: 'wide', stylesheet })
 }
 
 function areaSection({ name, about, operations }: DocumentedArea, index: number): Html {
@@ -73,7 +87,7 @@ function operationItem({
   body,
   answers,
 }: DocumentedOperation): Html {
-  return html`<details class="panel">
+  return html`<details>
 <summary><h3><code class="method">${method}</code> <code>${breakable(path)}</code></h3> <span>${summary}</span></summary>
 ${about !== undefined && html`<p>${worded(about)}</p>\n`}<dl class="calls"><div><dt>Who may call</dt><dd>${callers}</dd></div></dl>
 ${parameters.length > 0 && html`<h4>Takes</h4>\n<dl class="calls">\n${parameters.map(parameterItem)}</dl>\n`}${

@@ -30,6 +30,7 @@ export interface Assets {
   readonly formPostScript: string
   readonly docsStylesheet: string
   readonly script: string
+  readonly docsScript: string
   /** Serves the files from memory, below `/resources/`. */
   serve(app: FastifyInstance): void
 }
@@ -64,6 +65,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     formPostScript: urlOf('form-post.js'),
     docsStylesheet: urlOf('docs.css'),
     script: urlOf('latchkey.js'),
+    docsScript: urlOf('docs.js'),
     serve(app) {
       for (const asset of assets) {
         serveAt(app, `/resources/${asset.name}`, asset, 'public, max-age=31536000, immutable')

@@ -5,11 +5,12 @@ import { digest } from '../../base/secrets.ts'
 import { namesTag } from '../../web/entity-tag.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import type { DocumentDeps } from './document.ts'
+import { explorerEndpoint, explorerUrl } from './explorer.ts'
 
 /** Dependencies of `openApiEndpoints`; `routes` must be complete by the first request. */
 export interface OpenApiDeps extends DocumentDeps {
   readonly pages: PageWriter
-  readonly assets: { readonly docsStylesheet: string }
+  readonly assets: { readonly docsStylesheet: string; readonly docsScript: string }
 }
 
 /** The serialized document and the content of the page. */
@@ -21,10 +22,11 @@ async function prepare(deps: DocumentDeps) {
   return { text, tag: `"${digest(text).slice(0, 22)}"`, contents: contentsOf(areas) }
 }
 
-/** `GET /openapi.json` and `GET /docs`. */
+/** `GET /openapi.json`, `GET /docs` and the script of its explorer. */
 export function openApiEndpoints(app: FastifyInstance, deps: OpenApiDeps): void {
   const { pages, urls, assets } = deps
   let prepared: ReturnType<typeof prepare> | undefined
+  explorerEndpoint(app)
   const ready = (): ReturnType<typeof prepare> => (prepared ??= prepare(deps))
 
   app.get(
@@ -58,6 +60,9 @@ export function openApiEndpoints(app: FastifyInstance, deps: OpenApiDeps): void 
           areas: contents,
           document: `${urls.pathOf(request.zone)}/openapi.json`,
           stylesheet: assets.docsStylesheet,
+          script: assets.docsScript,
+          explorer: explorerUrl(urls.basePath),
+          server: urls.pathOf(request.zone),
         }),
       )
     },

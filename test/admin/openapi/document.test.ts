@@ -242,7 +242,7 @@ describe('GET /openapi.json', () => {
 
 describe('GET /docs', () => {
   for (const mode of MODES) {
-    it(`shows every operation with who may call it, without any script, in ${mode}`, async () => {
+    it(`shows every operation with who may call it, and scripts that are files, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const document = (await server.send('/openapi.json')).json<OpenApi>()
@@ -251,10 +251,12 @@ describe('GET /docs', () => {
         assert.match(String(page.headers['content-type']), /^text\/html/)
         assert.match(page.text, /<html lang="en"/)
         assert.equal(page.headers['content-language'], 'en')
-        assert.doesNotMatch(
+        assert.equal(page.text.match(/<script/g)?.length, 2, 'and the one of every page')
+        assert.match(
           page.text,
-          /<script(?! src="[^"]*\/latchkey\.js)|<iframe|style=|src="(?!\/|data:image\/)|\son\w+=/,
+          /<script src="\/resources\/docs\.js\?v=[\w-]+" data-explorer="\/resources\/rapidoc\.js\?v=/,
         )
+        assert.doesNotMatch(page.text, /<script>|<iframe|style=|src="(?!\/|data:image\/)|\son\w+=/)
         assert.match(page.text, /<a href="\/openapi.json">/)
         assert.equal(page.text.split('<details').length - 1, placesOf(document).length)
         const plain = page.text.replaceAll('<wbr>', '')

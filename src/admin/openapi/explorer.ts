@@ -1,0 +1,43 @@
+// The explorer of /docs: one script of RapiDoc, kept compressed. It is read from the disk when a browser asks for it, so that
+// the server neither loads nor keeps it. See docs/decisions/0022-explorer-of-the-interface.md.
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
+import { CORS_VARY } from '../../web/headers.ts'
+
+/** Of the package rapidoc. */
+export const EXPLORER_VERSION = '9.3.8'
+/** Of the script; scripts/explorer.ts and a test compare it. */
+export const EXPLORER_SHA256 = 'affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d'
+/** The compressed script. */
+export const EXPLORER_FILE = join(import.meta.dirname, '../../../assets/explorer/rapidoc.js.gz')
+
+const PATH = '/resources/rapidoc.js'
+
+/** Where pages load the script from; changes with the version. */
+export const explorerUrl = (basePath: string): string => `${basePath}${PATH}?v=${EXPLORER_VERSION}`
+
+/** Serves the script. */
+export function explorerEndpoint(app: FastifyInstance): void {
+  const access = { by: 'anyone', because: 'it is what a page is made of' } as const
+  const etag = `"rapidoc-${EXPLORER_VERSION}"`
+
+  app.get(PATH, { config: { access, audience: 'open', zone: false } }, ({ headers }, reply) => {
+    reply.headers({
+      etag,
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: `${CORS_VARY}, Accept-Encoding`,
+    })
+    if (headers['if-none-match'] === etag) return reply.status(304).send()
+    reply.type('text/javascript; charset=utf-8')
+    const compressed = createReadStream(EXPLORER_FILE)
+    if (acceptsGzip(headers['accept-encoding'])) return reply.header('content-encoding', 'gzip').send(compressed)
+    const plain = createGunzip()
+    compressed.on('error', cause => plain.destroy(cause))
+    return reply.send(compressed.pipe(plain))
+  })
+}
+
+const acceptsGzip = (encodings = ''): boolean =>
+  encodings.split(',').some(each => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(each))

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { EXPLORER_FILE, EXPLORER_SHA256, explorerUrl } from '../../../src/admin/openapi/explorer.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex')
+
+describe('the explorer of the interface', () => {
+  let server: TestServer
+  let base: string
+  before(async () => {
+    server = await startServer()
+    base = await server.app.http.listen({ port: 0, host: '127.0.0.1' })
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+  const read = (headers: Readonly<Record<string, string>> = {}, method = 'GET') =>
+    fetch(base + explorerUrl(''), { method, headers: { 'accept-encoding': 'identity', ...headers } })
+
+  it('is the file of the package', () => {
+    const file = readFileSync(EXPLORER_FILE)
+    assert.equal(sha256(gunzipSync(file)), EXPLORER_SHA256, 'run node scripts/explorer.ts')
+    assert.ok(file.length < 220_000)
+  })
+
+  for (const { encodings, want } of [
+    { encodings: 'gzip, deflate, br', want: 'gzip' },
+    { encodings: 'br;q=1, GZIP;q=0.5', want: 'gzip' },
+    { encodings: 'br, gzip;q=0', want: null },
+    { encodings: 'gzip;q=0.000', want: null },
+    { encodings: 'identity', want: null },
+    { encodings: 'x-gzip-not', want: null },
+  ]) {
+    it(`is sent as ${String(want)} for ${encodings}, to be kept`, async () => {
+      const answer = await read({ 'accept-encoding': encodings })
+      assert.equal(answer.status, 200)
+      assert.equal(answer.headers.get('content-encoding'), want)
+      assert.equal(answer.headers.get('content-type'), 'text/javascript; charset=utf-8')
+      assert.equal(answer.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+      assert.match(String(answer.headers.get('vary')), /Accept-Encoding/)
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(sha256(Buffer.from(await answer.arrayBuffer())), EXPLORER_SHA256)
+    })
+  }
+
+  it('is not sent again to whoever has it', async () => {
+    const etag = (await read({}, 'HEAD')).headers.get('etag') ?? ''
+    assert.match(etag, /^"rapidoc-/)
+    assert.equal((await read({ 'if-none-match': etag })).status, 304)
+    assert.equal((await read({ 'if-none-match': '"rapidoc-1"' })).status, 200)
+  })
+
+  it('is loaded by no other page', async () => {
+    for (const path of ['/login', '/error', '/nowhere']) {
+      assert.doesNotMatch((await server.send(path)).text, /rapidoc|docs\.js/, path)
+    }
+  })
+})
