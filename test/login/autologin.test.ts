@@ -398,6 +398,14 @@ for (const mode of MODES) {
         assert.equal(answer.status, mode === 'uaa' ? 302 : 403)
       })
 
+      it('is a fresh sign-in, which standard asks for only once', async () => {
+        if (mode === 'uaa') return // has no such memory (A10)
+        for (const fresh of [{ prompt: 'login' }, { max_age: '0' }]) {
+          const answer = await ask(server.browser(), { code: await codeOf(), ...fresh })
+          assert.ok(responseOf(answer).query['code'], answer.text)
+        }
+      })
+
       it('does nothing in a frame', async () => {
         const answer = await ask(
           server.browser(),

@@ -233,7 +233,9 @@ export function oauthArea(facts: Facts): Area {
         'GET /oauth/token': tokenOperation({ query: tokenFields, form: {} }),
         'GET /oauth/token/alias/:entity': tokenOperation({ query: tokenFields, form: {}, path: entity }),
       }),
-      'GET /oauth/authorize': authorize({ query: authorizationRequest(facts) }),
+      'GET /oauth/authorize': authorize({
+        query: { ...authorizationRequest(facts), code: may('A code of `POST /autologin`, which signs the user in.') },
+      }),
       'POST /oauth/authorize': authorize({
         summary: 'Start an authorization, or submit the approval page',
         form: {

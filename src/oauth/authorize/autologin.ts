@@ -32,6 +32,9 @@ export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDep
       throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
     case 'good':
       await sessions.signIn(request, reply, result.user, result.amr)
-      return findPerson(context, deps)
+      await findPerson(context, deps)
+      // A password that was just checked meets every demand for a fresh sign-in.
+      if (context.asked.forceLogin !== undefined)
+        context.asked = { ...context.asked, forceLogin: false, maxAge: undefined }
   }
 }
