@@ -95,6 +95,7 @@ export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPage
       status: about,
       ...(about !== undefined && { code }),
       title: chrome.texts.error.titles[title],
+      back: { text: chrome.texts.error.start, url: `${chrome.basePath}/` },
     })
     return pages.send(reply, page)
   }

@@ -3,6 +3,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Html } from '../base/html.ts'
 import { isJsonRecord, parseJson } from '../base/json.ts'
+import { linkTextOf } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
@@ -124,19 +126,25 @@ export function createAccountChooser({ store, savedAccounts, pages, service }: A
     const saved = savedAccounts.recall(request, reply)
     if (saved.length === 0) return undefined
     const active = await store.providers.listActive(request.zone.id)
-    const accounts = saved
-      .filter(({ origin }) => active.some(provider => provider.originKey === origin))
-      .map(account => choosable(account, service))
+    const accounts = saved.flatMap(account => {
+      const provider = active.find(({ originKey }) => originKey === account.origin)
+      return provider ? [choosable(account, provider, service)] : []
+    })
     if (accounts.length === 0) return undefined
     return accountChooserPage(await pages.chrome(request, reply, { form: true }), { ...shown, accounts })
   }
 }
 
-function choosable({ userId, username, origin, email }: SavedAccount, service: Service): ChoosableAccount {
+function choosable(
+  { userId, username, origin, email }: SavedAccount,
+  provider: IdentityProvider,
+  service: Service,
+): ChoosableAccount {
   const isKnownByName = origin === service.name || origin === 'ldap'
   // UAA: only quotes and braces are encoded; the form encodes the text once more.
   const loginHint = `%7B%22origin%22:%22${encodeURIComponent(JSON.stringify(origin).slice(1, -1))}%22%7D`
-  return { userId, userName: username, origin, email: isKnownByName ? username : email, loginHint }
+  const providerName = origin === service.name ? undefined : (linkTextOf(provider) ?? provider.name)
+  return { userId, userName: username, origin, providerName, email: isKnownByName ? username : email, loginHint }
 }
 
 /** `/delete_saved_account`: expires an account's cookie and redirects to the sign-in page. */

@@ -81,5 +81,9 @@ const DEFAULT_PROMPTS: readonly Prompt[] = [
   { name: 'password', type: 'password', text: 'Password' },
 ]
 
+/** Whether the words are those that every zone begins with, which pages know in every language. */
+export const isDefaultPrompt = ({ name, text }: Prompt): boolean =>
+  DEFAULT_PROMPTS.some(prompt => prompt.name === name && prompt.text === text)
+
 /** The fields of the zone's sign-in form. */
 export const promptsOf = (zone: Zone): readonly Prompt[] => zone.config.prompts ?? DEFAULT_PROMPTS

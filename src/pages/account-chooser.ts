@@ -1,14 +1,18 @@
 import { type Html, html } from '../base/html.ts'
 import { alert } from './alert.ts'
+import { cross, initial } from './components.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
 import type { Message } from './messages.ts'
+import type { Texts } from './texts/texts.ts'
 
 /** An account that signed in with this browser before. */
 export interface ChoosableAccount {
   readonly userId: string
   readonly userName: string
   readonly origin: string
+  /** The provider at which the account signs in, unless that is this server. */
+  readonly providerName?: string | undefined
   /** What the way to sign in is found by: the user name where that is known here, else the address. */
   readonly email: string
   /** The origin in the form that the sign-in page takes. */
@@ -40,8 +44,9 @@ ${accounts.map(account => item(chrome, account, formRedirectUri))}</ul>
 }
 
 function item(chrome: Chrome, account: ChoosableAccount, formRedirectUri: string | undefined): Html {
-  const { userId, userName, origin, email, loginHint } = account
+  const { userId, userName, email, loginHint } = account
   const texts = chrome.texts.accountChooser
+  const detail = detailOf(chrome.texts, account)
   const shown = isolated(userName)
   const remove = `${chrome.basePath}/delete_saved_account?userId=${encodeURIComponent(userId)}`
   return html`<li>
@@ -49,9 +54,15 @@ function item(chrome: Chrome, account: ChoosableAccount, formRedirectUri: string
 ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', userName)}${hiddenField('login_hint', loginHint)}${
   formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)
 }
-<button class="account" type="submit"><span>${shown}</span> <small>${texts.origin(isolated(origin))}</small></button>
+<button class="account" type="submit">${initial(userName)}<span>${shown}${detail && html` <small>${detail}</small>`}</span></button>
 </form>
-<a class="remove" href="${wayLink(remove, formRedirectUri)}">${texts.remove}<span class="spoken"> ${shown}</span></a>
+<a class="remove" href="${wayLink(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="spoken">${texts.remove} ${shown}</span></a>
 </li>
 `
+}
+
+/** What tells accounts of one name apart. UAA: the origin always. See docs/compatibility.md, P4. */
+function detailOf(texts: Texts, { origin, providerName }: ChoosableAccount): Html | undefined {
+  if (texts.reference) return texts.reference.origin(isolated(origin))
+  return providerName === undefined ? undefined : texts.accountChooser.via(isolated(providerName, 80))
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from '../base/html.ts'
+import { clientPicture, tick } from './components.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Texts } from './texts/texts.ts'
@@ -18,6 +19,8 @@ export interface ScopeChoice {
 /** What the approval page shows. */
 export interface ApprovalProps {
   readonly clientName: string
+  /** Base64 PNG of the application; its initial stands for it where there is none. */
+  readonly clientIcon?: string | undefined
   /** Where the person is sent on to; shown by its host. */
   readonly redirectUri: string
   readonly userName: string
@@ -36,7 +39,7 @@ ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 <fieldset>
 <legend>${chrome.texts.reference && html`<h2>${chrome.texts.reference.clientHeading(isolated(props.clientName, 80))}</h2>\n`}${texts.choose(html`<strong>${isolated(props.userName)}</strong>`)}</legend>
 <ul class="choices">
-${props.scopes.map(scope => choice(texts, scope))}</ul>
+${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope) : choice(texts, scope)))}</ul>
 </fieldset>
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
 <p class="note">${texts.changeLater}</p>
@@ -46,8 +49,20 @@ ${props.scopes.map(scope => choice(texts, scope))}</ul>
 </div>
 </form>
 `
-  return layout(chrome, { title: texts.title, heading: texts.heading(isolated(props.clientName, 80)), body })
+  const picture = clientPicture(props.clientName, props.clientIcon)
+  return layout(chrome, { title: texts.title, picture, heading: texts.heading(isolated(props.clientName, 80)), body })
 }
+
+/**
+ * Whether the scope is what the request is about: without `openid` there is no sign-in (OpenID Connect Core §3.1.2.1).
+ * UAA: it is a box like the others. See docs/compatibility.md, P4.
+ */
+const isMandatory = ({ texts }: Chrome, { value }: ScopeChoice): boolean => !texts.reference && value === 'scope.openid'
+
+/** What comes with every approval: to be read, not to be decided. */
+const mandatory = (texts: Texts['approval'], { name, value, text, state }: ScopeChoice): Html =>
+  html`<li class="${state} mandatory">${hiddenField(name, value)}${tick}<p>${isolated(text, 500)} <small>${texts.always}</small></p></li>
+`
 
 function choice(texts: Texts['approval'], { name, value, text, state }: ScopeChoice): Html {
   const decided = { undecided: undefined, approved: texts.allowedBefore, denied: texts.declinedBefore }

@@ -1,6 +1,7 @@
 // The parts that forms of several pages share. `assets/latchkey.css` describes how they look, `assets/latchkey.js` what a
 // script adds to them; without it they work as they are.
 import { type Html, html } from '../base/html.ts'
+import { plain, pngDataUri } from './foreign.ts'
 import { moment } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
@@ -62,3 +63,25 @@ export const submit = (text: string, name?: string): Html =>
 /** A moment in the person's language: in UTC, and by the script in the time of the person's own clock. */
 export const time = (texts: Texts, at: Date): Html =>
   html`<time datetime="${at.toISOString()}" data-moment>${moment(texts, at)}</time>`
+
+/** A sign for taking something away. */
+export const cross = html`<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path d="m5.5 5.5 9 9m0-9-9 9"/></svg>`
+
+/** A sign that something holds. */
+export const tick = html`<svg class="tick" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path d="m4.5 10.5 3.6 3.6 7.4-8.2"/></svg>`
+
+let letters: Intl.Segmenter | undefined
+
+/** The first letter, or emoji, of a name: what stands for a picture of it. */
+export function initial(name: string): Html {
+  letters ??= new Intl.Segmenter('en', { granularity: 'grapheme' }) // its tables are loaded with the first one
+  const [first] = letters.segment(plain(name))
+  return html`<span class="initial" aria-hidden="true">${first?.segment.toUpperCase()}</span>`
+}
+
+/** The icon of an application, a PNG in base64, or the initial of its name. The name itself stands beside it. */
+export function clientPicture(name: string, icon?: string): Html {
+  const picture = pngDataUri(icon)
+  if (picture === undefined) return initial(name)
+  return html`<img class="logo" src="${picture}" alt="" width="44" height="44">`
+}

@@ -3,7 +3,7 @@ import { alert } from './alert.ts'
 import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 import { nameOfDescription, translatedDescription } from './texts/texts.ts'
-import type { Texts } from './texts/texts.ts'
+import type { KnownDescription, KnownPattern, Texts } from './texts/texts.ts'
 
 /** What an error page says. */
 export interface ErrorProps {
@@ -22,17 +22,56 @@ export interface ErrorProps {
   readonly known?: ReturnType<typeof nameOfDescription>
 }
 
+/** Descriptions that tell a developer what is wrong, and anybody else nothing. */
+const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPattern>([
+  'badUrl',
+  'longUrl',
+  'badEncoding',
+  'longBody',
+  'longRequest',
+  'notAcceptable',
+  'missingClient',
+  'nothingToApprove',
+  'changedRequest',
+  'unregisteredLogoutRedirect',
+  'invalidHint',
+  'foreignHint',
+  'noRedirect',
+  'malicious',
+  'fault',
+  'unknownClient',
+  'unregisteredRedirect',
+  'unknownZone',
+  'databaseUnavailable',
+  'repeatedParameter',
+])
+
+/** Whether the description is for whoever reads the page; an English one that no catalogue has was written for programs. */
+const isForPeople = ({ isForeign, known }: ErrorProps): boolean =>
+  known === undefined ? isForeign === undefined : !FOR_DEVELOPERS.has(known)
+
 /** The error page: what happened, what to do, and the details for an administrator. */
 export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const { status, code, title, description, isForeign = false, back, known } = props
   const said = isForeign ? html`<bdi lang="en">${plain(description, 1000)}</bdi>` : isolated(description, 1000)
   const link = safeLink(back?.url)
-  const subheading = chrome.texts.reference?.subheading(known)
-  const body = html`${subheading === undefined ? html`<p class="lead">${said}</p>` : refusal(description, subheading)}
-${status !== undefined && html`<p class="technical">${chrome.texts.error.status(status)}${code !== undefined && html` · <code>${isolated(code)}</code>`}</p>\n`}${
-  back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
-}`
-  return layout(chrome, { title: plain(title), heading: isolated(title, 80), body })
+  const texts = chrome.texts.error
+  const numbers =
+    status !== undefined &&
+    html`<p class="technical">${texts.status(status)}${code !== undefined && html` · <code>${isolated(code)}</code>`}</p>\n`
+  const wayOn = back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
+  const content = (): Html => {
+    const { reference, descriptions } = chrome.texts
+    if (reference) return html`${refusal(description, reference.subheading(known))}\n${numbers}${wayOn}`
+    if (isForPeople(props)) return html`<p class="lead">${said}</p>\n${wayOn}${numbers}`
+    return html`<p class="lead">${status !== undefined && status >= 500 ? descriptions.ownFault : texts.malformed}</p>
+${wayOn}<details class="technical">
+<summary>${texts.details}</summary>
+<p>${said}</p>
+${numbers}</details>
+`
+  }
+  return layout(chrome, { title: plain(title), heading: isolated(title, 80), body: content() })
 }
 
 /** What programs are told in English, in the person's language where it is known there. */

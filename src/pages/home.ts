@@ -1,5 +1,6 @@
 import { type Html, html } from '../base/html.ts'
-import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+import { clientPicture } from './components.ts'
+import { isolated, safeLink } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
 /** An application that the person can open. */
@@ -39,20 +40,7 @@ ${settings}`
   return layout(chrome, { title, heading, body, shape: 'wide' })
 }
 
-/** The first letter, or emoji, of a name: what stands for an icon. */
-function initialOf(name: string): string {
-  // Made here: its tables are loaded with the first one, which a start need not wait for.
-  const letters = new Intl.Segmenter('en', { granularity: 'grapheme' })
-  const [first] = letters.segment(plain(name))
-  return first?.segment.toUpperCase() ?? ''
-}
-
 function tile({ name, icon }: Tile, link: string): Html {
-  const picture = pngDataUri(icon)
-  return html`<li><a class="tile" href="${link}">${
-    picture === undefined
-      ? html`<span class="initial" aria-hidden="true">${initialOf(name)}</span>`
-      : html`<img class="logo" src="${picture}" alt="" width="44" height="44">`
-  }${isolated(name)}</a></li>
+  return html`<li><a class="tile" href="${link}">${clientPicture(name, icon)}${isolated(name)}</a></li>
 `
 }

@@ -52,6 +52,8 @@ export interface Chrome {
 export interface Page {
   /** What the page is, in front of the zone's name in the window's title. */
   readonly title: string
+  /** What the page is about, above its heading. */
+  readonly picture?: Html | undefined
   /** The heading; left out when the body has one itself. */
   readonly heading?: Html | string | undefined
   readonly body: Html
@@ -74,7 +76,7 @@ const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?
 
 /** A complete document round the content: head, banner of the zone, brand, who is signed in, main landmark, footer. */
 export function layout(chrome: Chrome, page: Page): Html {
-  const content = html`${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
+  const content = html`${page.picture}${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
   return html`<!doctype html>
 <html lang="${chrome.texts.tag}" dir="${directionOf(chrome.texts.tag)}">
 <head>

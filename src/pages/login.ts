@@ -1,11 +1,11 @@
 import { type Html, html } from '../base/html.ts'
+import { isDefaultPrompt } from '../model/zone.ts'
 import type { Prompt } from '../model/zone.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { type FieldProps, field, passwordField, submit } from './components.ts'
 import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Message } from './messages.ts'
-import { textsIn } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** What the sign-in page shows. */
@@ -111,10 +111,10 @@ function promptField(
 }
 
 /** The zone's own words stay as they are; those that every zone begins with are known in every language. */
-function labelOf({ login }: Texts, { name, text }: Prompt): string {
-  const english = textsIn('en').login
-  if (name === 'username' && text === english.username) return login.username
-  return name === 'password' && text === english.password ? login.password : text
+function labelOf({ login, reference }: Texts, prompt: Prompt): string {
+  if (!isDefaultPrompt(prompt)) return prompt.text
+  if (prompt.name === 'username') return reference?.username ?? login.username
+  return prompt.name === 'password' ? login.password : prompt.text
 }
 
 function createAccount({ texts }: Chrome, { links }: LoginProps): Html | undefined {

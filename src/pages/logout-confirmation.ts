@@ -29,5 +29,6 @@ ${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
 </div>
 </form>
 `
-  return layout(chrome, { title: texts.title, heading: texts.heading, body })
+  // The header would have another button that says the same.
+  return layout({ ...chrome, person: undefined }, { title: texts.title, heading: texts.heading, body })
 }

@@ -149,7 +149,8 @@ export function createPageWriter(deps: {
       const chrome = await this.chrome(request, reply)
       const { texts } = chrome
       const title = errorTitle(texts, status)
-      const back = status === 404 ? { text: texts.error.start, url: `${urls.pathOf(zone)}/` } : undefined
+      // At an unknown host the start page is the same error.
+      const back = addressed && { text: texts.error.start, url: `${urls.pathOf(zone)}/` }
       return this.send(
         reply,
         errorPage(chrome, {

@@ -268,6 +268,20 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
+  it('has header and content at the same edges', async () => {
+    for (const width of [320, 768, 1440, 1920]) {
+      const { page } = await open({ viewport: { width, height: 800 } })
+      await page.goto(`${base}/en/home`)
+      const edges = await page.evaluate<readonly number[]>(`(() => {
+        const box = selector => document.querySelector(selector).getBoundingClientRect()
+        const mark = box('.brand .mark')
+        return [mark.left + mark.width / 10 - box('h1').left, box('.person button').right - box('.tiles').right]
+      })()`)
+      assert.deepEqual(edges, [0, 0], String(width)) // the door stands a tenth inside its picture
+      await page.context().close()
+    }
+  })
+
   it('shows where the keyboard is', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/approval`)

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type { Html } from '../../src/base/html.ts'
 import { approvalPage } from '../../src/pages/approval.ts'
-import { errorPage } from '../../src/pages/error.ts'
+import { describedIn, errorPage } from '../../src/pages/error.ts'
 import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
-import { textsIn } from '../../src/pages/texts/texts.ts'
+import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
 import { anonymous, png, signedIn, states } from './states.ts'
 
 interface Tag {
@@ -318,6 +318,16 @@ const focused = (page: Html): readonly (string | undefined)[] =>
     .map(tag => tag.attributes['name'])
 
 describe('the sign-in page', () => {
+  it('calls the name what the messages call it, unless the zone or a client has a word for it', () => {
+    const label = (chrome: Chrome, text: string): string | undefined =>
+      /<label for="username"><bdi>([^<]*)/.exec(
+        loginPage(chrome, { ...props, prompts: [{ name: 'username', type: 'text', text }] }).toString(),
+      )?.[1]
+    assert.equal(label(anonymous, 'Email'), 'Email or user name')
+    assert.equal(label({ ...anonymous, texts: textsIn('de') }, 'Email'), 'E-Mail oder Benutzername')
+    assert.equal(label(anonymous, 'Badge number'), 'Badge number')
+    assert.equal(label({ ...anonymous, texts: referenceTexts }, 'Email'), 'Email')
+  })
   const props: LoginProps = {
     prompts: [
       { name: 'username', type: 'text', text: 'Email' },
@@ -428,7 +438,7 @@ const approvalFor = (redirectUri: string): Html =>
     action: '/oauth/authorize?response_type=code&client_id=app',
     formRedirectUri: 'http://localhost/oauth/authorize?x=1&y=2',
     scopes: [
-      { name: 'scope.0', value: 'scope.openid', text: 'Know you', state: 'undecided' },
+      { name: 'scope.0', value: 'scope.cloud.read', text: 'Read', state: 'undecided' },
       { name: 'scope.1', value: 'scope.profile', text: 'profile', state: 'approved' },
       { name: 'scope.2', value: 'scope.cloud.write', text: 'Write', state: 'denied' },
     ],
@@ -449,7 +459,7 @@ describe('the approval page', () => {
     )
   })
   const boxes = [
-    { name: 'scope.0', value: 'scope.openid', checked: true, state: 'undecided' },
+    { name: 'scope.0', value: 'scope.cloud.read', checked: true, state: 'undecided' },
     { name: 'scope.1', value: 'scope.profile', checked: true, state: 'approved' },
     { name: 'scope.2', value: 'scope.cloud.write', checked: false, state: 'denied' },
   ]
@@ -475,8 +485,32 @@ describe('the approval page', () => {
     })
   }
   it('shows the scope itself beside a description that differs from it', () => {
-    assert.match(page.toString(), /<bdi>Know you<\/bdi> <small><code><bdi>openid<\/bdi><\/code><\/small>/)
+    assert.match(page.toString(), /<bdi>Read<\/bdi> <small><code><bdi>cloud.read<\/bdi><\/code><\/small>/)
     assert.equal(page.toString().match(/<bdi>profile<\/bdi>/g)?.length, 1)
+  })
+
+  it('gives no choice of what it is about, except where clients know a box for it', () => {
+    const props = {
+      clientName: 'ledger',
+      redirectUri: 'https://app.example/',
+      userName: 'marissa',
+      action: '/oauth/authorize',
+      formRedirectUri: 'http://localhost/',
+      scopes: [{ name: 'scope.0', value: 'scope.openid', text: 'Know who you are', state: 'undecided' }],
+    } as const
+    const ours = approvalPage(signedIn, props)
+    assert.equal(only(ours, 'input', 'value', 'scope.openid').attributes['type'], 'hidden')
+    assert.match(ours.toString(), /<bdi>Know who you are<\/bdi> <small>needed to sign in<\/small>/)
+    const reference = approvalPage({ ...signedIn, texts: referenceTexts }, props)
+    assert.equal(only(reference, 'input', 'id', 'scope.0').attributes['type'], 'checkbox')
+  })
+  it('shows the icon of the application, or the initial of its name', () => {
+    const props = { clientName: 'ledger', redirectUri: '', userName: 'm', action: '', formRedirectUri: '', scopes: [] }
+    const icon = png(4, 4, [1, 2, 3])
+    assert.match(approvalPage(signedIn, props).toString(), /<span class="initial" aria-hidden="true">L<\/span>/)
+    const withIcon = approvalPage(signedIn, { ...props, clientIcon: icon })
+    only(withIcon, 'img', 'src', `data:image/png;base64,${icon}`)
+    assert.doesNotMatch(withIcon.toString(), /class="initial"/)
   })
 
   const destinations = [
@@ -499,6 +533,34 @@ describe('the other pages', () => {
     const text = errorPage(anonymous, { status: 401, code: 'invalid_client', title: 'T', description: 'D' }).toString()
     assert.match(text, /Error 401 · <code><bdi>invalid_client<\/bdi><\/code>/)
     assert.match(text, /<h1><bdi>T<\/bdi><\/h1>[^]*<bdi>D<\/bdi>/)
+  })
+  it('tell people of an error what to do, and developers what it is in a part that opens', () => {
+    const back = { text: 'Go to the start page', url: '/' }
+    const technical = errorPage(anonymous, {
+      status: 400,
+      code: 'invalid_request',
+      title: 'T',
+      back,
+      ...describedIn(textsIn('en'), 'Invalid redirect https://app.example/ did not match one of the registered values'),
+    }).toString()
+    assert.match(technical, /<p class="lead">Something is wrong with the link or the application/)
+    assert.match(technical, /href="\/"><bdi>Go to the start page/)
+    assert.match(technical, /<details class="technical">[^]*Invalid redirect https:[^]*Error 400[^]*<\/details>/)
+    const unknown = errorPage(anonymous, { status: 400, title: 'T', ...describedIn(textsIn('de'), 'Bad teapot') })
+    assert.match(unknown.toString(), /<details[^]*<bdi lang="en">Bad teapot<\/bdi>/)
+    const fault = errorPage(anonymous, {
+      status: 500,
+      title: 'T',
+      ...describedIn(textsIn('en'), 'Internal Server Error'),
+    })
+    assert.match(fault.toString(), /<p class="lead">The problem is on our side[^]*<details/)
+    const ofPeople = describedIn(textsIn('en'), 'Too many attempts. Wait a minute, then try again.')
+    assert.doesNotMatch(errorPage(anonymous, { status: 429, title: 'T', ...ofPeople }).toString(), /<details/)
+  })
+  it('ask before a logout with one button that signs out', () => {
+    const page = logoutConfirmationPage(signedIn, { action: '/logout.do', fields: {}, userName: 'marissa' })
+    assert.equal(tagsOf(page).filter(tag => tag.name === 'button').length, 1)
+    only(page, 'input', 'name', 'X-Svc-Csrf')
   })
   it('ask before a logout and hand the request on', () => {
     const page = logoutConfirmationPage(

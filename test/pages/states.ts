@@ -17,6 +17,7 @@ import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
 import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
+import { componentsPage } from './components-page.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type), data])
@@ -307,6 +308,8 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
         { name: 'scope.1', value: 'scope.openid', text: hostile, state: 'denied' },
       ],
     }),
+    'components-in-english': componentsPage(anonymous, png(44, 44, [120, 54, 27])),
+    'approval-icon': approvalPage(spoken(signedIn), { ...approval, clientIcon: png(44, 44, [120, 54, 27]) }),
     error: errorPage(spoken(anonymous), {
       status: 400,
       code: 'invalid_request',
@@ -400,7 +403,16 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'profile-long': profilePage(spoken(crowded), hostileProfile),
     'profile-long#revoke-0': profilePage(spoken(crowded), hostileProfile),
     'account-chooser': accountChooserPage(spoken(anonymous), {
-      accounts: [account, { ...account, userId: 'u2', userName: 'joel@harbour.example', origin: 'directory' }],
+      accounts: [
+        account,
+        {
+          ...account,
+          userId: 'u2',
+          userName: 'joel@harbour.example',
+          origin: 'directory',
+          providerName: 'Harbour directory',
+        },
+      ],
       clientName: 'Cloud Console',
     }),
     'account-chooser-failed': accountChooserPage(spoken(branded), {
@@ -408,7 +420,9 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       message: messageFor(texts, 'error', 'login_failure'),
     }),
     'account-chooser-long': accountChooserPage(spoken(crowdedAnonymous), {
-      accounts: [{ ...account, userName: hostile, origin: long, email: hostile, loginHint: hostile }],
+      accounts: [
+        { ...account, userName: hostile, origin: long, providerName: hostile, email: hostile, loginHint: hostile },
+      ],
       clientName: hostile,
     }),
     home: homePage(spoken(signedIn), { userName: 'marissa', tiles }),

@@ -15,7 +15,7 @@ const english = textsIn('en')
 const others = LANGUAGES.filter(language => language !== 'en')
 
 /** Pages of `uaa`, where everybody reads English, and of a language that there is not yet, have a name that begins so. */
-const OTHERS = /^(?:reference|rtl)-/
+const OTHERS = /^(?:reference-|rtl-|components)/
 const spokenIn = (language: Language): readonly (readonly [name: string, page: string])[] =>
   Object.entries(statesIn(language)).flatMap(([name, page]) => (OTHERS.test(name) ? [] : [[name, page.toString()]]))
 

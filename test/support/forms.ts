@@ -7,9 +7,9 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 export const unescaped = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39|#96);/g, (whole, name: string) => ENTITIES[name] ?? whole)
 
-/** Names and values of the hidden inputs of a page. */
+/** Names and values of the hidden inputs of a page, but for scopes that the approval page gives no choice of. */
 export function hiddenFields(page: string): Record<string, string> {
-  const fields = [...page.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
+  const fields = [...page.matchAll(/<input type="hidden" name="(?!scope\.)([^"]*)" value="([^"]*)">/g)]
   return Object.fromEntries(fields.map(([, name = '', value = '']) => [unescaped(name), unescaped(value)]))
 }
 
@@ -22,15 +22,17 @@ export interface Checkbox {
   readonly state: string
 }
 
-/** The checkboxes of a page, in their order. */
+/** The checkboxes of a page, in their order, and what is ticked without one. */
 export function checkboxes(page: string): readonly Checkbox[] {
   const items = [
-    ...page.matchAll(/<li class="(\w+)"><input type="checkbox" id="[^"]*" name="([^"]*)" value="([^"]*)"( checked)?>/g),
+    ...page.matchAll(
+      /<li class="(\w+)(?: mandatory)?"><input type="(checkbox|hidden)"(?: id="[^"]*")? name="([^"]*)" value="([^"]*)"( checked)?>/g,
+    ),
   ]
-  return items.map(([, state = '', name = '', value = '', checked]) => ({
+  return items.map(([, state = '', type, name = '', value = '', checked]) => ({
     name,
     value: unescaped(value),
-    checked: checked !== undefined,
+    checked: checked !== undefined || type === 'hidden',
     state,
   }))
 }

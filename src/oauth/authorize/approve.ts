@@ -20,6 +20,9 @@ import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import type { ApprovalQuestion } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
 
+/** Characters of base64: the icon is embedded in the page. */
+const MAX_ICON_LENGTH = 16_384
+
 /** Shows the page; the session keeps the request, so that the answer cannot change it. A program gets JSON instead. */
 export async function askForApproval(
   context: AuthorizeContext,
@@ -50,8 +53,10 @@ export async function askForApproval(
     return reply.send(approvalModel(authorization, parts))
   }
   const chrome = await pages.chrome(request, reply, { form: true })
+  const icon = (await store.clients.findMetadata(request.zone.id, client.clientId))?.appIcon
   const page = approvalPage(chrome, {
     clientName: displayName(client),
+    clientIcon: icon !== undefined && icon.length <= MAX_ICON_LENGTH ? icon : undefined,
     redirectUri: target.redirectUri,
     userName: request.person?.userName ?? '',
     action: path,

@@ -13,7 +13,7 @@ export const de: Texts = {
   login: {
     title: 'Anmelden',
     continueTo: client => html`weiter zu ${client}`,
-    username: 'E-Mail',
+    username: 'E-Mail oder Benutzername',
     password: 'Passwort',
     submit: 'Anmelden',
     resetPassword: 'Passwort zurücksetzen',
@@ -67,6 +67,7 @@ export const de: Texts = {
     allow: 'Erlauben',
     allowedBefore: 'zuvor erlaubt',
     declinedBefore: 'zuvor abgelehnt',
+    always: 'für die Anmeldung nötig',
   },
   scopes: {
     openid: 'Wissen, wer Sie sind',
@@ -93,7 +94,7 @@ export const de: Texts = {
   accountChooser: {
     title: 'Konto auswählen',
     heading: 'Konto auswählen',
-    origin: origin => html`(Herkunft: ${origin})`,
+    via: provider => html`über ${provider}`,
     another: 'Mit einem anderen Konto anmelden',
     remove: 'Entfernen',
   },
@@ -213,6 +214,9 @@ export const de: Texts = {
     switchTitle: 'Ein anderes Konto ist nötig',
     switchDescription: client => `Die Anwendung ${client} ist für Ihr Konto nicht zugelassen.`,
     switchAccount: 'Mit anderem Konto anmelden',
+    details: 'Technische Einzelheiten',
+    malformed:
+      'Mit dem Link oder der Anwendung, die Sie hierher geführt hat, stimmt etwas nicht. Gehen Sie zurück und versuchen Sie es erneut. Scheitert es wieder, senden Sie die Einzelheiten unten an die Betreiber der Anwendung.',
   },
   descriptions: {
     forged:

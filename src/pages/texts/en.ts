@@ -13,7 +13,7 @@ export const en: Texts = {
   login: {
     title: 'Sign in',
     continueTo: client => html`to continue to ${client}`,
-    username: 'Email',
+    username: 'Email or user name',
     password: 'Password',
     submit: 'Sign in',
     resetPassword: 'Reset password',
@@ -65,6 +65,7 @@ export const en: Texts = {
     allow: 'Allow',
     allowedBefore: 'allowed before',
     declinedBefore: 'declined before',
+    always: 'needed to sign in',
   },
   scopes: {
     openid: 'Know who you are',
@@ -91,7 +92,7 @@ export const en: Texts = {
   accountChooser: {
     title: 'Choose an account',
     heading: 'Choose an account',
-    origin: origin => html`(origin: ${origin})`,
+    via: provider => html`with ${provider}`,
     another: 'Sign in to another account',
     remove: 'Remove',
   },
@@ -208,6 +209,9 @@ export const en: Texts = {
     switchTitle: 'Another account is needed',
     switchDescription: client => `The application ${client} is not authorized for your account.`,
     switchAccount: 'Sign in with another account',
+    details: 'Technical details',
+    malformed:
+      'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to those who run the application.',
   },
   descriptions: {
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',

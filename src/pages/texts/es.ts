@@ -13,7 +13,7 @@ export const es: Texts = {
   login: {
     title: 'Iniciar sesión',
     continueTo: client => html`para continuar en ${client}`,
-    username: 'Correo electrónico',
+    username: 'Correo electrónico o nombre de usuario',
     password: 'Contraseña',
     submit: 'Iniciar sesión',
     resetPassword: 'Restablecer contraseña',
@@ -66,6 +66,7 @@ export const es: Texts = {
     allow: 'Permitir',
     allowedBefore: 'permitido antes',
     declinedBefore: 'rechazado antes',
+    always: 'necesario para iniciar sesión',
   },
   scopes: {
     openid: 'Saber quién es usted',
@@ -92,7 +93,7 @@ export const es: Texts = {
   accountChooser: {
     title: 'Elegir una cuenta',
     heading: 'Elija una cuenta',
-    origin: origin => html`(origen: ${origin})`,
+    via: provider => html`con ${provider}`,
     another: 'Iniciar sesión en otra cuenta',
     remove: 'Quitar',
   },
@@ -210,6 +211,9 @@ export const es: Texts = {
     switchTitle: 'Se necesita otra cuenta',
     switchDescription: client => `La aplicación ${client} no está autorizada para su cuenta.`,
     switchAccount: 'Iniciar sesión con otra cuenta',
+    details: 'Detalles técnicos',
+    malformed:
+      'Hay un problema con el enlace o la aplicación que le trajo aquí. Vuelva atrás e inténtelo de nuevo. Si falla otra vez, envíe los detalles de abajo a los responsables de la aplicación.',
   },
   descriptions: {
     forged:

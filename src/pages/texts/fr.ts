@@ -13,7 +13,7 @@ export const fr: Texts = {
   login: {
     title: 'Connexion',
     continueTo: client => html`pour continuer vers ${client}`,
-    username: 'Adresse e-mail',
+    username: 'E-mail ou nom d’utilisateur',
     password: 'Mot de passe',
     submit: 'Se connecter',
     resetPassword: 'Réinitialiser le mot de passe',
@@ -66,6 +66,7 @@ export const fr: Texts = {
     allow: 'Autoriser',
     allowedBefore: 'autorisé auparavant',
     declinedBefore: 'refusé auparavant',
+    always: 'nécessaire à la connexion',
   },
   scopes: {
     openid: 'Savoir qui vous êtes',
@@ -92,7 +93,7 @@ export const fr: Texts = {
   accountChooser: {
     title: 'Choisir un compte',
     heading: 'Choisissez un compte',
-    origin: origin => html`(origine\u00a0: ${origin})`,
+    via: provider => html`avec ${provider}`,
     another: 'Se connecter à un autre compte',
     remove: 'Retirer',
   },
@@ -209,6 +210,9 @@ export const fr: Texts = {
     switchTitle: 'Un autre compte est nécessaire',
     switchDescription: client => `L’application ${client} n’est pas autorisée pour votre compte.`,
     switchAccount: 'Se connecter avec un autre compte',
+    details: 'Détails techniques',
+    malformed:
+      'Le lien ou l’application qui vous a mené ici présente un problème. Revenez en arrière et réessayez. En cas de nouvel échec, envoyez les détails ci-dessous aux responsables de l’application.',
   },
   descriptions: {
     forged:

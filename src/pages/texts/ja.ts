@@ -13,7 +13,7 @@ export const ja: Texts = {
   login: {
     title: 'サインイン',
     continueTo: client => html`${client} に進みます`,
-    username: 'メールアドレス',
+    username: 'メールアドレスまたはユーザー名',
     password: 'パスワード',
     submit: 'サインイン',
     resetPassword: 'パスワードを再設定',
@@ -65,6 +65,7 @@ export const ja: Texts = {
     allow: '許可',
     allowedBefore: '以前に許可',
     declinedBefore: '以前に拒否',
+    always: 'サインインに必要です',
   },
   scopes: {
     openid: 'お客様が誰であるかを知る',
@@ -91,7 +92,7 @@ export const ja: Texts = {
   accountChooser: {
     title: 'アカウントの選択',
     heading: 'アカウントを選んでください',
-    origin: origin => html`（提供元：${origin}）`,
+    via: provider => html`${provider} を使用`,
     another: '別のアカウントにサインイン',
     remove: '削除',
   },
@@ -209,6 +210,9 @@ export const ja: Texts = {
     switchTitle: '別のアカウントが必要です',
     switchDescription: client => `アプリケーション ${client} は、お使いのアカウントでは利用できません。`,
     switchAccount: '別のアカウントでサインイン',
+    details: '技術的な詳細',
+    malformed:
+      'ここへのリンクまたはアプリケーションに問題があります。戻ってもう一度お試しください。再び失敗する場合は、下記の詳細をアプリケーションの運営者にお送りください。',
   },
   descriptions: {
     forged:

@@ -75,6 +75,8 @@ export interface Texts {
     readonly allow: string
     readonly allowedBefore: string
     readonly declinedBefore: string
+    /** Of a scope without which there is no sign-in. */
+    readonly always: string
   }
   /** What an application may do that has the scope, as a line of a list. */
   readonly scopes: Readonly<Record<ScopeMeaning, string>>
@@ -84,7 +86,8 @@ export interface Texts {
     readonly goOnAs: (userName: Html) => Html
   }
   readonly accountChooser: Named & {
-    readonly origin: (origin: Html) => Html
+    /** The provider at which an account signs in. */
+    readonly via: (provider: Html) => Html
     readonly another: string
     readonly remove: string
   }
@@ -177,6 +180,10 @@ export interface Texts {
     readonly switchTitle: string
     readonly switchDescription: (client: string) => string
     readonly switchAccount: string
+    /** Above what only developers understand. */
+    readonly details: string
+    /** What is said instead to a person who met a mistake of an application. */
+    readonly malformed: string
   }
   /** Descriptions of refusals that a person may well meet; the English ones are those that programs are told. */
   readonly descriptions: Readonly<Record<KnownDescription, string>>
@@ -232,6 +239,10 @@ export interface ReferenceTexts {
   /** The heading of the sign-in page; the default zone has no name. */
   readonly welcome: (zoneName: string | undefined) => string
   readonly passwordAutocomplete: string
+  /** The label of the user name where the zone has no words of its own. */
+  readonly username: string
+  /** Beside the name of a remembered account. */
+  readonly origin: (origin: Html) => Html
   /** A second heading of the approval page. */
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */

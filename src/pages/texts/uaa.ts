@@ -28,6 +28,8 @@ export const uaa: Texts = {
     menu: { settings: 'Account Settings', signOut: 'Sign Out' },
     welcome: zone => (zone === undefined ? 'Welcome!' : `Welcome to ${zone}!`),
     passwordAutocomplete: 'off',
+    username: 'Email',
+    origin: origin => html`(origin: ${origin})`,
     clientHeading: client => client,
     subheading: known => (known && SUBHEADINGS[known]) ?? 'Uh oh. Something went amiss.',
   },

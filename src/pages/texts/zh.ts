@@ -13,7 +13,7 @@ export const zh: Texts = {
   login: {
     title: '登录',
     continueTo: client => html`以继续前往 ${client}`,
-    username: '电子邮箱',
+    username: '电子邮箱或用户名',
     password: '密码',
     submit: '登录',
     resetPassword: '重置密码',
@@ -62,6 +62,7 @@ export const zh: Texts = {
     allow: '允许',
     allowedBefore: '之前已允许',
     declinedBefore: '之前已拒绝',
+    always: '登录所必需',
   },
   scopes: {
     openid: '了解您的身份',
@@ -88,7 +89,7 @@ export const zh: Texts = {
   accountChooser: {
     title: '选择账号',
     heading: '选择账号',
-    origin: origin => html`（来源：${origin}）`,
+    via: provider => html`通过 ${provider}`,
     another: '登录其他账号',
     remove: '移除',
   },
@@ -202,6 +203,8 @@ export const zh: Texts = {
     switchTitle: '需要使用其他账号',
     switchDescription: client => `您的账号无权使用应用 ${client}。`,
     switchAccount: '使用其他账号登录',
+    details: '技术详情',
+    malformed: '将您带到这里的链接或应用有问题。请返回重试。如果再次失败，请将下面的详情发送给该应用的运营方。',
   },
   descriptions: {
     forged: '此表单不是从我们的页面发送的，或者打开时间过长。请返回后重试。',

@@ -1,0 +1,55 @@
+// A page that shows every component in every state, for the browser tests and for eyes: `test/pages/accessibility.test.ts`
+// draws it. See docs/decisions/0022-one-visual-language.md.
+import { type Html, html } from '../../src/base/html.ts'
+import { alert } from '../../src/pages/alert.ts'
+import { clientPicture, cross, field, initial, passwordField, submit, tick, time } from '../../src/pages/components.ts'
+import { type Chrome, csrfField, layout } from '../../src/pages/layout.ts'
+
+const at = new Date('2026-01-02T03:04:05Z')
+
+const form = (chrome: Chrome, content: Html): Html =>
+  html`<form action="/components" method="post">${csrfField(chrome)}${content}</form>\n`
+
+/** Every component; `icon` is a PNG in base64. */
+export function componentsPage(chrome: Chrome, icon: string): Html {
+  const { texts } = chrome
+  const body = html`<p class="lead">A lead says in one sentence what the page is for. <strong>A name</strong> stands out.</p>
+${alert({ kind: 'error', text: 'An error says what to do about it.' }, 'error-message')}
+<section aria-labelledby="fields"><h2 id="fields">Fields</h2>
+${form(
+  chrome,
+  html`${field({ id: 'plain', label: 'A field' })}${field({
+    id: 'hinted',
+    label: 'A field with a hint',
+    hint: 'The hint stands between the label and the input.',
+    value: 'A value',
+    aside: { text: 'A link', url: '/components' },
+  })}${field({ id: 'wrong', label: 'A wrong field', value: 'no address', isWrong: true, describedBy: ['message'] })}${passwordField(texts, { id: 'secret', label: 'A password', autocomplete: 'new-password' })}<ul class="note rules"><li>A rule of a password.</li><li>Another one.</li></ul>
+${submit('The button')}`,
+)}</section>
+<section aria-labelledby="buttons"><h2 id="buttons">Buttons</h2>
+<div class="buttons"><button class="button" type="button">One</button><button class="button plain" type="button">Plain</button><button class="button danger" type="button">Danger</button><button class="button danger plain" type="button">Plain danger</button></div>
+<div class="buttons stacked"><button class="button" type="button">Stacked</button><a class="button plain" href="/components">A link</a></div>
+<p class="or"><span>or</span></p>
+<div class="providers"><a class="saml-login-link button plain" href="/components">A provider</a></div>
+<p class="below"><a href="/components">A link below</a></p></section>
+<section aria-labelledby="lists"><h2 id="lists">Lists</h2>
+${form(
+  chrome,
+  html`<fieldset class="panel"><legend><h3>A panel</h3></legend>
+<ul class="choices"><li class="mandatory">${tick}<p>No choice <small>a reason</small></p></li>
+<li><input type="checkbox" id="box" name="box" checked><label for="box">A choice <small><code>scope</code> · a state</small></label></li></ul></fieldset>
+`,
+)}<ul class="accounts"><li>${form(chrome, html`<button class="account" type="submit">${initial('anna')}<span>anna <small>with a provider</small></span></button>`)}<a class="remove" href="/components" title="Remove">${cross}<span class="spoken">Remove anna</span></a></li></ul>
+<ul class="sessions"><li><div><strong>A browser</strong> <span class="badge">a badge</span><p>${time(texts, at)}</p></div><button class="quiet" type="button">Quiet</button></li>
+<li><div><strong>Another</strong></div><button class="quiet danger" type="button">Quiet danger</button></li></ul>
+<ul class="tiles"><li><a class="tile" href="/components">${clientPicture('ledger')}A tile</a></li><li><a class="tile" href="/components">${clientPicture('Ledger', icon)}A tile with an icon</a></li></ul>
+</section>
+<section aria-labelledby="words"><h2 id="words">Words</h2>
+<samp id="passcode">AB12-CD34-EF56-GH78-JK90</samp>
+<p class="note">A note. <strong>A name</strong> stands out.</p>
+<details class="technical" open><summary>Technical details</summary><p>What a developer wants to know.</p><p class="technical">Error 400 · <code>invalid_request</code></p></details>
+</section>
+`
+  return layout(chrome, { title: 'Components', heading: 'Components', body, shape: 'wide' })
+}
