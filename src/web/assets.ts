@@ -42,12 +42,20 @@ interface Asset {
   readonly tag: string
 }
 
+/** The rules of a stylesheet without comments and indentation, a quarter of its size, which only its authors read. */
+export const withoutComments = (css: string): string =>
+  css
+    .replace(/\/\*.*?\*\//gs, '')
+    .replace(/\n\s+/g, '\n')
+    .trimStart()
+
 /** Reads the few files of the folder. */
 export function loadAssets(folder: string, basePath: string): Assets {
   const assets = readdirSync(folder).flatMap((name): Asset | readonly [] => {
     const type = TYPES[extname(name)]
     if (type === undefined) return []
-    const content = readFileSync(join(folder, name))
+    const file = readFileSync(join(folder, name))
+    const content = type === TYPES['.css'] ? Buffer.from(withoutComments(file.toString())) : file
     return { name, type, content, tag: digest(content.toString('base64')).slice(0, 16) }
   })
   const find = (name: string): Asset => {

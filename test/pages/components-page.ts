@@ -24,11 +24,11 @@ ${form(
     hint: 'The hint stands between the label and the input.',
     value: 'A value',
     aside: { text: 'A link', url: '/components' },
-  })}${field({ id: 'wrong', label: 'A wrong field', value: 'no address', isWrong: true, describedBy: ['message'] })}${passwordField(texts, { id: 'secret', label: 'A password', autocomplete: 'new-password' })}<ul class="note rules"><li>A rule of a password.</li><li>Another one.</li></ul>
-${submit('The button')}`,
+  })}${field({ id: 'wrong', label: 'A wrong field', value: 'no address', isWrong: true, describedBy: ['message'] })}${passwordField(texts, { id: 'secret', label: 'A password', autocomplete: 'new-password' })}${submit('The button')}<ul class="note rules"><li>A rule of a password.</li><li>Another one.</li></ul>
+`,
 )}</section>
 <section aria-labelledby="buttons"><h2 id="buttons">Buttons</h2>
-<div class="buttons"><button class="button" type="button">One</button><button class="button plain" type="button">Plain</button><button class="button danger" type="button">Danger</button><button class="button danger plain" type="button">Plain danger</button></div>
+<div class="buttons"><button class="button" type="button">One</button><button class="button plain" type="button">Plain</button><button class="button danger" type="button">Danger</button><button class="button plain dangerous" type="button">Plain, dangerous</button></div>
 <div class="buttons stacked"><button class="button" type="button">Stacked</button><a class="button plain" href="/components">A link</a></div>
 <p class="or"><span>or</span></p>
 <div class="providers"><a class="saml-login-link button plain" href="/components">A provider</a></div>
@@ -41,8 +41,8 @@ ${form(
 <li><input type="checkbox" id="box" name="box" checked><label for="box">A choice <small><code>scope</code> · a state</small></label></li></ul></fieldset>
 `,
 )}<ul class="accounts"><li>${form(chrome, html`<button class="account" type="submit">${initial('anna')}<span>anna <small>with a provider</small></span></button>`)}<a class="remove" href="/components" title="Remove">${cross}<span class="spoken">Remove anna</span></a></li></ul>
-<ul class="sessions"><li><div><strong>A browser</strong> <span class="badge">a badge</span><p>${time(texts, at)}</p></div><button class="quiet" type="button">Quiet</button></li>
-<li><div><strong>Another</strong></div><button class="quiet danger" type="button">Quiet danger</button></li></ul>
+<div class="panel"><ul class="sessions"><li><div><strong>A browser</strong> <span class="badge">a badge</span><p>${time(texts, at)}</p></div><button class="quiet" type="button">Quiet</button></li>
+<li><div><strong>Another</strong></div><button class="quiet dangerous" type="button">Quiet, dangerous</button></li></ul></div>
 <ul class="tiles"><li><a class="tile" href="/components">${clientPicture('ledger')}A tile</a></li><li><a class="tile" href="/components">${clientPicture('Ledger', icon)}A tile with an icon</a></li></ul>
 </section>
 <section aria-labelledby="words"><h2 id="words">Words</h2>

@@ -308,7 +308,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
         { name: 'scope.1', value: 'scope.openid', text: hostile, state: 'denied' },
       ],
     }),
-    'components-in-english': componentsPage(anonymous, png(44, 44, [120, 54, 27])),
+    'components-in-english': componentsPage(signedIn, png(44, 44, [120, 54, 27])),
     'approval-icon': approvalPage(spoken(signedIn), { ...approval, clientIcon: png(44, 44, [120, 54, 27]) }),
     error: errorPage(spoken(anonymous), {
       status: 400,
