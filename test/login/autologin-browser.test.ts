@@ -1,0 +1,109 @@
+// Sign-in by a code as a real browser does it: the application redirects to it from another site, and a page that embeds it
+// gets nothing.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { authorizeBootstrap } from '../support/authorize.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const listen = async (http: Server): Promise<number> => {
+  await new Promise<void>(resolve => {
+    http.listen(0, '127.0.0.1', resolve)
+  })
+  return (http.address() as AddressInfo).port // no pipe
+}
+
+for (const mode of MODES) {
+  describe(`sign-in by a code with a browser in ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    let base: string
+    /** A page of another site, and what it answers: a redirect, or markup. */
+    let elsewhere: string
+    let answer: { readonly location?: string; readonly html?: string } = {}
+    const other = createServer((_, response) => {
+      const { location, html = '' } = answer
+      response.writeHead(location === undefined ? 200 : 302, {
+        'content-type': 'text/html',
+        ...(location && { location }),
+      })
+      response.end(html)
+    })
+    before(async () => {
+      const free = createServer()
+      const port = await listen(free)
+      await new Promise(resolve => free.close(resolve))
+      base = `http://localhost:${port}`
+      elsewhere = `http://127.0.0.1:${await listen(other)}`
+      const clients = authorizeBootstrap.clients.map(each =>
+        each.client_id === 'auto' ? { ...each, redirect_uri: [`${base}/healthz`] } : each,
+      )
+      server = await startServer({ mode, config: { base_url: base, bootstrap: { ...authorizeBootstrap, clients } } })
+      await server.app.http.listen({ host: '127.0.0.1', port })
+      browser = await launchBrowser()
+    })
+    after(async () => {
+      await browser.close()
+      await new Promise(resolve => other.close(resolve))
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    async function codeOf(username: string, password: string): Promise<string> {
+      const got = await server.send('/autologin', { form: { username, password }, basic: ['auto', 'auto-secret'] })
+      return String(got.json()['code'])
+    }
+    const newPage = async (): Promise<Page> => (await browser.newContext()).newPage()
+    const urlWith = (path: string, query: Readonly<Record<string, string>>): string =>
+      `${base}${path}?${new URLSearchParams(query).toString()}`
+
+    it('follows the redirect of the application, and stays signed in', async () => {
+      const page = await newPage()
+      answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('marissa', 'koala') }) }
+      await page.goto(elsewhere)
+      assert.equal(page.url(), `${base}/home`)
+      await page.goto(`${base}/profile`)
+      assert.match(await page.innerText('body'), /marissa/)
+    })
+
+    it('comes back to the application with its code', async () => {
+      const page = await newPage()
+      const request = { response_type: 'code', client_id: 'auto', redirect_uri: `${base}/healthz`, state: 's1' }
+      answer = { location: urlWith('/oauth/authorize', { ...request, code: await codeOf('marissa', 'koala') }) }
+      await page.goto(elsewhere)
+      const arrived = new URL(page.url())
+      assert.deepEqual([arrived.pathname, arrived.searchParams.get('state')], ['/healthz', 's1'])
+    })
+
+    it('ignores a page that embeds it', async () => {
+      const page = await newPage()
+      const sources = await Promise.all(
+        ['img', 'iframe', 'script'].map(async tag => {
+          const url = urlWith('/autologin', { client_id: 'auto', code: await codeOf('joel', 'wombat') })
+          return `<${tag} src="${url.replaceAll('&', '&amp;')}"></${tag}>`
+        }),
+      )
+      answer = { html: `<!doctype html><title>x</title>${sources.join('')}` }
+      await page.goto(elsewhere, { waitUntil: 'load' })
+      await page.goto(`${base}/home`)
+      assert.equal(page.url(), `${base}/login`)
+    })
+
+    it('tells a person who is signed in as somebody else, in standard', async () => {
+      const page = await newPage()
+      answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('marissa', 'koala') }) }
+      await page.goto(elsewhere)
+      answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('joel', 'wombat') }) }
+      await page.goto(elsewhere)
+      if (mode === 'standard') assert.match(await page.innerText('main'), /signed in with another account/)
+      await page.goto(`${base}/profile`)
+      assert.match(await page.innerText('body'), mode === 'standard' ? /marissa/ : /joel/)
+    })
+  })
+}
