@@ -1,7 +1,7 @@
 // Wires everything together: the only file that imports every folder. Reads top to bottom in order of dependency.
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { codeEndpoints, invitationEndpoints } from './admin/accounts/routes.ts'
+import { codeEndpoints, invitationEndpoints, passwordEndpoints } from './admin/accounts/routes.ts'
 import { approvalEndpoints } from './admin/approvals/routes.ts'
 import { clientInfoEndpoint } from './admin/clients/client-info.ts'
 import { clientEndpoints } from './admin/clients/routes.ts'
@@ -272,6 +272,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     approvalEndpoints(app, shared)
     codeEndpoints(app, shared)
     invitationEndpoints(app, { ...shared, users })
+    passwordEndpoints(app, { ...shared, users })
     const directoryPasswords = createPasswords({ places: 1, cost: config.hashCost })
     providerEndpoints(app, { ...shared, outbound, vault, log, directoryPasswords })
     const groups = createGroups(shared)

@@ -44,6 +44,7 @@ export type AuditEventType =
   | 'UserAccountUnlockedEvent'
   | 'PasswordChangeSuccess'
   | 'PasswordChangeFailure'
+  | 'PasswordResetRequest'
   | 'EmailChangedEvent'
   | 'SessionsEndedEvent'
   | 'ApprovalModifiedEvent'

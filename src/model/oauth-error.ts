@@ -35,6 +35,7 @@ export const OAUTH_ERROR_STATUS = {
   // Of users and groups (UAA's SCIM 1 API).
   scim: 400,
   invalid_scim_resource: 400,
+  invalid_code: 422,
   invalid_password: 400,
   bad_credentials: 401,
   internal_user_management_disabled: 403,

@@ -5,15 +5,10 @@ import { changeEmail, emailProblem } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { onwardUrl } from '../../accounts/onward.ts'
 import type { OnwardDeps } from '../../accounts/onward.ts'
-import { memberOf } from '../../base/json.ts'
-import type { JsonRecord } from '../../base/json.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import type { OAuthErrorCode } from '../../model/oauth-error.ts'
-import { isKeepable } from '../../records/kinds.ts'
 import { jsonBody, sendJson, textBody } from '../../web/json.ts'
 import { auditOriginOf } from '../../web/requester.ts'
 import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { bare, textIn } from './body.ts'
 
 /** Dependencies of the endpoints. */
 export type EmailChangeEndpointDeps = EmailChangeDeps & Omit<OnwardDeps, 'store'>
@@ -38,7 +33,7 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
       throw refuseResource('scim', 'Can only manage users from the internal user store.')
     const problem = await emailProblem(zone, { user, email: email ?? '' }, deps)
     if (problem === 'invalid') throw refuseResource('scim', 'Please enter a valid email address.')
-    if (problem === 'taken') throw bare('scim_resource_already_exists', 409, TAKEN, behaviour)
+    if (problem === 'taken') throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
     const data = { email: email ?? '', clientId: textIn(body, 'client_id') }
     const { value } = await issueCode(zone, { purpose: 'email-verification', user, data }, deps)
     return reply.status(201).type('application/json').send(value) // UAA: without the quotes of JSON
@@ -54,9 +49,9 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
     const changed = await changeEmail(zone, { purpose: 'email-verification', code, by }, deps)
     switch (changed.outcome) {
       case 'invalid':
-        throw bare('invalid_request', 422, 'The code is unknown, used or expired.', behaviour)
+        throw bare('invalid_request', { status: 422, message: 'The code is unknown, used or expired.' }, behaviour)
       case 'taken':
-        throw bare('scim_resource_already_exists', 409, TAKEN, behaviour)
+        throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
       case 'changed': {
         const { user, errand } = changed
         const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
@@ -72,17 +67,3 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
 }
 
 const TAKEN = 'There is already a user with that email address.'
-
-/** UAA answers the status alone (row M10). */
-const bare = (
-  error: OAuthErrorCode,
-  status: number,
-  message: string,
-  { bodyInEveryRefusal }: Pick<Behaviour, 'bodyInEveryRefusal'>,
-): OAuthError => new OAuthError({ error, status }, message, bodyInEveryRefusal ? {} : { body: { kind: 'none' } })
-
-function textIn(body: JsonRecord, name: string): string | undefined {
-  const value = memberOf(body, name) ?? undefined
-  if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
-  throw refuseResource('scim', `The value of ${name} must be a string`)
-}

@@ -6,9 +6,10 @@ import { inRealm } from '../../web/authorization-header.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
-import { malformedAs } from '../resources/refusal.ts'
+import { malformedAs, refuseMalformed } from '../resources/refusal.ts'
 import type { CodeEndpointDeps } from './codes.ts'
 import type { InvitationEndpointDeps } from './invitations.ts'
+import type { PasswordEndpointDeps } from './passwords.ts'
 
 function codeRoutes(service: Service) {
   const access: Access = { by: 'bearer', scopes: [service.scope('admin'), 'oauth.login'], acrossZones: true }
@@ -66,5 +67,32 @@ export function invitationEndpoints(app: FastifyInstance, deps: InvitationEndpoi
     config: { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true },
     preParsing: deny, // before anything of a body is read
     handler: deny,
+  })
+}
+
+function passwordRoutes(service: Service) {
+  const access: Access = {
+    by: 'bearer',
+    scopes: [service.scope('admin'), 'oauth.login'],
+    ofDefaultZone: ['zones.{zone}.admin'],
+    acrossZones: true,
+  }
+  return {
+    'POST /password_resets': { access, body: 'text' },
+    'POST /password_change': { access, body: 'json' },
+  } as const satisfies Record<RouteName, DeferredRoute>
+}
+
+/** A route of new passwords. */
+export type PasswordRoute = keyof ReturnType<typeof passwordRoutes>
+
+/** `POST /password_resets` and `POST /password_change`. */
+export function passwordEndpoints(app: FastifyInstance, deps: PasswordEndpointDeps): void {
+  deferredRoutes<PasswordRoute>(app, passwordRoutes(deps.service), {
+    errorHandler: refuseMalformed,
+    load: async () => {
+      const { passwordHandlers } = await import('./passwords.ts')
+      return on => passwordHandlers(on, deps)
+    },
   })
 }

@@ -10,6 +10,7 @@ import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
 import { clientsArea } from './clients.ts'
 import { emailArea } from './email.ts'
+import { passwordsArea } from './passwords.ts'
 import { groupsArea } from './groups.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
 import { KEPT, may, open, sent, text } from './description.ts'
@@ -69,6 +70,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   approvalsArea(),
   usersArea(),
   emailArea(),
+  passwordsArea(),
   clientsArea(facts),
   groupsArea(),
   zonesArea(facts),

@@ -43,7 +43,7 @@ const RULES: readonly RegExp[] = [
 const BY_RULE: ReadonlySet<number> = new Set([404, 409, 422])
 
 /** What a generated request cannot reach: a directory. */
-const OUT_OF_REACH: ReadonlySet<string> = new Set(['/identity-providers/test'])
+const OUT_OF_REACH: ReadonlySet<string> = new Set(['/identity-providers/test', '/password_change'])
 
 const root = {
   client_id: 'root',

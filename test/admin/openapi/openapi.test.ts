@@ -102,6 +102,8 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'POST /email_changes', // a code for an account
   'POST /email_verifications', // a scope that no administrator has
   'POST /identity-providers/test', // a directory
+  'POST /password_change', // a code for an account
+  'POST /password_resets', // the name of an account
   'PUT /scim/v2/Me', // the very account, but for its name
 ])
 

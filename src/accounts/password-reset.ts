@@ -1,0 +1,94 @@
+// New passwords for people who forgot theirs, for the pages and for login servers: a code that was mailed or handed out takes
+// the place of the password.
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { Caller } from '../users/caller.ts'
+import { setNewPassword } from '../users/password.ts'
+import type { NewPasswordDeps } from '../users/password.ts'
+import type { Users } from '../users/users.ts'
+import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import type { CodeDeps, Errand, GoodCode, NewCode } from './codes.ts'
+
+/** Whose password a name stands for: one that is kept here, or one that a provider keeps. */
+export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
+
+/** The account of the name: that of the internal provider, else the first of another one. */
+export async function accountToReset(
+  zone: Zone,
+  userName: string,
+  { store, service }: { readonly store: Pick<Store, 'users'>; readonly service: Service },
+): Promise<ResetAccount | undefined> {
+  if (userName === '') return undefined
+  const own = await store.users.findByName(zone.id, service.name, userName)
+  if (own) return { kept: 'here', user: own }
+  const named = { kind: 'compare', attribute: 'username', comparison: 'eq', value: userName } as const
+  const query = { filter: named, sortBy: 'origin', descending: false, startIndex: 1, count: 1 }
+  const [user] = (await store.users.list(zone.id, query)).records
+  return user && { kept: 'elsewhere', user }
+}
+
+/** Makes a code for a new password; it ends every earlier one of the account. */
+export const issueReset = (
+  zone: Zone,
+  { user, errand }: { readonly user: User; readonly errand: Errand },
+  deps: CodeDeps,
+): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: errand }, deps)
+
+type GoodReset = GoodCode<'password-reset'>
+
+/** What a code stands for, without using it up; undefined if it is not good, or of an account whose password is elsewhere. */
+export async function lookAtReset(
+  zone: Zone,
+  value: string,
+  { service, ...deps }: Omit<CodeDeps, 'random'> & { readonly service: Service },
+): Promise<GoodReset | undefined> {
+  const good = await lookAtCode(zone, { purpose: 'password-reset', value }, deps)
+  return good?.user.origin === service.name ? good : undefined
+}
+
+/** A new password, with the code that allows it. */
+export interface Reset {
+  readonly code: string
+  readonly password: string
+  readonly by: Caller
+}
+
+/** What came of it; of all but `invalid` the code is used up. */
+export type ResetResult =
+  | { readonly outcome: 'changed'; readonly user: User; readonly errand: Errand }
+  /** The code is not good, or the password was changed at the same instant. */
+  | { readonly outcome: 'invalid' }
+  /** The message is for the person. */
+  | { readonly outcome: 'refused'; readonly message: string; readonly user: User; readonly errand: Errand }
+
+/** Dependencies of `resetPassword`. */
+export interface ResetDeps extends NewPasswordDeps {
+  readonly users: Pick<Users, 'verify' | 'unlock'>
+  readonly service: Service
+}
+
+/**
+ * Uses the code up and sets the password. The account is verified afterwards, because the code reached its owner, not locked,
+ * and owes no new password; every session, code and token of before ends.
+ */
+export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
+  const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
+  if (good?.user.origin !== deps.service.name) return { outcome: 'invalid' }
+  const { user, data: errand } = good
+  const { remoteAddress, userAgent } = by
+  const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
+  const result = await setNewPassword(change, deps)
+  switch (result.outcome) {
+    case 'overtaken':
+      return { outcome: 'invalid' }
+    case 'refused':
+      return { outcome: 'refused', message: result.message, user, errand }
+    case 'changed': {
+      if (!user.verified) await deps.users.verify(zone, user.id, { by })
+      await deps.users.unlock(zone, result.user, by)
+      return { outcome: 'changed', user: { ...result.user, verified: true }, errand }
+    }
+  }
+}

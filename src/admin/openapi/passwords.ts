@@ -1,0 +1,54 @@
+// New passwords by a login server.
+import type { Area } from './description.ts'
+import { closed, described, json, mayBe, open, sent, statusAlone, text } from './description.ts'
+
+/** `/password_resets` and `/password_change`. */
+export function passwordsArea(): Area {
+  return {
+    name: 'Forgotten passwords',
+    about: 'For login servers, which send the mail themselves.',
+    operations: {
+      'POST /password_resets': {
+        summary: 'Make a code that sets a new password',
+        about: 'It is good for 30 minutes, and ends every earlier one of the account.',
+        query: {
+          client_id: mayBe('Whom the code of the sign-in is for; the caller unless given.'),
+          redirect_uri: mayBe('Where the person wants to go afterwards.'),
+        },
+        bare: { about: 'The user name, without quotes.', example: 'ann@example.org' },
+        answers: {
+          201: json('The code.', closed({ code: text, user_id: text })),
+          400: statusAlone('The name is missing.'),
+          403: 'Accounts of the internal provider are kept elsewhere.',
+          404: statusAlone('There is no user with this name.'),
+          409: json('The password is kept by another provider.', closed({ user_id: text })),
+        },
+      },
+      'POST /password_change': {
+        summary: 'Set a new password with a code',
+        about: 'The code is used up, also where the password is refused.',
+        json: {
+          schema: sent(open({ code: text, new_password: text }, ['code', 'new_password'])),
+          example: { code: 'JhH5OCoJOtp4yJwCE2N8kAeOHVn4x2UE', new_password: 'seven-chairs-in-the-rain' },
+        },
+        answers: {
+          200: json(
+            'The account.',
+            closed({
+              code: described(
+                text,
+                'Signs the person in at /autologin, or as `code` of /oauth/authorize; five minutes.',
+              ),
+              user_id: text,
+              username: text,
+              email: text,
+            }),
+          ),
+          400: { about: 'The code is missing, or a member is malformed.', statusAlone: true },
+          403: 'Accounts of the internal provider are kept elsewhere.',
+          422: 'The code is not good, or the password is not allowed.',
+        },
+      },
+    },
+  }
+}
