@@ -35,6 +35,7 @@ import { createAttempts } from './login/attempts.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
 import { homeEndpoints } from './login/home.ts'
+import { invitationPages } from './login/invitations.ts'
 import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
@@ -296,6 +297,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external })
+    invitationPages(app, { ...web, users, external })
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)

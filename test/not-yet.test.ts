@@ -45,15 +45,8 @@ const ABSENCES: readonly Absence[] = [
     ],
   },
   {
-    entry: 'sign-up, forgotten password, change of e-mail or password by oneself, invitations; mail',
-    paths: [
-      '/create_account',
-      '/forgot_password',
-      '/change_email',
-      '/change_password',
-      '/invitations/accept',
-      '/verify_user',
-    ],
+    entry: 'sign-up, forgotten password, change of e-mail or password by oneself; mail',
+    paths: ['/create_account', '/forgot_password', '/change_email', '/change_password', '/verify_user'],
   },
   {
     entry: 'front- and back-channel logout',

@@ -23,6 +23,11 @@ export type Entry = { readonly outcome: 'entered'; readonly user: User } | Exter
 export interface Accounts {
   /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
   enter(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry>
+  /**
+   * Links the person to the account that they were invited to, if the provider has verified that they have its address
+   *, or updates it where they are linked already. No other account is found, and none is made.
+   */
+  enterInvited(zone: Zone, provider: Origin, person: ExternalPerson, invited: User): Promise<Entry>
   /** Finds and updates the person's account; undefined if there is none. */
   find(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry | undefined>
 }
@@ -35,6 +40,10 @@ const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', 
 const NOT_PRECREATED = refuse('The user account must be pre-created. Please contact your system administrator.')
 const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
+const OTHER_EMAIL = refuse(
+  'Your provider did not confirm that you have the e-mail address that was invited. Sign in with the invited account.',
+)
+const OTHER_ACCOUNT = refuse('The account that was invited is not yours at this identity provider.')
 
 /**
  * Matches by provider and exact external id: an account with an external id is found by nothing else, and an account of
@@ -166,6 +175,19 @@ export function createAccounts(deps: {
 
   return {
     find,
+    async enterInvited(zone, { originKey }, person, invited) {
+      const { email, emailVerified } = person
+      const isVouchedFor =
+        email !== undefined && emailVerified === true && asciiLower(email) === asciiLower(invited.email)
+      if (!isVouchedFor) return OTHER_EMAIL
+      const own = await findOwn(zone, originKey, person)
+      if (own) return own.id === invited.id ? enterOwn(zone, own, person) : OTHER_ACCOUNT
+      if (!invited.active || !isUnbound(invited)) return OTHER_ACCOUNT
+      const bound = await bind(zone, invited, person)
+      if (bound) return bound
+      const linked = await findOwn(zone, originKey, person) // by a sign-in at the same instant
+      return linked?.id === invited.id ? enterOwn(zone, linked, person) : OTHER_ACCOUNT
+    },
     async enter(zone, provider, person) {
       const entry = await find(zone, provider, person)
       const isClosed = provider.config['addShadowUserOnLogin'] === false

@@ -83,6 +83,8 @@ export interface RedirectReturn {
   readonly attempt: RedirectAttempt
   /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
+  /** The account that the user was invited to, which is the only one that they may be signed in to. */
+  readonly invited?: User | undefined
 }
 
 /** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
@@ -253,8 +255,11 @@ export function createIdentity(deps: IdentityDeps): Identity {
     zone: Zone,
     provider: IdentityProvider,
     person: ExternalPerson,
+    invited?: User,
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
-    const entry = await accounts.enter(zone, provider, person)
+    const entry = invited
+      ? await accounts.enterInvited(zone, provider, person, invited)
+      : await accounts.enter(zone, provider, person)
     if (entry.outcome === 'refused') return entry
     const { amr, authenticatedAt } = person
     return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
@@ -289,14 +294,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
     answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
-    async finishRedirect(from, { origin, answer, attempt, client }) {
+    async finishRedirect(from, { origin, answer, attempt, client, invited }) {
       const { zone } = from
       const found = await redirectOf(zone, origin)
       // Before redeeming the code: a user who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
       const ended = await redirect.finish(answer, attempt)
-      const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person) : ended
+      const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person, invited) : ended
       const facts = factsOf(provider, from, client)
       if (result.outcome === 'signed-in') {
         audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })

@@ -20,6 +20,8 @@ export interface Attempt {
   readonly codeVerifier: string
   /** Path to continue with, if it differs from the session's saved request. */
   readonly path?: string
+  /** The code of the invitation that the person accepts by signing in. */
+  readonly invitation?: string
 }
 
 /** Identifies a pending sign-in. */
@@ -31,7 +33,11 @@ export interface AttemptKey {
 /** Stores pending sign-ins. */
 export interface Attempts {
   /** Starts one in the current session, which must exist. */
-  begin(request: FastifyRequest, reply: FastifyReply, origin: string, path?: string): Promise<Attempt & AttemptKey>
+  begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    to: { readonly origin: string; readonly path?: string | undefined; readonly invitation?: string | undefined },
+  ): Promise<Attempt & AttemptKey>
   /** Takes one; undefined if it is unknown to this browser's session, was taken before, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
 }
@@ -89,7 +95,7 @@ export function createAttempts(deps: {
   }
 
   return {
-    async begin(request, reply, origin, path) {
+    async begin(request, reply, { origin, path, invitation }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
       const key = { origin, state: random.urlSafe(STATE_LENGTH) }
@@ -97,6 +103,7 @@ export function createAttempts(deps: {
         nonce: random.urlSafe(STATE_LENGTH),
         codeVerifier: random.urlSafe(VERIFIER_LENGTH),
         ...(path !== undefined && { path }),
+        ...(invitation !== undefined && { invitation }),
       }
       const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
       const sealed: Sealed = { ...attempt, session: session.idDigest, until }

@@ -2,6 +2,10 @@
 // prove on return, and which message a failure gets; does not know the provider's protocol. See
 // docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
+import type { OpenDeps } from '../accounts/accept-invitation.ts'
+import { onwardUrl } from '../accounts/onward.ts'
+import type { OnwardDeps } from '../accounts/onward.ts'
 import type { Identity, RedirectResult } from '../identity/identity.ts'
 import type { AnswerShape } from '../identity/source.ts'
 import { allowsProvider } from '../model/client.ts'
@@ -24,7 +28,7 @@ import type { Journey, Journeys } from './journey.ts'
 import { contextOf } from '../web/request-context.ts'
 
 /** Dependencies of sign-in at other providers. */
-export interface ExternalDeps {
+export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 'settings'> {
   readonly store: Store
   readonly identity: Identity
   readonly sessions: Sessions
@@ -42,7 +46,13 @@ export interface ExternalSignIn {
   start(
     request: FastifyRequest,
     reply: FastifyReply,
-    to: { readonly origin: string; readonly journey: Journey; readonly userName?: string | undefined },
+    to: {
+      readonly origin: string
+      readonly journey: Journey
+      readonly userName?: string | undefined
+      /** The code of the invitation that the person accepts by signing in. */
+      readonly invitation?: string
+    },
   ): Promise<FastifyReply | undefined>
 }
 
@@ -56,7 +66,7 @@ const callbackUrl = (urls: Urls, zone: AddressedZone, origin: string): string =>
 export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   const { identity, sessions, attempts, urls } = deps
   return {
-    async start(request, reply, { origin, journey, userName }) {
+    async start(request, reply, { origin, journey, userName, invitation }) {
       const { zone } = request
       const { path, saved, client } = journey
       if (client && !allowsProvider(client, origin)) return undefined
@@ -67,7 +77,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
         await sessions.saveInSession(request, reply, { path: path ?? '/', reauthenticate })
       }
-      const attempt = await attempts.begin(request, reply, origin, isLong ? undefined : path)
+      const attempt = await attempts.begin(request, reply, { origin, path: isLong ? undefined : path, invitation })
       const target = await identity.startRedirect(zone, origin, {
         ...attempt,
         redirectUri: callbackUrl(urls, zone, origin),
@@ -158,19 +168,32 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
       return fail(request, reply, LOST)
     }
-    const path = attempt.path ?? (await sessions.savedRequest(request))?.path
+    const invitation =
+      attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
+    if (attempt.invitation !== undefined && invitation?.user.origin !== origin) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is not good any more`)
+      return fail(request, reply, LOST)
+    }
+    const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
     const result = await identity.finishRedirect(contextOf(request), {
       origin,
       answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
       attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
       client: await journeys.clientOf(zone, path),
+      invited: invitation?.user,
     })
     if (result.outcome !== 'signed-in') {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
       const provider = await store.providers.findByOrigin(zone.id, origin)
       return fail(request, reply, failureOf(result, (provider && linkTextOf(provider)) ?? provider?.name ?? origin))
     }
+    // Linking the account has ended its codes; this is for one that was linked before.
+    if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
     await sessions.signIn(request, reply, result.user, result.amr)
+    if (invitation) {
+      const onward = await onwardUrl(zone, invitation.errand, deps)
+      return reply.redirect(onward ?? `${urls.ofZone(zone)}/home`, 302)
+    }
     const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
     const target = path === undefined || path === '/' ? start : path
     return reply.redirect(urls.ofZone(zone) + target, 302)

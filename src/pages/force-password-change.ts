@@ -41,12 +41,12 @@ ${passwordField(chrome.texts, { id: 'password', label: texts.password, described
 const NEW = { autocomplete: 'new-password' } as const
 
 /** English sentences of the password rules, which programs are told as well, each in the language of the page. */
-const sentencesIn = (texts: Texts, english: string): string =>
+export const sentencesIn = (texts: Texts, english: string): string =>
   english
     .split(/(?<=\.) /)
     .map(each => translatedDescription(texts, each) ?? each)
     .join(' ')
 
 /** Tells a password manager whose entry is to be changed; one of type `hidden` would tell it nothing. */
-const usernameField = (userName: string): Html =>
+export const usernameField = (userName: string): Html =>
   html`<input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>`

@@ -6,6 +6,7 @@ import { accountChoicePage } from '../../src/pages/account-choice.ts'
 import { accountChooserPage } from '../../src/pages/account-chooser.ts'
 import { approvalPage, type ScopeChoice } from '../../src/pages/approval.ts'
 import { describedIn, errorPage } from '../../src/pages/error.ts'
+import { invitationPage } from '../../src/pages/invitation.ts'
 import { forcePasswordChangePage } from '../../src/pages/force-password-change.ts'
 import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
@@ -147,6 +148,18 @@ const newPassword = {
     'Password must contain at least 2 digit characters.',
   ],
 }
+
+const invitation = {
+  action: '/invitations/accept.do',
+  invitation: {
+    code: 'kZOkch1ZDwiy389HfbCcjZoyO4fInO4p',
+    email: 'kai@shop.example',
+    userName: 'kai@shop.example',
+    choosesPassword: true,
+    demands: newPassword.demands,
+  },
+}
+const consenting = { ...anonymous.branding, consent: { text: 'the terms of use', link: 'https://terms.example/' } }
 
 const tiles = [
   { name: 'Cloud Console', url: 'https://console.example.org/' },
@@ -335,6 +348,26 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       title: texts.error.titles.other,
       ...describedIn(texts, 'Words that only programs are told.'),
     }),
+    invitation: invitationPage(spoken(anonymous), invitation),
+    'invitation-consent': invitationPage(spoken({ ...anonymous, branding: consenting }), {
+      ...invitation,
+      problem: 'missing_consent',
+    }),
+    'invitation-refused': invitationPage(spoken(signedIn), {
+      action: invitation.action,
+      problem: { password: 'Password must contain at least 2 digit characters.' },
+      invitation: { ...invitation.invitation, signedInAs: 'marissa' },
+    }),
+    'invitation-verified': invitationPage(spoken(signedIn), {
+      action: invitation.action,
+      invitation: { ...invitation.invitation, choosesPassword: false },
+    }),
+    'invitation-expired': invitationPage(spoken(anonymous), { action: invitation.action, problem: 'code_expired' }),
+    'invitation-long': invitationPage(spoken(crowded), {
+      ...invitation,
+      invitation: { ...invitation.invitation, email: hostile, userName: hostile, signedInAs: hostile },
+    }),
+    'reference-invitation': invitationPage(reference, invitation),
     'account-choice': accountChoicePage(spoken(signedIn), {
       userName: 'marissa',
       goOnUrl: '/oauth/authorize?client_id=app',

@@ -92,6 +92,7 @@ export const inviteBootstrap = {
     oidc('two-a', ['two.example']),
     oidc('two-b', ['*.example.net', 'two.example']),
     { ...oidc('off', ['off.example']), active: false },
+    { originKey: 'old', type: 'oauth2.0', name: 'Old', config: { emailDomain: ['saml.example'] } },
   ],
   identity_zones: [
     {

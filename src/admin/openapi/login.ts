@@ -180,6 +180,35 @@ export function loginArea({ service, behaviour }: Facts): Area {
         form: answerOfProvider,
         answers: { 303: redirect('To the same URL by GET, so that the browser sends its cookies.') },
       },
+      'GET /invitations/accept': {
+        summary: 'Show an invitation',
+        about: 'The code is not used up. People of other providers are led to theirs.',
+        query: {
+          code: must('The code of the invitation.'),
+          error_message_code: may('Key of an error message to show.'),
+          error_code: may('The same.'),
+        },
+        answers: {
+          200: page('The form.'),
+          302: redirect('To the provider.'),
+          422: page('The invitation has expired, or there is no provider for it.'),
+        },
+      },
+      'POST /invitations/accept.do': {
+        summary: 'Accept an invitation',
+        form: {
+          ...csrf,
+          code: must('The code of the invitation.'),
+          password: may('The first password of the account.'),
+          password_confirmation: may('The password again.'),
+          does_user_consent: may('Present if the person agrees to what the zone demands.'),
+        },
+        answers: {
+          302: redirect('To the sign-in page, to the application, or back to the form with an error.'),
+          403: forged,
+          422: page('The invitation has expired, or the password is not allowed.'),
+        },
+      },
       'GET /force_password_change': own('Show the password change page'),
       'POST /force_password_change': {
         summary: 'Change the password',

@@ -265,6 +265,9 @@ export const de: Texts = {
     otherAccount:
       'Sie sind mit einem anderen Konto angemeldet. Melden Sie sich zuerst ab und gehen Sie dann zurück zur Anwendung.',
     notInWindow: 'Ein Anmeldecode gilt nur, wenn seine Adresse in einem Fenster geöffnet wird.',
+    invitedOther:
+      'Ihr Anbieter hat nicht bestätigt, dass Sie die eingeladene E-Mail-Adresse haben. Melden Sie sich mit dem eingeladenen Konto an.',
+    invitedTaken: 'Das eingeladene Konto gehört bei diesem Identitätsanbieter nicht Ihnen.',
   },
   descriptionsWith: {
     unknownClient: id => `Eine Anwendung mit dieser Kennung gibt es hier nicht: ${id}`,
@@ -320,6 +323,27 @@ export const de: Texts = {
       'sessions-ended': 'Anderswo abgemeldet',
       'access-changed': 'Berechtigungen geändert',
       'access-revoked': 'Zugriff widerrufen',
+    },
+  },
+  invitation: {
+    title: 'Einladung annehmen',
+    heading: 'Einladung annehmen',
+    lead: email => html`Sie sind zu einem Konto für ${email} eingeladen. Wählen Sie ein Passwort, um es anzulegen.`,
+    agreeLead: email => html`Sie sind mit Ihrem Konto ${email} eingeladen.`,
+    otherAccount: userName =>
+      html`Sie sind als ${userName} angemeldet. Die Einladung gilt einem anderen Konto: Melden Sie sich ab, bevor Sie dieses verwenden.`,
+    password: 'Passwort',
+    again: 'Passwort wiederholen',
+    consent: terms => html`Ich stimme zu: ${terms}`,
+    submit: 'Konto anlegen',
+    agree: 'Einladung annehmen',
+    problems: {
+      form_error: 'Die Passwörter müssen übereinstimmen und dürfen nicht leer sein.',
+      missing_consent: 'Bitte stimmen Sie zu, bevor Sie fortfahren.',
+      code_expired:
+        'Ihre Einladung ist abgelaufen oder schon angenommen. Bitten Sie um eine neue, oder melden Sie sich an.',
+      no_suitable_idp:
+        'Mit dieser Einladung können Sie sich hier nicht anmelden. Wenden Sie sich an die Person, die Sie eingeladen hat.',
     },
   },
 }

@@ -254,6 +254,9 @@ export const en: Texts = {
       'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',
     otherAccount: 'You are signed in with another account. Sign out first, then go back to the application.',
     notInWindow: 'A sign-in code works only where its address is opened in a window.',
+    invitedOther:
+      'Your provider did not confirm that you have the e-mail address that was invited. Sign in with the invited account.',
+    invitedTaken: 'The account that was invited is not yours at this identity provider.',
   },
   descriptionsWith: {
     unknownClient: id => `No client with requested id: ${id}`,
@@ -308,6 +311,25 @@ export const en: Texts = {
       'sessions-ended': 'Signed out elsewhere',
       'access-changed': 'Permissions changed',
       'access-revoked': 'Access revoked',
+    },
+  },
+  invitation: {
+    title: 'Accept your invitation',
+    heading: 'Accept your invitation',
+    lead: email => html`You are invited to an account for ${email}. Choose a password to create it.`,
+    agreeLead: email => html`You are invited with your account ${email}.`,
+    otherAccount: userName =>
+      html`You are signed in as ${userName}. The invitation is for another account: sign out before you use that one.`,
+    password: 'Password',
+    again: 'Confirm password',
+    consent: terms => html`I agree to ${terms}`,
+    submit: 'Create account',
+    agree: 'Accept invitation',
+    problems: {
+      form_error: 'Passwords must match and not be empty.',
+      missing_consent: 'Please agree before continuing.',
+      code_expired: 'Your invitation has expired or was accepted already. Ask for another one, or sign in.',
+      no_suitable_idp: 'You cannot sign in here with this invitation. Contact whoever invited you.',
     },
   },
 }

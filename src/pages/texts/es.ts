@@ -259,6 +259,9 @@ export const es: Texts = {
       'El código de inicio de sesión no es válido, ha caducado o ya se ha usado. Vuelva a la aplicación e inicie sesión de nuevo.',
     otherAccount: 'Ha iniciado sesión con otra cuenta. Cierre primero la sesión y vuelva después a la aplicación.',
     notInWindow: 'Un código de inicio de sesión solo funciona si su dirección se abre en una ventana.',
+    invitedOther:
+      'Su proveedor no ha confirmado que tenga la dirección de correo invitada. Inicie sesión con la cuenta invitada.',
+    invitedTaken: 'La cuenta invitada no es la suya en este proveedor de identidad.',
   },
   descriptionsWith: {
     unknownClient: id => `Aquí no hay ninguna aplicación con el identificador solicitado: ${id}`,
@@ -317,6 +320,25 @@ export const es: Texts = {
       'sessions-ended': 'Otras sesiones cerradas',
       'access-changed': 'Permisos cambiados',
       'access-revoked': 'Acceso revocado',
+    },
+  },
+  invitation: {
+    title: 'Aceptar la invitación',
+    heading: 'Aceptar la invitación',
+    lead: email => html`Tiene una invitación a una cuenta para ${email}. Elija una contraseña para crearla.`,
+    agreeLead: email => html`Tiene una invitación con su cuenta ${email}.`,
+    otherAccount: userName =>
+      html`Ha iniciado sesión como ${userName}. La invitación es para otra cuenta: cierre la sesión antes de usarla.`,
+    password: 'Contraseña',
+    again: 'Confirmar la contraseña',
+    consent: terms => html`Acepto: ${terms}`,
+    submit: 'Crear cuenta',
+    agree: 'Aceptar la invitación',
+    problems: {
+      form_error: 'Las contraseñas deben coincidir y no estar vacías.',
+      missing_consent: 'Dé su consentimiento antes de continuar.',
+      code_expired: 'Su invitación ha caducado o ya fue aceptada. Pida otra o inicie sesión.',
+      no_suitable_idp: 'No puede iniciar sesión aquí con esta invitación. Póngase en contacto con quien le invitó.',
     },
   },
 }

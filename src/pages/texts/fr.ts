@@ -258,6 +258,9 @@ export const fr: Texts = {
       'Le code de connexion n’est pas valide, a expiré ou a déjà été utilisé. Revenez à l’application et connectez-vous à nouveau.',
     otherAccount: 'Vous êtes connecté avec un autre compte. Déconnectez-vous d’abord, puis revenez à l’application.',
     notInWindow: 'Un code de connexion ne fonctionne que si son adresse est ouverte dans une fenêtre.',
+    invitedOther:
+      'Votre fournisseur n’a pas confirmé que vous avez l’adresse e-mail invitée. Connectez-vous avec le compte invité.',
+    invitedTaken: 'Le compte invité n’est pas le vôtre chez ce fournisseur d’identité.',
   },
   descriptionsWith: {
     unknownClient: id => `Aucune application n’a ici l’identifiant demandé\u00a0: ${id}`,
@@ -317,6 +320,26 @@ export const fr: Texts = {
       'sessions-ended': 'Déconnexion ailleurs',
       'access-changed': 'Autorisations modifiées',
       'access-revoked': 'Accès révoqué',
+    },
+  },
+  invitation: {
+    title: 'Accepter l’invitation',
+    heading: 'Accepter l’invitation',
+    lead: email => html`Vous êtes invité à créer un compte pour ${email}. Choisissez un mot de passe pour le créer.`,
+    agreeLead: email => html`Vous êtes invité avec votre compte ${email}.`,
+    otherAccount: userName =>
+      html`Vous êtes connecté en tant que ${userName}. L’invitation concerne un autre compte : déconnectez-vous avant d’utiliser celui-ci.`,
+    password: 'Mot de passe',
+    again: 'Confirmer le mot de passe',
+    consent: terms => html`J’accepte : ${terms}`,
+    submit: 'Créer le compte',
+    agree: 'Accepter l’invitation',
+    problems: {
+      form_error: 'Les mots de passe doivent être identiques et non vides.',
+      missing_consent: 'Veuillez donner votre accord avant de continuer.',
+      code_expired: 'Votre invitation a expiré ou a déjà été acceptée. Demandez-en une autre, ou connectez-vous.',
+      no_suitable_idp:
+        'Vous ne pouvez pas vous connecter ici avec cette invitation. Contactez la personne qui vous a invité.',
     },
   },
 }

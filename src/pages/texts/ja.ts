@@ -256,6 +256,9 @@ export const ja: Texts = {
       'サインイン用コードが無効か、有効期限切れか、すでに使用されています。アプリケーションに戻って、もう一度サインインしてください。',
     otherAccount: '別のアカウントでサインインしています。サインアウトしてから、アプリケーションに戻ってください。',
     notInWindow: 'サインイン用コードは、そのアドレスをウィンドウで開いた場合にのみ使用できます。',
+    invitedOther:
+      '招待されたメールアドレスがあなたのものであることを、プロバイダーが確認しませんでした。招待されたアカウントでサインインしてください。',
+    invitedTaken: '招待されたアカウントは、この ID プロバイダーではあなたのものではありません。',
   },
   descriptionsWith: {
     unknownClient: id => `指定された ID のアプリケーションはありません：${id}`,
@@ -310,6 +313,26 @@ export const ja: Texts = {
       'sessions-ended': '他の場所からのサインアウト',
       'access-changed': '権限の変更',
       'access-revoked': 'アクセスの取り消し',
+    },
+  },
+  invitation: {
+    title: '招待の承諾',
+    heading: '招待の承諾',
+    lead: email => html`${email} のアカウントに招待されています。パスワードを設定してアカウントを作成してください。`,
+    agreeLead: email => html`お使いのアカウント ${email} が招待されています。`,
+    otherAccount: userName =>
+      html`${userName} としてサインインしています。この招待は別のアカウント宛てです。そのアカウントを使う前にサインアウトしてください。`,
+    password: 'パスワード',
+    again: 'パスワードの確認',
+    consent: terms => html`${terms} に同意します`,
+    submit: 'アカウントを作成',
+    agree: '招待を承諾',
+    problems: {
+      form_error: 'パスワードは空にできず、2 つとも同じでなければなりません。',
+      missing_consent: '続けるには同意してください。',
+      code_expired:
+        '招待の有効期限が切れているか、すでに承諾されています。新しい招待を依頼するか、サインインしてください。',
+      no_suitable_idp: 'この招待ではここにサインインできません。招待した人に連絡してください。',
     },
   },
 }

@@ -227,6 +227,18 @@ export interface Texts {
     readonly byOther: string
     readonly eventTypes: Readonly<Record<AccountEventType, string>>
   }
+  readonly invitation: Named & {
+    readonly lead: (email: Html) => Html
+    /** Where the account is the person's already. */
+    readonly agreeLead: (email: Html) => Html
+    readonly otherAccount: (userName: Html) => Html
+    readonly password: string
+    readonly again: string
+    readonly consent: (terms: Html) => Html
+    readonly submit: string
+    readonly agree: string
+    readonly problems: Readonly<Record<'form_error' | 'missing_consent' | 'code_expired' | 'no_suitable_idp', string>>
+  }
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
@@ -319,6 +331,8 @@ export type KnownDescription =
   | 'badSignInCode'
   | 'otherAccount'
   | 'notInWindow'
+  | 'invitedOther'
+  | 'invitedTaken'
 
 /** The descriptions that are translated round what stands in them. */
 export type KnownPattern =

@@ -76,6 +76,17 @@ export const uaa: Texts = {
     successes: { ...en.profile.successes, 'email_change.success': 'Email address successfully verified.' },
   },
   home: { ...en.home, heading: () => html`Where to?` },
+  invitation: {
+    ...en.invitation,
+    title: 'Create your account',
+    heading: 'Create your account',
+    lead: email => html`Email: ${email}`,
+    agreeLead: email => html`Email: ${email}`,
+    problems: {
+      ...en.invitation.problems,
+      code_expired: 'Your invitation code has expired. Please request another.',
+    },
+  },
   descriptions: { ...en.descriptions, forged: 'Warning: Invalid Request Error' },
   account: { ...en.account, details: 'Profile', changeEmail: 'Change Email', changePassword: 'Change Password' },
 }

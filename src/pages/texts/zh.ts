@@ -244,6 +244,8 @@ export const zh: Texts = {
     badSignInCode: '登录代码无效、已过期或已被使用。请返回应用并重新登录。',
     otherAccount: '您已使用其他帐户登录。请先退出登录，然后返回应用。',
     notInWindow: '登录代码仅在窗口中打开其地址时有效。',
+    invitedOther: '您的提供者未能确认您拥有受邀的电子邮件地址。请使用受邀的帐户登录。',
+    invitedTaken: '在此身份提供者处，受邀的帐户不是您的帐户。',
   },
   descriptionsWith: {
     unknownClient: id => `没有具有所请求 ID 的应用：${id}`,
@@ -297,6 +299,24 @@ export const zh: Texts = {
       'sessions-ended': '已在其他地方退出登录',
       'access-changed': '权限已更改',
       'access-revoked': '访问权限已撤销',
+    },
+  },
+  invitation: {
+    title: '接受邀请',
+    heading: '接受邀请',
+    lead: email => html`您受邀使用 ${email} 的帐户。请设置密码以创建帐户。`,
+    agreeLead: email => html`您的帐户 ${email} 已受邀。`,
+    otherAccount: userName => html`您已以 ${userName} 的身份登录。此邀请针对另一个帐户：使用该帐户之前请先退出登录。`,
+    password: '密码',
+    again: '确认密码',
+    consent: terms => html`我同意${terms}`,
+    submit: '创建帐户',
+    agree: '接受邀请',
+    problems: {
+      form_error: '两次输入的密码必须一致且不能为空。',
+      missing_consent: '请先同意再继续。',
+      code_expired: '您的邀请已过期或已被接受。请索取新的邀请，或直接登录。',
+      no_suitable_idp: '您无法使用此邀请在这里登录。请联系邀请您的人。',
     },
   },
 }

@@ -97,6 +97,7 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'GET /invitations/accept', // the code of an invitation
   'GET /login/callback/{origin}', // an attempt that a provider answered
   'GET /zone.css', // a zone with colours
   'POST /email_changes', // a code for an account

@@ -1,0 +1,90 @@
+// Accepts invitations. A code is good for one account as it was when its person was invited, and is used up by accepting.
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { AuditOrigin } from '../model/event.ts'
+import { passwordProblem } from '../users/password-rules.ts'
+import { setNewPassword } from '../users/password.ts'
+import type { NewPasswordDeps } from '../users/password.ts'
+import type { Users } from '../users/users.ts'
+import { lookAtCode, redeemCode } from './codes.ts'
+import type { CodeDeps, Errand, GoodCode } from './codes.ts'
+
+/** An invitation that can be accepted. */
+export interface OpenInvitation {
+  readonly user: User
+  readonly errand: Errand
+  /**
+   * What the person does to accept: choose the first password of an account that nobody has verified, agree with an account
+   * that is theirs already, or sign in with their provider.
+   */
+  readonly step: 'password' | 'agree' | 'elsewhere'
+}
+
+/** Dependencies of looking at invitations. */
+export interface OpenDeps extends Omit<CodeDeps, 'random'> {
+  readonly service: Service
+}
+
+/** Dependencies of accepting. */
+export interface AcceptDeps extends OpenDeps, NewPasswordDeps {
+  readonly store: NewPasswordDeps['store']
+  readonly users: Users
+}
+
+/** What came of a chosen password; the message is for the person. */
+export type Acceptance =
+  | { readonly outcome: 'accepted'; readonly errand: Errand }
+  | { readonly outcome: 'refused'; readonly message: string }
+  | { readonly outcome: 'expired' }
+
+/** The invitation without using it up; undefined if the code is not good. */
+export async function openInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
+  return readInvitation(await lookAtCode(zone, { purpose: 'invitation', value }, deps), deps)
+}
+
+/** Uses the invitation up; undefined if the code is not good, or no longer. */
+export async function takeInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
+  return readInvitation(await redeemCode(zone, { purpose: 'invitation', value }, deps), deps)
+}
+
+/** Gives the account of the invitation its first password and takes its address as verified: the link was sent there. */
+export async function acceptWithPassword(
+  zone: Zone,
+  { code, password, from }: { readonly code: string; readonly password: string; readonly from: AuditOrigin },
+  deps: AcceptDeps,
+): Promise<Acceptance> {
+  const open = await openInvitation(zone, code, deps)
+  if (open?.step !== 'password') return { outcome: 'expired' }
+  // Before the code is used up, so that the person can choose another password.
+  const problem = await passwordProblem(zone, { password, owner: open.user }, deps)
+  if (problem !== undefined) return { outcome: 'refused', message: problem }
+  const taken = await takeInvitation(zone, code, deps)
+  if (taken?.step !== 'password') return { outcome: 'expired' }
+  // Whoever signed up with the address of somebody else chose that password; it is not compared with theirs.
+  const { passwordHash: _, ...user } = taken.user
+  const result = await setNewPassword({ zone, user, password, meetsDemand: true, ...from }, deps)
+  switch (result.outcome) {
+    case 'refused':
+      return { outcome: 'refused', message: result.message }
+    case 'overtaken':
+      return { outcome: 'expired' }
+    case 'changed':
+      await deps.users.verify(zone, user.id, { by: from })
+      return { outcome: 'accepted', errand: taken.errand }
+  }
+}
+
+function readInvitation(
+  code: GoodCode<'invitation'> | undefined,
+  { service }: Pick<OpenDeps, 'service'>,
+): OpenInvitation | undefined {
+  if (!code) return undefined
+  const { user, data } = code
+  if (user.origin !== data.origin || user.email !== data.email) return undefined
+  const { clientId, redirectUri } = data
+  const invitation = { user, errand: { clientId, redirectUri } }
+  if (user.origin !== service.name) return { ...invitation, step: 'elsewhere' }
+  if (user.verified) return { ...invitation, step: 'agree' }
+  return data.passwordRevision === user.passwordRevision ? { ...invitation, step: 'password' } : undefined
+}

@@ -1,0 +1,148 @@
+// Accepting invitations. The link shows what there is to accept and uses nothing up, because programs open links of mails; a
+// form accepts, or the person's provider, which must vouch for the address that was invited.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { acceptWithPassword, openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
+import type { AcceptDeps, OpenInvitation } from '../accounts/accept-invitation.ts'
+import type { Errand } from '../accounts/codes.ts'
+import { onwardUrl } from '../accounts/onward.ts'
+import type { OnwardDeps } from '../accounts/onward.ts'
+import { switchesIn } from '../accounts/switches.ts'
+import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
+import type { Urls } from '../model/urls.ts'
+import { invitationPage, INVITATION_PROBLEMS } from '../pages/invitation.ts'
+import type { InvitationProblem } from '../pages/invitation.ts'
+import { PageError } from '../web/answers.ts'
+import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { queryForm } from '../web/query.ts'
+import { auditOriginOf } from '../web/requester.ts'
+import { bodyForm } from '../web/route.ts'
+import type { Sessions } from '../web/session.ts'
+import type { ExternalSignIn } from './external.ts'
+
+/** Dependencies of `invitationPages`. */
+export interface InvitationPageDeps extends AcceptDeps, Omit<OnwardDeps, 'store'> {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly external: ExternalSignIn
+}
+
+const PATH = '/invitations/accept'
+
+/** What stands on the page beside the invitation. */
+interface Shown {
+  readonly code: string
+  readonly invitation?: OpenInvitation | undefined
+  /** A key, or a sentence about the password. */
+  readonly problem?: InvitationProblem | { readonly password: string } | undefined
+  readonly status?: number
+}
+
+/** `GET /invitations/accept` and `POST /invitations/accept.do`. */
+export function invitationPages(app: FastifyInstance, deps: InvitationPageDeps): void {
+  const { store, sessions, denial, csrf, pages, urls, behaviour, service, external } = deps
+  const access = { by: 'anyone', because: 'the code says who is invited' } as const
+  const config = { access, audience: 'page' } as const
+
+  async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
+    const { code, invitation, problem, status = 200 } = shown
+    const visitor = await sessions.visitor(request)
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, service.name))
+    const other = invitation && visitor && visitor.user.id !== invitation.user.id ? visitor.user.userName : undefined
+    const page = invitationPage(chrome, {
+      action: `${urls.pathOf(request.zone)}${PATH}.do`,
+      problem,
+      ...(invitation && {
+        invitation: {
+          code,
+          email: invitation.user.email,
+          userName: invitation.user.userName,
+          choosesPassword: invitation.step === 'password',
+          demands: policyDemands(policy, behaviour),
+          signedInAs: other,
+        },
+      }),
+    })
+    return pages.send(reply.status(status), page)
+  }
+
+  const refuse = (request: FastifyRequest, reply: FastifyReply, problem: InvitationProblem): Promise<FastifyReply> =>
+    show(request, reply, { code: '', problem, status: 422 })
+
+  /** Whether people may get accounts of the internal provider here; those of others have accounts there. */
+  async function isServed({ zone }: FastifyRequest, { step }: OpenInvitation): Promise<boolean> {
+    return step === 'elsewhere' || (await switchesIn(zone, { store, serviceName: service.name })).ownAccounts
+  }
+
+  const onward = ({ zone }: FastifyRequest, errand: Errand): Promise<string | undefined> =>
+    onwardUrl(zone, errand, deps)
+
+  app.get(PATH, { config }, async (request, reply) => {
+    const query = queryForm(request)
+    const code = query.get('code')
+    if (code === undefined) throw new PageError(400, 'The code is missing.', { code: 'invalid_request' })
+    const invitation = await openInvitation(request.zone, code, deps)
+    if (!invitation) return refuse(request, reply, 'code_expired')
+    if (!(await isServed(request, invitation))) return refuse(request, reply, 'no_suitable_idp')
+    if (invitation.step === 'elsewhere') return leadToProvider(request, reply, { code, invitation })
+    const named = query.get('error_message_code') ?? query.get('error_code')
+    const problem = INVITATION_PROBLEMS.find(key => key === named)
+    return show(request, reply, { code, invitation, problem })
+  })
+
+  async function leadToProvider(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { code, invitation: { user } }: { code: string; invitation: OpenInvitation },
+  ): Promise<FastifyReply> {
+    if (request.method === 'HEAD') return reply.send() // starts no sign-in
+    const journey = { path: undefined, saved: undefined, client: undefined, hint: undefined }
+    const to = { origin: user.origin, journey, userName: user.email, invitation: code }
+    return (await external.start(request, reply, to)) ?? refuse(request, reply, 'no_suitable_idp')
+  }
+
+  app.post(`${PATH}.do`, { config }, async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = form.get('code') ?? ''
+    const invitation = await openInvitation(zone, code, deps)
+    if (!invitation || invitation.step === 'elsewhere') return refuse(request, reply, 'code_expired')
+    if (!(await isServed(request, invitation))) return refuse(request, reply, 'no_suitable_idp')
+    if (invitation.step === 'agree') return agree(request, reply, code)
+    const again = (problem: InvitationProblem): FastifyReply =>
+      reply.redirect(`${urls.ofZone(zone)}${PATH}?error_message_code=${problem}&code=${code}`, 302)
+    const { consent } = await pages.brandingOf(zone)
+    if (consent?.text !== undefined && !form.get('does_user_consent')) return again('missing_consent')
+    const password = form.get('password') ?? ''
+    if (password === '' || password !== form.get('password_confirmation')) return again('form_error')
+    const result = await acceptWithPassword(zone, { code, password, from: auditOriginOf(request) }, deps)
+    switch (result.outcome) {
+      case 'expired':
+        return refuse(request, reply, 'code_expired')
+      case 'refused':
+        return show(request, reply, { code, invitation, problem: { password: result.message }, status: 422 })
+      case 'accepted': {
+        const target = await onward(request, result.errand)
+        const next = target === undefined ? '' : `&form_redirect_uri=${queryValue(target)}`
+        return reply.redirect(`${urls.ofZone(zone)}/login?success=invite_accepted${next}`, 302)
+      }
+    }
+  })
+
+  /** The account is the person's already, so all that is left is where the invitation leads. */
+  async function agree(request: FastifyRequest, reply: FastifyReply, code: string): Promise<FastifyReply> {
+    const taken = await takeInvitation(request.zone, code, deps)
+    if (taken?.step !== 'agree') return refuse(request, reply, 'code_expired')
+    return reply.redirect((await onward(request, taken.errand)) ?? `${urls.ofZone(request.zone)}/home`, 302)
+  }
+}
+
+/** As UAA encodes URLs in a query. */
+const queryValue = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')

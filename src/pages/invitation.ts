@@ -1,0 +1,76 @@
+import { type Html, html } from '../base/html.ts'
+import { alert, MESSAGE_ID } from './alert.ts'
+import { passwordField, submit } from './components.ts'
+import { consentField } from './consent.ts'
+import { isolated } from './foreign.ts'
+import { sentencesIn, usernameField } from './force-password-change.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+
+/** Why an invitation was not accepted, as the page is told in its URL. */
+export const INVITATION_PROBLEMS = ['form_error', 'missing_consent', 'code_expired', 'no_suitable_idp'] as const
+
+/** One of them. */
+export type InvitationProblem = (typeof INVITATION_PROBLEMS)[number]
+
+/** Properties of the page. */
+export interface InvitationProps {
+  /** Where the form is posted to: a URL of this server. */
+  readonly action: string
+  /** What is wrong; a sentence about the password that was sent. */
+  readonly problem?: InvitationProblem | { readonly password: string } | undefined
+  /** Absent where there is nothing to accept. */
+  readonly invitation?: {
+    readonly code: string
+    readonly email: string
+    readonly userName: string
+    /** Otherwise one click is enough. */
+    readonly choosesPassword: boolean
+    /** What the policy of the zone asks of a password, a sentence each. */
+    readonly demands: readonly string[]
+    /** Who is signed in, if it is another account. */
+    readonly signedInAs?: string | undefined
+  }
+}
+
+/** The page that the link of an invitation opens. */
+export function invitationPage(chrome: Chrome, { action, problem, invitation }: InvitationProps): Html {
+  const { texts } = chrome
+  const { title, heading, lead, agreeLead, otherAccount, problems } = texts.invitation
+  const text =
+    typeof problem === 'object' ? sentencesIn(texts, problem.password) : problem === undefined ? '' : problems[problem]
+  const message = problem !== undefined && alert({ kind: 'error', text }, 'error-message')
+  if (!invitation) return layout(chrome, { title, heading, body: html`${message}` })
+  const { email, choosesPassword, signedInAs } = invitation
+  const name = html`<strong>${isolated(email)}</strong>`
+  const body = html`<p class="lead">${choosesPassword ? lead(name) : agreeLead(name)}</p>
+${message}${
+  signedInAs !== undefined &&
+  html`<p class="note">${otherAccount(html`<strong>${isolated(signedInAs)}</strong>`)}</p>\n`
+}<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('code', invitation.code)}${
+  choosesPassword ? passwordForm(chrome, { problem, invitation }) : submit(texts.invitation.agree)
+}</form>
+`
+  return layout(chrome, { title, heading, body })
+}
+
+function passwordForm(
+  chrome: Chrome,
+  { problem, invitation }: Required<Pick<InvitationProps, 'invitation'>> & Pick<InvitationProps, 'problem'>,
+): Html {
+  const { texts } = chrome
+  const { demands, userName } = invitation
+  const isWrong = problem === 'form_error' || typeof problem === 'object'
+  const message = isWrong ? [MESSAGE_ID] : []
+  const described = [...message, ...(demands.length === 0 ? [] : ['demands'])]
+  const { password, again, submit: button } = texts.invitation
+  const both = { isWrong, autocomplete: 'new-password' } as const
+  return html`${usernameField(userName)}
+${
+  demands.length > 0 &&
+  html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(texts, demand)}</li>`)}</ul>\n`
+}${passwordField(texts, { id: 'password', label: password, describedBy: described, focus: true, ...both })}${passwordField(
+  texts,
+  { id: 'password_confirmation', label: again, describedBy: message, ...both },
+)}${consentField(chrome, { consent: texts.invitation.consent, isWrong: problem === 'missing_consent' })}${submit(button)}`
+}
