@@ -2,7 +2,6 @@
 // has it makes the change. The user name follows where it was the address.
 import { checkUserName } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
-import type { Audit } from '../model/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import { userNameKey, withEmail } from '../model/user.ts'
@@ -11,7 +10,6 @@ import type { Zone } from '../model/zone.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
-import { originOf } from '../users/caller.ts'
 import type { Caller } from '../users/caller.ts'
 import { redeemCode } from './codes.ts'
 import type { CodeDeps, Errand } from './codes.ts'
@@ -21,7 +19,6 @@ export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
   readonly store: Store
   readonly users: Users
   readonly service: Service
-  readonly audit: Audit
 }
 
 /** The purposes of codes that change an address; the codes of one are not those of the other. */
@@ -78,7 +75,7 @@ export async function changeEmail(
   { purpose, code, by }: { readonly purpose: EmailPurpose; readonly code: string; readonly by: Caller },
   deps: EmailChangeDeps,
 ): Promise<EmailChange> {
-  const { users, service, audit } = deps
+  const { users, service } = deps
   const good = await redeemCode(zone, { purpose, value: code }, deps)
   if (good?.user.origin !== service.name) return { outcome: 'invalid' }
   const { user: before, data } = good
@@ -87,14 +84,6 @@ export async function changeEmail(
   try {
     const change = { by: owner }
     const user = await users.change(zone, before.id, found => withNewEmail(found, data.email), change)
-    audit({
-      type: 'EmailChangedEvent',
-      zoneId: zone.id,
-      principal: user.id,
-      origin: user.origin,
-      ...originOf(user.id, by),
-      data: JSON.stringify([`user_id=${user.id}`, `username=${user.userName}`]),
-    })
     return { outcome: 'changed', before, user, errand: data }
   } catch (error) {
     if (error instanceof AlreadyExists) return { outcome: 'taken' }

@@ -22,7 +22,7 @@ export const MAX_NAME_LENGTH = 255
 
 /** The languages that the account asks for, as in `Accept-Language`; undefined for none. */
 export const preferredLanguage = (user: User | undefined): string | undefined =>
-  user?.profile?.preferredLanguage || user?.profile?.locale || undefined
+  (user?.profile?.preferredLanguage || user?.profile?.locale)?.replaceAll('_', '-')
 
 /** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
 export const userNameKey = (userName: string): string => userName.normalize('NFKC').toLowerCase().normalize('NFKC')

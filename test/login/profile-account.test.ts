@@ -250,5 +250,26 @@ for (const mode of MODES) {
       assert.equal(types.filter(type => type === 'sign-in-failed').length, 10)
       assert.equal(types.filter(type => type === 'signed-in').length, 2)
     })
+
+    it('and sessions have the address that a trusted proxy names, and no other that a browser sends', async () => {
+      for (const [trusted, want] of [
+        [['127.0.0.1'], '2001:db8::7'],
+        [[], '127.0.0.1'],
+      ] as const) {
+        const config = { bootstrap: authorizeBootstrap, listen: { trusted_proxies: trusted } }
+        const behind = await startServer({ mode, config })
+        try {
+          const visitor = behind.browser()
+          await visitor.send('/login')
+          const form = { username: 'marissa', password: 'koala', 'X-Svc-Csrf': visitor.csrf }
+          await visitor.send('/login.do', { form, headers: { 'x-forwarded-for': '2001:0DB8:0::7' } })
+          const page = (await visitor.send('/profile')).text
+          assert.deepEqual(eventsOn(page), [`signed-in: Unknown browser, from ${want}`])
+          assert.match(page, new RegExp(`last seen .*, from <bdi>${want}</bdi></p>`))
+        } finally {
+          await behind.stop()
+        }
+      }
+    })
   })
 }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fullName, type User, userNameKey, withEmail, withPhoneNumber } from '../../src/model/user.ts'
+import {
+  fullName,
+  preferredLanguage,
+  type User,
+  userNameKey,
+  withEmail,
+  withPhoneNumber,
+} from '../../src/model/user.ts'
 
 const EPOCH = new Date(0)
 
@@ -74,5 +81,16 @@ describe('a new primary address or number', () => {
     const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
     const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
     assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })
+  })
+})
+
+describe('the languages that an account asks for', () => {
+  const of = (profile: NonNullable<User['profile']>) => preferredLanguage({ ...user, profile })
+  it('are its preferred ones, else that of its formats, in the form of Accept-Language', () => {
+    assert.equal(of({ preferredLanguage: 'de, en;q=0.5', locale: 'fr-CH' }), 'de, en;q=0.5')
+    assert.equal(of({ preferredLanguage: '', locale: 'fr_CH' }), 'fr-CH')
+    assert.equal(of({}), undefined)
+    assert.equal(preferredLanguage(user), undefined)
+    assert.equal(preferredLanguage(undefined), undefined)
   })
 })

@@ -121,6 +121,8 @@ for (const mode of MODES) {
       const event = server.events.findLast(({ type }) => type === 'EmailChangedEvent')
       assert.equal(event?.principal, before.id)
       assert.equal(event.clientId, 'login')
+      assert.equal(event.byOther, true)
+      assert.equal(server.events.filter(({ type }) => type === 'EmailChangedEvent').length, 1)
       isBare(await change(code), 422)
     })
 
