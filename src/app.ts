@@ -76,6 +76,7 @@ import { createAliases } from './users/aliases.ts'
 import { createGroupsShown } from './users/default-groups.ts'
 import { createGroups } from './users/groups.ts'
 import { createCommonPasswords } from './users/common-passwords.ts'
+import { withGlobalPolicies } from './users/global-policies.ts'
 import { createUsers } from './users/users.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { loadAssets } from './web/assets.ts'
@@ -139,7 +140,8 @@ const ASSETS = join(import.meta.dirname, '../assets')
 
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { config, store, vault, passwords, clock, random, log, metrics } = deps
+  const { config, vault, passwords, clock, random, log, metrics } = deps
+  const store = withGlobalPolicies(deps.store, config.service, config.policies)
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
   const urls = createUrls(config.baseUrl, behaviour)

@@ -11,6 +11,7 @@ import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
+import { policiesOf } from './config/policies.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
@@ -107,6 +108,7 @@ export async function loadConfig({
   const settings = settingsOf(file, { compatibility, problems })
   const operations = operationsOf(file, absolutePath === undefined ? cwd : dirname(absolutePath), problems)
   const pageSettings = pageSettingsOf(file, problems)
+  const policies = policiesOf(file, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const smtp = smtpOf(file.smtp, baseUrl, problems)
@@ -135,6 +137,7 @@ export async function loadConfig({
     cors,
     settings,
     pageSettings,
+    policies,
     ...(rateLimit && { rateLimit }),
     operations,
     ...(absolutePath !== undefined && { file: absolutePath }),

@@ -1,6 +1,7 @@
 import type { HashCost } from '../base/passwords.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { SystemCors } from '../model/cors-policy.ts'
+import type { GlobalPolicies } from '../model/identity-provider.ts'
 import type { SmtpSettings } from '../model/mail.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
@@ -38,6 +39,8 @@ export interface Config {
   readonly cors: SystemCors
   readonly settings: TokenSettings
   readonly pageSettings: PageSettings
+  /** Of zones whose internal provider has no policy of its own. */
+  readonly policies: GlobalPolicies
   /** If absent, only the built-in limits apply. */
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings

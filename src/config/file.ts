@@ -7,6 +7,7 @@ import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
+import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
@@ -14,7 +15,7 @@ import type { SettingsFile } from './settings.ts'
 import type { SmtpFile } from './smtp.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
-export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile {
+export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pick<PoliciesFile, 'password'> {
   readonly base_url?: string
   readonly service?: string
   readonly compatibility?: string

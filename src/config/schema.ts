@@ -8,6 +8,7 @@ import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { pagesSchemas } from './pages.ts'
+import { passwordSchema } from './policies.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
 import { namePartSchemas, userProfileSchemas } from './user-profile-schema.ts'
@@ -244,6 +245,7 @@ export const CONFIG_SCHEMA = {
       },
     },
     passwords: hashCostSchema,
+    password: passwordSchema,
     session: {
       type: 'object',
       additionalProperties: false,

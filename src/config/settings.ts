@@ -4,6 +4,8 @@ import type { CompatibilityMode } from '../model/compatibility.ts'
 import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/settings.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { OperationsFile } from './operations.ts'
+import { lockoutSchema } from './policies.ts'
+import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
@@ -16,7 +18,7 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
       readonly claims?: { readonly exclude?: readonly string[] }
     }
   }
-  readonly authentication?: { readonly enableUriEncodingCompatibilityMode?: boolean }
+  readonly authentication?: PoliciesFile['authentication'] & { readonly enableUriEncodingCompatibilityMode?: boolean }
   readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
   readonly login?: { readonly aliasEntitiesEnabled?: boolean }
   readonly scim?: { readonly userids_enabled?: boolean }
@@ -57,7 +59,8 @@ export const settingsSchemas = {
       }),
     }),
   }),
-  authentication: section('Authentication of clients.', {
+  authentication: section('Authentication of clients, and the lockout of users.', {
+    policy: lockoutSchema,
     enableUriEncodingCompatibilityMode: off(
       'Whether the parts of Basic credentials are read literally instead of form-encoded (RFC 6749 §2.3.1), unless the request has the header X-CF-ENCODED-CREDENTIALS: true.',
     ),

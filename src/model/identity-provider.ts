@@ -1,3 +1,4 @@
+import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from '../records/provider.ts'
 import type { Prompt } from './zone.ts'
 
@@ -60,7 +61,18 @@ export interface LockoutPolicy {
   readonly lockoutPeriodSeconds: number
 }
 
-const DEFAULT_LOCKOUT: LockoutPolicy = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
+/** Of zones without a policy of their own or the server's. */
+export const DEFAULT_LOCKOUT: LockoutPolicy = {
+  lockoutAfterFailures: 5,
+  countFailuresWithin: 1200,
+  lockoutPeriodSeconds: 300,
+}
+
+/** What the configuration says for internal providers without a policy of their own, as `config` of the provider has it. */
+export interface GlobalPolicies {
+  readonly passwordPolicy?: JsonRecord
+  readonly lockoutPolicy?: LockoutPolicy
+}
 
 /** The provider's lockout policy. An incomplete one counts as absent, so that it never disables the lockout. */
 export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {

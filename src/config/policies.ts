@@ -1,0 +1,82 @@
+// The keys `password.policy.global` and `authentication.policy.global`, as in UAA: the policies of every zone whose internal
+// provider has none of its own.
+import { DEFAULT_LOCKOUT } from '../model/identity-provider.ts'
+import type { GlobalPolicies, LockoutPolicy } from '../model/identity-provider.ts'
+import { MAX_SECONDS } from '../records/kinds.ts'
+import type { Problems } from './problems.ts'
+import { section } from './section.ts'
+
+const PASSWORD_RULES = {
+  minLength: 'Least number of characters; by default 8, with compatibility: uaa none.',
+  maxLength: 'Greatest number of characters, by default 255; 0: no limit.',
+  requireUpperCaseCharacter: 'Least number of capital letters.',
+  requireLowerCaseCharacter: 'Least number of small letters.',
+  requireDigit: 'Least number of digits.',
+  requireSpecialCharacter: 'Least number of punctuation marks and symbols.',
+  expirePasswordInMonths: 'Age in months at which a password must be changed; 0: never.',
+} as const
+
+const PASSWORD_CHECKS = {
+  refuseCommonPasswords: 'Whether the most common passwords are refused; by default unless compatibility is uaa.',
+  refuseOwnWords: 'Whether passwords made of own names are refused; by default unless compatibility is uaa.',
+} as const
+
+const LOCKOUT = {
+  lockoutAfterFailures: 'Failed sign-ins that lock an account.',
+  countFailuresWithinSeconds: 'Seconds within which failures count.',
+  lockoutPeriodSeconds: 'Seconds that the lock lasts after the last counted failure.',
+} as const
+
+type Counts<T> = { readonly [K in keyof T]?: number }
+
+/** The keys in the configuration file. */
+export interface PoliciesFile {
+  readonly password?: {
+    readonly policy?: {
+      readonly global?: Counts<typeof PASSWORD_RULES> & { readonly [K in keyof typeof PASSWORD_CHECKS]?: boolean }
+    }
+  }
+  readonly authentication?: { readonly policy?: { readonly global?: Counts<typeof LOCKOUT> } }
+}
+
+const count = (description: string) => ({ type: 'integer', minimum: 0, maximum: MAX_SECONDS, description }) as const
+const counts = (described: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(described).map(([name, description]) => [name, count(description)]))
+const checks = Object.fromEntries(
+  Object.entries(PASSWORD_CHECKS).map(([name, description]) => [name, { type: 'boolean', description }]),
+)
+
+/** JSON Schema of `password`. */
+export const passwordSchema = section('Passwords.', {
+  policy: section('The rules of new passwords.', {
+    global: section('For every zone whose internal provider has no passwordPolicy.', {
+      ...counts(PASSWORD_RULES),
+      ...checks,
+    }),
+  }),
+})
+
+/** JSON Schema of `authentication.policy`. */
+export const lockoutSchema = section('When failed sign-ins lock an account.', {
+  global: section('For every zone whose internal provider has no lockoutPolicy.', counts(LOCKOUT)),
+})
+
+/** The policies, as far as their types are correct. */
+export function policiesOf(file: PoliciesFile, problems: Problems): GlobalPolicies {
+  const passwordPolicy = problems.isSound('password') ? file.password?.policy?.global : undefined
+  const lockout = problems.isSound('authentication') ? file.authentication?.policy?.global : undefined
+  return {
+    ...(passwordPolicy && { passwordPolicy: { ...passwordPolicy } }),
+    ...(lockout && { lockoutPolicy: lockoutOf(lockout) }),
+  }
+}
+
+const lockoutOf = ({
+  lockoutAfterFailures = DEFAULT_LOCKOUT.lockoutAfterFailures,
+  countFailuresWithinSeconds = DEFAULT_LOCKOUT.countFailuresWithin,
+  lockoutPeriodSeconds = DEFAULT_LOCKOUT.lockoutPeriodSeconds,
+}: Counts<typeof LOCKOUT>): LockoutPolicy => ({
+  lockoutAfterFailures,
+  countFailuresWithin: countFailuresWithinSeconds,
+  lockoutPeriodSeconds,
+})

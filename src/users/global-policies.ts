@@ -1,0 +1,32 @@
+import { isJsonRecord } from '../base/json.ts'
+import type { GlobalPolicies, IdentityProvider } from '../model/identity-provider.ts'
+import type { Store } from '../store/store.ts'
+
+/**
+ * The store, in which internal providers without a policy have the server's wherever they are used. The API that changes
+ * providers reads and writes what is stored.
+ */
+export function withGlobalPolicies(store: Store, internalOrigin: string, policies: GlobalPolicies): Store {
+  const names = Object.entries(policies)
+  if (names.length === 0) return store
+
+  function completed(provider: IdentityProvider): IdentityProvider {
+    if (provider.originKey !== internalOrigin) return provider
+    const missing = names.filter(([name]) => !isJsonRecord(provider.config[name]))
+    if (missing.length === 0) return provider
+    return { ...provider, config: { ...provider.config, ...Object.fromEntries(missing) } }
+  }
+
+  const { providers } = store
+  return {
+    ...store,
+    providers: {
+      ...providers,
+      async findByOrigin(zoneId, originKey) {
+        const provider = await providers.findByOrigin(zoneId, originKey)
+        return provider && completed(provider)
+      },
+      listActive: async zoneId => (await providers.listActive(zoneId)).map(completed),
+    },
+  }
+}

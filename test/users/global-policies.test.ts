@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MODES } from '../support/oauth.ts'
+import { newUserBody, startUserServer } from '../support/users.ts'
+
+const TOO_SHORT = 'Password must be at least 20 characters in length.'
+const RULES = {
+  minLength: 4,
+  maxLength: 255,
+  requireUpperCaseCharacter: 0,
+  requireLowerCaseCharacter: 0,
+  requireDigit: 0,
+  requireSpecialCharacter: 0,
+  expirePasswordInMonths: 0,
+}
+
+for (const mode of MODES) {
+  describe(`policies of the server (${mode})`, () => {
+    const config = {
+      password: { policy: { global: { minLength: 20, refuseCommonPasswords: false, refuseOwnWords: true } } },
+      authentication: { policy: { global: { lockoutAfterFailures: 2 } } },
+    }
+
+    it('are those of a zone whose provider has none', async () => {
+      const api = await startUserServer(mode, { config })
+      const create = (password: string, zone?: string) => {
+        const headers = zone === undefined ? {} : { 'x-identity-zone-id': zone }
+        return api.send('POST', '/Users', newUserBody('wanda', { password }), { headers })
+      }
+      assert.equal((await create('heron nest 41')).json()['message'], TOO_SHORT)
+      assert.equal((await create('heron nest 41', 'z1')).json()['message'], TOO_SHORT)
+      assert.match(
+        String((await create('wandawandawandawandawanda')).json()['message']),
+        /must not be made of your name/,
+      )
+      assert.equal((await create('passwordpasswordpassword')).status, 201)
+
+      const stored = await api.server.store.providers.findByOrigin('svc', 'svc')
+      assert.equal(stored?.config['passwordPolicy'], undefined, 'the record says nothing of it')
+      for (const _ of [1, 2]) await api.server.token({ ...GRANT, password: 'wrong' }, PORTAL)
+      assert.notEqual((await api.server.token({ ...GRANT, password: 'passwordpasswordpassword' }, PORTAL)).status, 200)
+      api.server.clock.advance(301)
+      assert.equal((await api.server.token({ ...GRANT, password: 'passwordpasswordpassword' }, PORTAL)).status, 200)
+      assert.deepEqual(api.server.faults, [])
+      await api.stop()
+    })
+
+    it('give way to a policy of the provider, which replaces all of it', async () => {
+      const api = await startUserServer(mode, { config })
+      const provider = await api.server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(provider)
+      await api.server.store.providers.update('svc', { ...provider, config: { passwordPolicy: RULES } })
+      assert.equal((await api.send('POST', '/Users', newUserBody('wanda', { password: 'heron nest' }))).status, 201)
+      for (const _ of [1, 2]) await api.server.token({ ...GRANT, password: 'wrong' }, PORTAL)
+      const locked = await api.server.token({ ...GRANT, password: 'heron nest' }, PORTAL)
+      assert.notEqual(locked.status, 200, 'the lockout is still that of the server')
+      await api.stop()
+    })
+  })
+}
+
+const GRANT = { grant_type: 'password', username: 'wanda' }
+const PORTAL = { basic: ['portal', 'portal-secret'] as const }
