@@ -446,6 +446,24 @@ for (const mode of MODES) {
         assert.equal(await api.userOf('ext-a', 'x1'), undefined)
       })
 
+      it('is the request of a browser without a token and with Accept: text/html', async () => {
+        const form = {
+          source: 'login',
+          response_type: 'code',
+          client_id: 'shop',
+          redirect_uri: 'https://shop.example/cb',
+        }
+        const person = { username: 'framed', origin: 'ext-a', add_new: 'true' }
+        const answer = await api.server.send('/oauth/authorize', {
+          form: { ...form, ...person },
+          headers: { accept: 'text/html' },
+        })
+        const { pathname, search } = answer.location()
+        if (mode === 'uaa') assert.equal(pathname + search, '/login?error=invalid_login_request')
+        else assert.deepEqual([answer.status, pathname], [303, '/oauth/authorize']) // asked again by GET (P2)
+        assert.equal(await api.userOf('ext-a', 'framed'), undefined)
+      })
+
       it('leaves the session of a browser alone', async () => {
         const browser = api.server.browser()
         await browser.signIn('marissa', 'koala')
