@@ -1,6 +1,8 @@
 import { randomFillSync, randomUUID } from 'node:crypto'
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** Of Crockford: no I, L, O or U. */
+const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
 /** The only source of unguessable values, passed as an argument so that tests can control it. */
@@ -13,6 +15,8 @@ export interface Random {
   hex(count: number): string
   /** `length` characters of `[A-Za-z0-9_-]`, six bits each. */
   urlSafe(length: number): string
+  /** `length` digits and capital letters without I, L, O and U, five bits each. */
+  base32(length: number): string
   /** `length` characters of `[A-Za-z0-9]`, without modulo bias. */
   alphanumeric(length: number): string
 }
@@ -50,6 +54,7 @@ export function createRandom(): Random {
     uuid: () => randomUUID(),
     hex: count => take(count).toString('hex'),
     urlSafe: length => characters(BASE64URL, length),
+    base32: length => characters(BASE32, length),
     alphanumeric: length => characters(ALPHANUMERIC, length),
   }
 }

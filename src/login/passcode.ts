@@ -4,6 +4,8 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { newPasscode, shownPasscode } from '../model/passcode.ts'
 import { PASSCODE_SECONDS } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import { passcodeOfferPage, passcodePage } from '../pages/passcode.ts'
@@ -21,19 +23,19 @@ export interface PasscodeDeps {
   readonly random: Random
   readonly limits: Limits
   readonly pages: PageWriter
+  readonly behaviour: Behaviour
 }
-
-const LENGTH = 32 // 192 bits
 
 /** `GET /passcode`: a page with a new code, or the code alone as JSON; the code before it is void. */
 export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
-  const { store, clock, random, limits, pages } = deps
+  const { store, clock, random, limits, pages, behaviour } = deps
 
-  async function newPasscode({ zoneId, id: userId, passwordRevision }: User): Promise<string> {
+  /** As it is shown. */
+  async function makePasscode({ zoneId, id: userId, passwordRevision }: User): Promise<string> {
     const key = `${zoneId} ${userId}`
     limits.newPasscodes.check(key)
     limits.newPasscodes.count(key)
-    const value = random.urlSafe(LENGTH)
+    const value = newPasscode(random, behaviour)
     const expiresAt = addSeconds(clock.now(), PASSCODE_SECONDS)
     const code = {
       zoneId,
@@ -44,7 +46,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
       expiresAt,
     } as const
     await store.oneTimeCodes.save(zoneId, code)
-    return value
+    return shownPasscode(value, behaviour)
   }
 
   app.get(
@@ -56,11 +58,11 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
       if (!person) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
         if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
-        return sendJson(reply, await newPasscode(person))
+        return sendJson(reply, await makePasscode(person))
       }
       const chrome = await pages.chrome(request, reply)
       const page = isUserInitiated(request)
-        ? passcodePage(chrome, { passcode: await newPasscode(person) })
+        ? passcodePage(chrome, { passcode: await makePasscode(person) })
         : passcodeOfferPage(chrome)
       return pages.send(reply, page)
     },

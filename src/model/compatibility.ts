@@ -252,6 +252,8 @@ const rows = {
   minPasswordLength: { id: 'P5', standard: 8, uaa: 0 },
   /** P7: whether common passwords and those made of the account's own words are refused unless the policy says. */
   refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
+  /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
+  groupedPasscodes: { id: 'P8', standard: true, uaa: false },
   /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether a failed sign-in with a provider shows its error at the callback; otherwise at /oauth_error. */

@@ -11,13 +11,19 @@ export interface PasscodeProps {
 export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html {
   const texts = chrome.texts.passcode
   const body = html`<p class="lead">${texts.lead}</p>
-<samp id="passcode" translate="no">${plain(passcode)}</samp>
+<samp id="passcode" translate="no">${inGroups(passcode)}</samp>
 <button class="button" type="button" id="copybutton" data-copies="passcode" data-copied="${texts.copied}" data-copied-aloud="${texts.copiedAloud}" data-selected="${texts.selected}" data-selected-aloud="${texts.selectedAloud}" hidden>${texts.copy}</button>
 <p id="copystatus" class="spoken" role="status"></p>
 <p class="note">${texts.warning}</p>
 <p class="below"><a href="${chrome.basePath}/passcode">${texts.another}</a></p>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
+}
+
+/** A line may end between groups, and nowhere else. */
+function inGroups(passcode: string): Html | string {
+  if (!/^\w{4}(?:-\w{4})+$/.test(passcode)) return plain(passcode)
+  return html`${passcode.split(/(?<=-)/).map(group => html`<span>${group}</span><wbr>`)}`
 }
 
 /** The page for visitors from another site: makes a code only after confirmation here. */

@@ -237,7 +237,7 @@ export const identityAttacks: readonly Attack[] = [
       if (origin === 'svc') await browser.signIn('marissa', 'koala')
       const tokens = await tokensOf(signedIn)
       const code = (await signedIn.send('/oauth/authorize', { query: REQUEST })).location().searchParams.get('code')
-      const passcode = /[\w-]{32}/.exec(
+      const passcode = /[\w-]{24,32}/.exec(
         (await signedIn.send('/passcode', { headers: { accept: 'application/json' } })).text,
       )
       const basic = ['auto', 'auto-secret'] as const

@@ -32,6 +32,7 @@ describe('createRandom', () => {
   const alphabets = [
     { name: 'hex', text: () => random.hex(50), pattern: /^[0-9a-f]{100}$/ },
     { name: 'urlSafe', text: () => random.urlSafe(100), pattern: /^[A-Za-z0-9_-]{100}$/ },
+    { name: 'base32', text: () => random.base32(100), pattern: /^[0-9A-HJKMNP-TV-Z]{100}$/ },
     { name: 'alphanumeric', text: () => random.alphanumeric(100), pattern: /^[A-Za-z0-9]{100}$/ },
   ]
   for (const { name, text, pattern } of alphabets) {
@@ -45,6 +46,7 @@ describe('createRandom', () => {
     assert.notEqual(random.uuid(), random.uuid())
   })
 
+  it('prefers no character of base32', () => assertEven(random.base32(320_000), 32))
   it('prefers no character of [A-Za-z0-9_-]', () => assertEven(random.urlSafe(640_000), 64))
 
   it('prefers no character of [A-Za-z0-9], as the remainder of a byte would', () =>

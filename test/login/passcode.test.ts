@@ -14,12 +14,13 @@ import { freePort } from '../support/free-port.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 
-const VALUE = /^[A-Za-z0-9_-]{32}$/
+const GROUPED = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){4}[0-9A-HJKMNP-TV-Z]{4}$/
+const valueIn = (mode: string): RegExp => (mode === 'uaa' ? /^[A-Za-z0-9_-]{32}$/ : GROUPED)
 const JSON_ONLY = { accept: 'application/json' }
 
 /** The code on a page; undefined when it shows none. */
 const shownOn = (page: string): string | undefined => {
-  const text = /<samp id="passcode"[^>]*>([^<]*)<\/samp>/.exec(page)?.[1]
+  const text = /<samp id="passcode"[^>]*>((?:<\/?span>|<wbr>|[^<])*)<\/samp>/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
   return text === undefined ? undefined : unescaped(text)
 }
 
@@ -34,6 +35,7 @@ const redeem = (server: TestServer, passcode: string): Promise<TestAnswer> =>
 
 for (const mode of MODES) {
   describe(`GET /passcode in ${mode}`, () => {
+    const VALUE = valueIn(mode)
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(async () => {
@@ -62,7 +64,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, 200)
       assert.match(String(answer.headers['content-type']), /^application\/json/)
       assert.match(String(answer.headers['cache-control']), /no-store/)
-      assert.match(answer.text, /^"[A-Za-z0-9_-]{32}"$/)
+      assert.match(answer.json<string>(), VALUE)
       tokensOf(await redeem(server, answer.json<string>()))
     })
 
@@ -71,7 +73,16 @@ for (const mode of MODES) {
       const codes: string[] = []
       for (let index = 0; index < 50; index += 1) codes.push(await fetchCode(browser))
       assert.equal(new Set(codes).size, 50)
-      assert.equal(new Set(codes.join('')).size, 64, 'of 1600 characters')
+      const characters = mode === 'uaa' ? 64 : 33 // 32 and the separator
+      assert.equal(new Set(codes.join('')).size, characters, 'of a thousand characters and more')
+      server.clock.advance(60)
+    })
+
+    it('takes a code in other letters and without separators where it is one to type', async () => {
+      const retyped = (await fetchCode(await signedIn(server))).toLowerCase().replaceAll('-', ' ')
+      const answer = await redeem(server, retyped)
+      assert.equal(answer.status, mode === 'uaa' ? 401 : 200)
+      assert.equal((await redeem(server, retyped)).status, mode === 'uaa' ? 401 : 400, 'once')
       server.clock.advance(60)
     })
 
@@ -79,7 +90,7 @@ for (const mode of MODES) {
       const browser = await signedIn(server)
       const passcode = await fetchCode(browser)
       const { id: userId, passwordRevision } = await userNamed(server, 'marissa')
-      const codeDigest = digest(passcode)
+      const codeDigest = digest(mode === 'uaa' ? passcode : passcode.replaceAll('-', ''))
       assert.equal(await server.store.oneTimeCodes.redeem('svc', 'passcode', passcode), undefined)
       assert.deepEqual(await server.store.oneTimeCodes.redeem('svc', 'passcode', codeDigest), {
         zoneId: 'svc',
@@ -130,7 +141,7 @@ for (const mode of MODES) {
         const passcode = await fetchCode(browser)
         const answer = await browser.send('/passcode', { method, headers: JSON_ONLY })
         assert.ok(answer.status >= 400 || answer.status === 204, String(answer.status))
-        assert.doesNotMatch(answer.text, /[A-Za-z0-9_-]{32}/)
+        assert.doesNotMatch(answer.text, /[A-Za-z0-9_-]{24}/)
         tokensOf(await redeem(server, passcode))
       })
     }
@@ -251,7 +262,7 @@ describe('the passcode page in a browser', () => {
     await page.fill('#password', 'koala')
     await page.click('input[type=submit]')
     assert.equal(page.url(), `${base}/passcode`)
-    assert.match(await page.innerText('#passcode'), VALUE)
+    assert.match(await page.innerText('#passcode'), GROUPED)
     return page
   }
 
@@ -298,7 +309,7 @@ describe('the passcode page in a browser', () => {
     tokensOf(await redeem(server, first))
     await page.click('main .button')
     const second = await page.innerText('#passcode')
-    assert.match(second, VALUE)
+    assert.match(second, GROUPED)
     assert.notEqual(second, first)
     await page.click('.below a')
     assert.notEqual(await page.innerText('#passcode'), second)

@@ -4,6 +4,7 @@ import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { enteredPasscode } from '../../model/passcode.ts'
 import { openDemand } from '../../model/sign-in-demands.ts'
 import { userAgentIn } from '../../model/user-agent.ts'
 import type { User } from '../../model/user.ts'
@@ -68,16 +69,15 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   return authorizeFor({ user: owner, amr: [], format }, request, deps)
 }
 
-const FORMAT = /^[\w-]{32}$/
-
 /** The owner of the passcode; undefined for an unknown or expired one. */
 async function redeem(
   value: string,
   { zone }: GrantRequest,
-  { store, clock }: GrantDeps,
+  { store, clock, behaviour }: GrantDeps,
 ): Promise<User | 'gone' | undefined> {
-  if (!FORMAT.test(value)) return undefined
-  const code = await store.oneTimeCodes.redeem(zone.id, 'passcode', digest(value))
+  const passcode = enteredPasscode(value, behaviour)
+  if (passcode === undefined) return undefined
+  const code = await store.oneTimeCodes.redeem(zone.id, 'passcode', digest(passcode))
   if (code?.userId === undefined || code.expiresAt <= clock.now()) return undefined
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return 'gone'

@@ -1,0 +1,27 @@
+// The form of passcodes, which people read from one screen and may type at another (row P8).
+import type { Random } from '../base/random.ts'
+import type { Behaviour } from './compatibility.ts'
+
+const GROUPED_LENGTH = 20 // 100 bits, in groups of four
+const PLAIN_LENGTH = 32 // 192 bits
+/** Longer input is no code, however many separators it has. */
+const MAX_INPUT_LENGTH = 64
+
+/** A new passcode, as it is compared: without the separators that it is shown with. */
+export const newPasscode = (random: Random, { groupedPasscodes }: Behaviour): string =>
+  groupedPasscodes ? random.base32(GROUPED_LENGTH) : random.urlSafe(PLAIN_LENGTH)
+
+/** As it is shown: in groups of four where it is one to type. */
+export const shownPasscode = (passcode: string, { groupedPasscodes }: Behaviour): string =>
+  groupedPasscodes ? passcode.replace(/.{4}(?=.)/g, '$&-') : passcode
+
+/**
+ * What somebody entered as it is compared; undefined for what cannot be a passcode. Case and separators do not count, and
+ * letters that look like digits are those digits.
+ */
+export function enteredPasscode(entered: string, { groupedPasscodes }: Behaviour): string | undefined {
+  if (!groupedPasscodes) return /^[\w-]{32}$/.test(entered) ? entered : undefined
+  if (entered.length > MAX_INPUT_LENGTH) return undefined
+  const characters = entered.replace(/[\s-]/g, '').toUpperCase().replace(/O/g, '0').replace(/[IL]/g, '1')
+  return /^[0-9A-HJKMNP-TV-Z]{20}$/.test(characters) ? characters : undefined
+}
