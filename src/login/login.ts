@@ -40,6 +40,7 @@ import { MAX_PATH_LENGTH } from './attempts.ts'
 import { externalPath } from './external.ts'
 import type { Journey, Journeys } from './journey.ts'
 import type { ChooseAccountPage } from './saved-accounts.ts'
+import { createTypedNames } from './typed-name.ts'
 import { contextOf } from '../web/request-context.ts'
 
 /** Dependencies of `loginEndpoints`. */
@@ -66,6 +67,7 @@ export interface LoginDeps {
 /** `GET /login` and `POST /login.do`. */
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   const { store, identity, sessions, denial, csrf, pages, urls, journeys } = deps
+  const typedNames = createTypedNames({ urls })
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
   app.get('/login', { config }, async (request, reply) => {
@@ -79,7 +81,9 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (isSignedIn && !journey.saved?.reauthenticate && !isTold) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
-    return show(request, reply, { query, journey })
+    // UAA: forgets the name. See docs/compatibility.md, P3.
+    const typedName = deps.behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
+    return show(request, reply, { query, journey, ...(query.get('error') !== undefined && { typedName }) })
   })
 
   app.post('/login.do', { config }, async (request, reply) => {
@@ -87,12 +91,13 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, form)
     const journey = await journeys.of(request, form)
     const { path: destination, client } = journey
+    const userName = form.get('username') ?? ''
     const refuse = async (code: string): Promise<FastifyReply> => {
       sessions.setCurrentUser(reply, undefined)
       await journeys.keep(request, reply, journey)
+      if (deps.behaviour.keepTypedName) typedNames.keep(reply, userName)
       return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
     }
-    const userName = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
@@ -180,7 +185,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, journey, view }: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
+    { query, journey, typedName, view }: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
   ): Promise<FastifyReply> {
     const { zone } = request
     const chrome = await pages.chrome(request, reply, { form: true })
@@ -196,7 +201,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
         originPage(chrome, { ...shared, hasDefault: zone.config.defaultIdentityProvider !== undefined }),
       )
     }
-    const email = query.get('email') ?? query.get('username') ?? view.userName
+    const email = query.get('email') ?? query.get('username') ?? typedName ?? view.userName
     const page = discoveryEmailPage(chrome, {
       ...shared,
       email,
@@ -209,11 +214,11 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, journey, view }: Given & { view: LoginForm },
+    { query, journey, typedName, view }: Given & { view: LoginForm },
   ): Promise<FastifyReply> {
     const { zone } = request
     const { path, client } = journey
-    const userName = query.get('username') ?? query.get('email') ?? view.userName
+    const userName = query.get('username') ?? query.get('email') ?? typedName ?? view.userName
     const { signup, passwd } = await linksOf(zone, client)
     const hintText = journey.hint ?? query.get('login_hint')
     const hint = parseLoginHint(hintText).origin === view.origin ? hintText : JSON.stringify({ origin: view.origin })
@@ -273,6 +278,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 interface Given {
   readonly query: Form
   readonly journey: Journey
+  /** What was typed at a sign-in that failed; for our own fields only, not for links to other providers. */
+  readonly typedName?: string | undefined
 }
 
 function messageOf(texts: Texts, query: Form): Message | undefined {

@@ -236,6 +236,8 @@ const rows = {
   visitorCookieNeeded: { id: 'P3', standard: true, uaa: false },
   /** P3: whether an expired sign-in form is shown again with its input; otherwise `/login` shows an error. */
   staleFormShownAgain: { id: 'P3', standard: true, uaa: false },
+  /** P3: whether the sign-in page keeps the name that was typed at a failed sign-in, in a cookie of a minute. */
+  keepTypedName: { id: 'P3', standard: true, uaa: false },
   /** P2: whether the session cookie is named after the service and prefixed under https; otherwise JSESSIONID. */
   ownSessionCookie: { id: 'P2', standard: true, uaa: false },
   /** P4: whether pages have our own texts in the negotiated language; otherwise those that UAA's clients look for. */

@@ -338,10 +338,46 @@ for (const mode of MODES) {
           const answer = await post(browser, change)
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], `http://localhost:8080/login?error=${code}`)
-          assert.deepEqual(setCookies(answer), { 'Current-User': 'Current-User=; Max-Age=0; Path=/; SameSite=Strict' })
+          const { 'Typed-Name': typed, ...cookies } = setCookies(answer)
+          assert.deepEqual(cookies, { 'Current-User': 'Current-User=; Max-Age=0; Path=/; SameSite=Strict' })
+          const name = change['username'] ?? 'marissa'
+          const attributes = '; Max-Age=60; Path=/login; HttpOnly; SameSite=Lax'
+          // UAA: forgets the name (row P3).
+          const isKept = isStandard && name !== ''
+          assert.equal(typed, isKept ? `Typed-Name=${encodeURIComponent(name)}${attributes}` : undefined)
           assert.equal((await browser.send('/home')).status, 302)
         })
       }
+
+      it('keeps the name of a failed sign-in for the next page only, and in no address', async () => {
+        const browser = server.browser()
+        const answer = await post(browser, { username: 'Marissa "M"', password: 'wrong' })
+        const failed = await browser.send('/login?error=login_failure')
+        const shown = 'value="Marissa &quot;M&quot;"'
+        assert.equal(failed.text.includes(shown), isStandard)
+        assert.doesNotMatch(`${String(answer.headers['location'])} ${failed.text}`, /(?:href|action)="[^"]*Marissa/i)
+        assert.doesNotMatch((await browser.send('/login?error=login_failure')).text, /Marissa/)
+        await post(browser, { username: 'Marissa "M"', password: 'wrong' })
+        assert.doesNotMatch((await browser.send('/login')).text, /Marissa/, 'nothing failed there')
+      })
+
+      for (const name of ['x'.repeat(256), 'a\u0007b', '   ']) {
+        it(`does not keep ${JSON.stringify(name.slice(0, 10))}, nor believe a cookie that has it`, async () => {
+          const answer = await post(server.browser(), { username: name, password: 'wrong' })
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=login_failure')
+          assert.equal(setCookies(answer)['Typed-Name'], undefined)
+          const cookies = { 'Typed-Name': encodeURIComponent(name) }
+          const page = await server.send('/login?error=login_failure', { cookies })
+          assert.doesNotMatch(page.text, /name="username" value=/)
+        })
+      }
+
+      it('shows a planted name as text', async () => {
+        const cookies = { 'Typed-Name': encodeURIComponent('"><script>alert(1)</script>') }
+        const { text } = await server.send('/login?error=login_failure', { cookies })
+        assert.doesNotMatch(text, /<script>/)
+        assert.equal(text.includes('value="&quot;&gt;&lt;script&gt;'), isStandard)
+      })
 
       it('sends who has to change the password there, signed in', async () => {
         await changeUser(server, 'joel', { passwordChangeRequired: true })
