@@ -143,7 +143,17 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({ baseUrl, database, compatibility, sessionSameSite, hashCost, cors, settings }),
+    warnings: warningsOf({
+      baseUrl,
+      database,
+      compatibility,
+      sessionSameSite,
+      hashCost,
+      cors,
+      settings,
+      smtp,
+      playground,
+    }),
   }
 }
 

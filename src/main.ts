@@ -8,11 +8,15 @@ import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
 import { stopwatch, systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
+import { pauseUnless } from './base/pause.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
 import { openStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
+import { createSender } from './mail/sender.ts'
+import type { Sender } from './mail/sender.ts'
+import { createTransport } from './mail/transport.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
@@ -26,6 +30,8 @@ const PURGE_PAUSE_MS = 5
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
+/** From a worker process to the primary one. */
+const MAIL_QUEUED = 'mail queued'
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
@@ -42,6 +48,7 @@ export async function start(given: Config): Promise<void> {
     await serve(parts)
   })
   const stopPurging = keepPurging(parts.store, log)
+  parts.sender?.start()
   onStop(parts, async () => {
     stopPurging()
     await stopServing(parts)
@@ -71,6 +78,10 @@ async function lead(config: Config, log: Log): Promise<void> {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
     const stopPurging = keepPurging(parts.store, log)
+    const { sender, measuring } = parts
+    sender?.start()
+    if (sender) measuring?.begin(() => sender.report())
+    cluster.on('message', (_worker, message) => message === MAIL_QUEUED && sender?.wake())
     // Registered before any worker starts: the first one serves before the last one is ready.
     onStop(parts, async () => {
       stopping = true
@@ -130,7 +141,12 @@ async function stopWorkers(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 const endOf = (status: number | null, signal: string | null): string =>
   signal === null ? `status ${status}` : `signal ${signal}`
 
-type Parts = Omit<AppDeps, 'build' | 'metrics'> & { readonly app: App; readonly measuring: Measuring | undefined }
+type Parts = Omit<AppDeps, 'build' | 'metrics' | 'onMail'> & {
+  readonly app: App
+  readonly measuring: Measuring | undefined
+  /** Absent without a mail server, and in worker processes: the primary process sends. */
+  readonly sender: Sender | undefined
+}
 
 /** Opens the database and builds the server, but does not listen. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
@@ -141,10 +157,17 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
+  const { smtp } = config
+  const sender =
+    smtp && !cluster.isWorker
+      ? createSender({ ...deps, smtp, mails: store.mails, transport: createTransport(smtp), pause: pauseUnless })
+      : undefined
+  const onMail = sender ? () => sender.wake() : () => void process.send?.(MAIL_QUEUED)
   return closeOnFailure(store, async () => ({
     ...deps,
     measuring,
-    app: await buildApp({ ...deps, metrics, build: readBuildFacts() }),
+    sender,
+    app: await buildApp({ ...deps, metrics, onMail, build: readBuildFacts() }),
   }))
 }
 
@@ -158,11 +181,11 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
   }
 }
 
-async function serve({ app, config, measuring }: Parts): Promise<void> {
+async function serve({ app, config, measuring, sender }: Parts): Promise<void> {
   await app.keys.active(config.service) // the first request must not wait for a key to be made
   await app.health.probe()
   app.health.keepProbing(config.operations.probeMilliseconds)
-  measuring?.begin()
+  measuring?.begin(async () => [...measuring.metrics.report(), ...((await sender?.report()) ?? [])])
   try {
     await app.http.listen({ host: config.listen.host, port: config.listen.port })
   } catch (error) {
@@ -179,11 +202,12 @@ async function stopServing(parts: Parts): Promise<void> {
 }
 
 /** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
-async function close({ app, store }: Parts): Promise<void> {
+async function close({ app, store, sender }: Parts): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
   await app.background.idle()
+  await sender?.stop()
   await store.close()
 }
 

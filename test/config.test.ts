@@ -351,11 +351,28 @@ describe('a single value', () => {
   const warned = [
     { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
     { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
+    { name: 'mails that are not sent', text: '{}', warning: /^smtp is missing: mails are kept but not sent/ },
+    {
+      name: 'mails that can be read on the way',
+      text: 'smtp: { host: mail.example }',
+      warning: /^smtp: mail\.example may get mails without TLS/,
+    },
     { name: 'the lenient redirects of uaa', text: 'compatibility: uaa', warning: /redirect URIs leniently/ },
   ]
   for (const { name, text, warning } of warned) {
     it(`warns of ${name}`, async () => {
       assert.match((await load(text)).warnings.join('\n'), warning)
+    })
+  }
+
+  for (const smtp of [
+    'host: localhost',
+    'host: h, secure: true',
+    'host: h, starttls: true',
+    'host: h, user: u, password: p',
+  ]) {
+    it(`has no warning for a mail server with ${smtp}`, async () => {
+      assert.deepEqual((await load(`smtp: { ${smtp} }`)).warnings, [])
     })
   }
 
@@ -377,7 +394,7 @@ describe('a single value', () => {
   ]
   for (const { url, exposed } of databases) {
     it(`${exposed ? 'warns of' : 'takes'} the database ${url} ${exposed ? 'for want of TLS' : 'as safe'}`, async () => {
-      const { warnings } = await load(`database: "${url}"`)
+      const { warnings } = await load(`database: "${url}"\nsmtp: { host: localhost }`)
       assert.deepEqual(
         warnings.map(sentence => sentence.startsWith('database: the connection to')),
         exposed ? [true] : [],
@@ -387,7 +404,7 @@ describe('a single value', () => {
   }
 
   it('has no warning for http on a name below localhost', async () => {
-    assert.deepEqual((await load('base_url: http://id.localhost:8080')).warnings, [])
+    assert.deepEqual((await load('base_url: http://id.localhost:8080\nsmtp: { host: localhost }')).warnings, [])
   })
 
   it('gives mail a sender at the host of the base URL', async () => {

@@ -45,7 +45,7 @@ const ABSENCES: readonly Absence[] = [
     ],
   },
   {
-    entry: 'sign-up, forgotten password, change of e-mail or password by oneself; mail',
+    entry: 'sign-up, forgotten password, change of e-mail or password by oneself',
     paths: ['/create_account', '/forgot_password', '/change_email', '/change_password', '/verify_user'],
   },
   {

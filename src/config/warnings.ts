@@ -1,5 +1,6 @@
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { Config } from './config.ts'
+import type { SmtpSettings } from '../model/mail.ts'
 import { openToEveryPage } from './cors.ts'
 import { isCheap } from './hash-cost.ts'
 
@@ -12,10 +13,12 @@ export function warningsOf({
   hashCost,
   cors,
   settings,
+  smtp,
+  playground,
 }: Pick<
   Config,
-  'baseUrl' | 'database' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings'
->): readonly string[] {
+  'baseUrl' | 'database' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings' | 'playground'
+> & { readonly smtp: Config['smtp'] | undefined }): readonly string[] {
   const { protocol, hostname } = new URL(baseUrl)
   const exposed = exposedDatabaseHost(database)
   const rows: readonly (readonly [boolean, string])[] = [
@@ -36,6 +39,14 @@ export function warningsOf({
       settings.queryString,
       'jwt.token.queryString.enabled: credentials and tokens may stand in URLs, and so in logs and histories',
     ],
+    [
+      smtp === undefined && !playground,
+      'smtp is missing: mails are kept but not sent, and their links, which sign people in, are written to the log',
+    ],
+    [
+      smtp !== undefined && !isSecured(smtp),
+      `smtp: ${smtp?.host} may get mails without TLS, and with them links that sign people in; set starttls or secure`,
+    ],
     ...openToEveryPage(cors).map((part): readonly [boolean, string] => [
       true,
       `${part}.allowed: any page may call with the cookies of whoever opened it; name the origins, or switch credentials off`,
@@ -49,6 +60,10 @@ export function warningsOf({
   ]
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }
+
+/** Whether mails cannot be read on the way to the server; with a user, StartTLS is demanded anyway. */
+const isSecured = ({ host, secure, starttls, user }: SmtpSettings): boolean =>
+  secure || starttls || user !== undefined || isLoopbackHost(host)
 
 // `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
 const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])

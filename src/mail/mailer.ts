@@ -48,10 +48,12 @@ export interface MailerDeps {
   readonly vault: Vault
   readonly clock: Clock
   readonly random: Random
+  /** Called for each mail that is in the queue. */
+  readonly onQueued?: ((mail: AddressedMail) => void) | undefined
 }
 
 /** One instance serves every zone. */
-export function createMailer({ store, vault, clock, random }: MailerDeps): Mailer {
+export function createMailer({ store, vault, clock, random, onQueued }: MailerDeps): Mailer {
   return {
     async send(zone, mail, usefulUntil) {
       if (!isMailAddress(mail.to)) throw new UnusableAddress()
@@ -68,6 +70,7 @@ export function createMailer({ store, vault, clock, random }: MailerDeps): Maile
         attempts: 0,
         usefulUntil,
       })
+      onQueued?.(mail)
     },
   }
 }

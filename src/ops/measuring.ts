@@ -1,5 +1,5 @@
 import { createMetrics } from './metrics.ts'
-import type { Metrics } from './metrics.ts'
+import type { Measurement, Metrics } from './metrics.ts'
 import { createStatsd } from './statsd.ts'
 
 const INTERVAL_MILLISECONDS = 5000
@@ -7,8 +7,8 @@ const INTERVAL_MILLISECONDS = 5000
 /** Metrics, and the timer that reports them. */
 export interface Measuring {
   readonly metrics: Metrics
-  /** Sends a report every five seconds without keeping the process alive; returns the function that stops it. */
-  begin(): () => void
+  /** Sends `report`, or that of the metrics, every five seconds without keeping the process alive; returns the function that stops it. */
+  begin(report?: () => Promise<readonly Measurement[]>): () => void
 }
 
 /** Opens the configured metrics; undefined if none are configured. */
@@ -30,15 +30,19 @@ export function measure(
   const basePath = new URL(config.baseUrl).pathname.replace(/\/+$/, '')
   const metrics = createMetrics({ basePath, onLatency: perRequest ? latency => statsd.add(latency) : undefined })
 
-  function send(): void {
-    for (const measurement of metrics.report()) statsd.add(measurement)
-    void statsd.flush()
+  async function send(report: () => Promise<readonly Measurement[]>): Promise<void> {
+    try {
+      for (const measurement of await report()) statsd.add(measurement)
+      await statsd.flush()
+    } catch (cause) {
+      onFailure(cause)
+    }
   }
 
   return {
     metrics,
-    begin() {
-      const timer = setInterval(send, INTERVAL_MILLISECONDS)
+    begin(report = async () => metrics.report()) {
+      const timer = setInterval(() => void send(report), INTERVAL_MILLISECONDS)
       timer.unref()
       return () => {
         clearInterval(timer)

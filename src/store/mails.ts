@@ -8,6 +8,49 @@ const NEWEST = statement<{ count: number }, MailRow>(
   `select ${list(MAIL_COLUMNS)} from outgoing_mails order by created_at desc, id limit :count`,
 )
 
+const IS_DUE = statement<{ now: number }, { id: string }>(
+  `select id from outgoing_mails where next_attempt_at <= :now limit 1`,
+)
+const firstDue = (order: 'asc' | 'desc') =>
+  statement<{ now: number }, MailRow>(
+    `select ${list(MAIL_COLUMNS)} from outgoing_mails where next_attempt_at <= :now
+     order by next_attempt_at ${order} limit 1`,
+  )
+const FIRST_DUE = { oldest: firstDue('asc'), newest: firstDue('desc') }
+interface Lease {
+  holder: string
+  now: number
+  until: number
+}
+const TAKE_LEASE = statement<Lease>(
+  `insert into leases (name, holder, expires_at) values ('mails', :holder, :until)
+   on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
+   where leases.holder = excluded.holder or leases.expires_at <= :now`,
+)
+const RELEASE = statement<{ holder: string }>(`delete from leases where name = 'mails' and holder = :holder`)
+interface Claim {
+  zone_id: string
+  id: string
+  before: number
+  next: number
+  attempts: number
+}
+const SET_ATTEMPT = statement<Claim>(
+  `update outgoing_mails set next_attempt_at = :next, attempts = :attempts
+   where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
+)
+const DELETE = statement<{ zone_id: string; id: string }>(
+  `delete from outgoing_mails where zone_id = :zone_id and id = :id`,
+)
+const DELETE_USELESS = statement<{ now: number }>(
+  `delete from outgoing_mails where (zone_id, id) in (
+     select zone_id, id from outgoing_mails where useful_until <= :now order by useful_until limit 200)`,
+)
+const COUNT = statement<object, { count: number }>(
+  `select count(*) as count from (select 1 from outgoing_mails limit 10000) waiting`,
+)
+const SINCE = statement<object, { since: number | null }>(`select min(created_at) as since from outgoing_mails`)
+
 /** Implements `MailStore` for both databases. */
 export function createMails(db: Database): MailStore {
   return {
@@ -17,8 +60,49 @@ export function createMails(db: Database): MailStore {
     async newest(count) {
       return (await db.read(NEWEST, { count })).map(toMail)
     },
+    async isDue(now) {
+      return (await db.read(IS_DUE, { now: now.getTime() })).length > 0
+    },
+    claim: ({ holder, now, leaseUntil, mailUntil, end }) =>
+      db.transaction(async within => {
+        const lease = { holder, now: now.getTime(), until: leaseUntil.getTime() }
+        if ((await within.run(TAKE_LEASE, lease)).changes === 0) return { isHolder: false }
+        const [row] = (await within.run(FIRST_DUE[end], { now: now.getTime() })).rows
+        if (!row) return { isHolder: true }
+        const mail = { ...toMail(row), nextAttemptAt: mailUntil, attempts: row.attempts + 1 }
+        await within.run(SET_ATTEMPT, toClaim(mail, row.next_attempt_at))
+        return { isHolder: true, mail }
+      }),
+    async renew(holder, now, until) {
+      return (await db.write(TAKE_LEASE, { holder, now: now.getTime(), until: until.getTime() })).changes > 0
+    },
+    async release(holder) {
+      await db.write(RELEASE, { holder })
+    },
+    async postpone(claimed, nextAttemptAt, attempts) {
+      await db.write(SET_ATTEMPT, toClaim({ ...claimed, nextAttemptAt, attempts }, claimed.nextAttemptAt.getTime()))
+    },
+    async delete({ zoneId, id }) {
+      await db.write(DELETE, { zone_id: zoneId, id })
+    },
+    async deleteUseless(now) {
+      return (await db.write(DELETE_USELESS, { now: now.getTime() })).changes
+    },
+    async waiting() {
+      const [[counted], [first]] = await Promise.all([db.read(COUNT, {}), db.read(SINCE, {})])
+      const since = first?.since ?? undefined
+      return { count: counted?.count ?? 0, ...(since !== undefined && { since: new Date(since) }) }
+    },
   }
 }
+
+const toClaim = ({ zoneId, id, nextAttemptAt, attempts }: WaitingMail, before: number): Claim => ({
+  zone_id: zoneId,
+  id,
+  before,
+  next: nextAttemptAt.getTime(),
+  attempts,
+})
 
 const toRow = (mail: WaitingMail): MailRow => ({
   id: mail.id,

@@ -303,6 +303,15 @@ const MIGRATIONS: readonly Migration[] = [
       `create index account_events_by_time on account_events (happened_at)`,
     ],
   },
+  {
+    id: '0015-mail-sender',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table leases (name ${text} not null primary key, holder ${text} not null,
+        expires_at ${integer} not null)${tableEnd}`,
+      `create index outgoing_mails_by_creation on outgoing_mails (created_at)`,
+      `create index outgoing_mails_by_end on outgoing_mails (useful_until)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

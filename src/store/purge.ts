@@ -33,6 +33,8 @@ const RULES: readonly Rule[] = [
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
   rule('revocations', 'zone_id, revoked_id', 'expires_at', OUTLIVES),
   rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
+  // The sender counts those that it gives up.
+  rule('outgoing_mails', 'zone_id, id', 'useful_until', 5 * MINUTE),
   rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   // For a while an expired approval is distinguished from a missing one.

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/config.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/latchkey.cjs', import.meta.url))
 const folder = temporaryFolder()
-writeFileSync(join(folder, 'good.yml'), 'service: svc\n')
+writeFileSync(join(folder, 'good.yml'), 'service: svc\nsmtp: { host: localhost }\n')
 writeFileSync(join(folder, 'warned.yml'), 'base_url: http://id.example\n')
 writeFileSync(join(folder, 'bad.yml'), 'servise: svc\nbootstrap: { clients: [ { client_id: a } ] }\n')
 

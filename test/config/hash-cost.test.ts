@@ -3,12 +3,13 @@ import { describe, it } from 'node:test'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
+const smtp = { host: 'localhost' }
 const load = (passwords: object, host = '0.0.0.0') =>
-  loadText(folder, JSON.stringify({ base_url: 'https://id.example', listen: { host }, passwords }))
+  loadText(folder, JSON.stringify({ base_url: 'https://id.example', listen: { host }, passwords, smtp }))
 
 describe('passwords', () => {
   it('are hashed with 19 MiB and two passes where the file says nothing', async () => {
-    const { hashCost, warnings } = await loadText(folder, '{}')
+    const { hashCost, warnings } = await loadText(folder, JSON.stringify({ smtp }))
     assert.deepEqual(hashCost, { memoryKib: 19_456, passes: 2 })
     assert.deepEqual(warnings, [])
   })
