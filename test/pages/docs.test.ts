@@ -18,6 +18,9 @@ const violations = (rules: object = {}): string => `axe.run(document, {
 }).then(result => result.violations.flatMap(({ id, nodes }) => nodes.map(node => id + ': ' + node.target.flat().join(' '))))`
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
+/** The explorer draws itself with a few seconds of computing, which several browsers at a time may share. */
+const SLOW = 90_000
+
 describe('the page of the interface', () => {
   let server: TestServer
   let browser: Browser
@@ -94,7 +97,7 @@ describe('the page of the interface', () => {
       const response = await page.goto(`${base}/docs`)
       assert.match(String((await response?.allHeaders())?.['content-security-policy']), /^script-src 'self'/)
       const navigation = page.locator('rapi-doc .nav-bar-path:visible')
-      await navigation.first().waitFor()
+      await navigation.first().waitFor({ timeout: SLOW })
       assert.ok((await navigation.count()) > 150)
       await page.getByPlaceholder('Filter').fill('healthz')
       await page.keyboard.press('Enter')
@@ -114,7 +117,7 @@ describe('the page of the interface', () => {
       const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true })
       const page = await context.newPage()
       await page.goto(`${base}/docs#post-/Users`)
-      await page.getByRole('button', { name: 'TRY' }).waitFor()
+      await page.getByRole('button', { name: 'TRY' }).waitFor({ timeout: SLOW })
       await page.addScriptTag({ content: AXE })
       // Its fields for requests have their names beside them without a label. The list has no such fields.
       assert.deepEqual(await page.evaluate(violations({ label: { enabled: false } })), [])
