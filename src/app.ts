@@ -32,6 +32,8 @@ import { authenticateEndpoint } from './login/authenticate.ts'
 import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
+import { changeEmailEndpoints } from './login/change-email.ts'
+import { createAccountEndpoints } from './login/create-account.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
 import { homeEndpoints } from './login/home.ts'
@@ -309,6 +311,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     externalEndpoints(app, { ...elsewhere, external })
     invitationPages(app, { ...web, users, external })
     forcePasswordChangeEndpoints(app, web)
+    createAccountEndpoints(app, { ...web, users })
+    changeEmailEndpoints(app, { ...web, users })
     errorPages(app, web)
     homeEndpoints(app, web)
     staticFileEndpoints(app, { pages, assets })

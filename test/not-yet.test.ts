@@ -45,8 +45,8 @@ const ABSENCES: readonly Absence[] = [
     ],
   },
   {
-    entry: 'sign-up, forgotten password, change of e-mail or password by oneself',
-    paths: ['/create_account', '/forgot_password', '/change_email', '/change_password', '/verify_user'],
+    entry: 'forgotten password, change of password by oneself',
+    paths: ['/forgot_password', '/change_password'],
   },
   {
     entry: 'front- and back-channel logout',

@@ -19,7 +19,11 @@ export interface Errand {
 export interface CodeData {
   readonly autologin: { readonly clientId: string }
   readonly 'password-reset': Errand
-  readonly 'sign-up': Errand
+  /**
+   * `passwordHash`: of the password chosen with this request, which becomes that of the account; `browser`: the digest of
+   * the browser that sent it. Neither where an administrator asked for the link.
+   */
+  readonly 'sign-up': Errand & { readonly passwordHash?: string; readonly browser?: string | undefined }
   readonly 'email-change': Errand & { readonly email: string }
   readonly 'email-verification': Errand & { readonly email: string }
   readonly invitation: Errand & {

@@ -264,6 +264,11 @@ const rows = {
    * P4: whether a sign-in with a provider without a pending request redirects to the start page; otherwise to /home.
    */
   externalSignInLeadsToStart: { id: 'P4', standard: true, uaa: false },
+  /**
+   * P9: whether an account made by sign-up has no password until it is verified; otherwise whoever signed up is told at
+   * sign-in that it is not, which tells a stranger that the address had no account before.
+   */
+  passwordWithVerification: { id: 'P9', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>
 
 type Rows = typeof rows

@@ -3,7 +3,7 @@
 // from our pages and planted as a cookie is therefore not accepted from another browser.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../base/random.ts'
-import { keyedBy, sameSecret } from '../base/secrets.ts'
+import { digest, keyedBy, sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { Session } from '../model/session.ts'
@@ -25,6 +25,8 @@ export interface Csrf {
   isGenuine(request: FastifyRequest): Promise<boolean>
   /** Whether a browser sent the form from our own origin: the page was probably open for too long. */
   isStale(request: FastifyRequest): boolean
+  /** Stands for this browser while it keeps the cookie of pages before sign-in: a day at least since it saw one. */
+  browserOf(request: FastifyRequest): string | undefined
   /** Expires the cookie. */
   clear(reply: FastifyReply): void
 }
@@ -140,6 +142,10 @@ export function createCsrf(deps: {
       return !behaviour.visitorCookieNeeded && isScript(request) && VALUE.test(kept) && sameSecret(kept, sent)
     },
     isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
+    browserOf(request) {
+      const visitor = visitorOf(request)
+      return visitor === undefined ? undefined : digest(`browser ${visitor}`)
+    },
     clear(reply) {
       set(reply, '', 0)
     },

@@ -110,6 +110,10 @@ export interface Limits {
   readonly wrongSecrets: Limiter
   /** Passcodes that a person requests; each is a database write. */
   readonly newPasscodes: Limiter
+  /** Mails that strangers can cause to be sent to one address, whether or not it has an account. */
+  readonly mailsTo: Limiter
+  /** The same by where they are. */
+  readonly mailsBy: Limiter
 }
 
 const KEYS = 10_000
@@ -121,6 +125,8 @@ export function createLimits(clock: Clock): Limits {
     wrongPasscodes: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
     wrongSecrets: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
     newPasscodes: createLimiter(clock, { max: 60, seconds: 60, keys: KEYS }),
+    mailsTo: createLimiter(clock, { max: 10, seconds: 3600, keys: KEYS }),
+    mailsBy: createLimiter(clock, { max: 300, seconds: 3600, keys: KEYS }),
   }
 }
 

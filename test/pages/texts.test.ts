@@ -32,16 +32,17 @@ function flatten(value: unknown, path = ''): readonly (readonly [path: string, t
 
 /** The sentences that take an object, and the names in it. */
 const NAMED: Readonly<Record<string, readonly [string, string]>> = {
+  'emailChange.verifyLead': ['userName', 'email'],
   'signOut.signedInAs': ['site', 'userName'],
   'profile.times': ['signedIn', 'lastSeen'],
   'profile.whichSession': ['name', 'signedIn'],
 }
 /** The sentences that take plain text or a number. */
-const PLAIN = /^(?:descriptionsWith\.|error\.|browsers\.)/
+const PLAIN = /^(?:descriptionsWith\.|error\.|browsers\.|accountMails\.)/
 
 function said(sentence: (...given: unknown[]) => unknown, path: string): string {
   const [first, second] = PLAIN.test(path) ? MARKS : MARKS.map(mark => html`${mark}`)
-  const names = NAMED[path]
+  const names = path.startsWith('accountMails.') ? (['email', 'former'] as const) : NAMED[path]
   const given = names ? [{ [names[0]]: first, [names[1]]: second }] : [first, second]
   return String(sentence(...given))
 }

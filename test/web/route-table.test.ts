@@ -45,11 +45,15 @@ for (const mode of MODES) {
 
     it('opens to anyone only what is known to be open', async () => {
       const known = [
+        '/accounts/email_sent',
         '/authenticate',
         '/autologin',
         '/check_session',
+        '/create_account',
+        '/create_account.do',
         '/delete_saved_account',
         '/docs',
+        '/email_sent',
         '/error',
         '/favicon.ico',
         '/square-logo.png',
@@ -61,6 +65,8 @@ for (const mode of MODES) {
         '/healthz',
         '/info',
         '/invalid_request',
+        '/invitations/accept',
+        '/invitations/accept.do',
         '/login',
         '/login.do',
         '/login/callback/:origin',
@@ -77,6 +83,8 @@ for (const mode of MODES) {
         '/session_management',
         '/token_key',
         '/token_keys',
+        '/verify_email',
+        '/verify_user',
         '/zone.css',
       ]
       const open = routes().filter(({ access }) => access.by === 'anyone')

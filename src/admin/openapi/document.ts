@@ -18,6 +18,7 @@ import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
 import { scimArea } from './scim.ts'
+import { selfServiceArea } from './self-service.ts'
 import { serverArea } from './server.ts'
 import { tokensArea } from './tokens.ts'
 import { usersArea } from './users.ts'
@@ -66,6 +67,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   oauthArea(facts),
   tokensArea(facts),
   loginArea(facts),
+  selfServiceArea(facts),
   accountsArea(),
   approvalsArea(),
   usersArea(),

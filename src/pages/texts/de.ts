@@ -38,7 +38,7 @@ export const de: Texts = {
     account_locked:
       'Zu viele Versuche sind fehlgeschlagen, daher ist dieses Konto vorübergehend gesperrt. Warten Sie einige Minuten und versuchen Sie es dann erneut.',
     account_not_verified:
-      'Dieses Konto ist noch nicht bestätigt. Öffnen Sie den Link in der E-Mail, die Sie erhalten haben; wenn Sie sie nicht finden, fordern Sie eine neue an.',
+      'Dieses Konto ist noch nicht bestätigt. Öffnen Sie den Link in der E-Mail, die Sie erhalten haben; wenn Sie sie nicht finden, legen Sie das Konto noch einmal an, um eine neue zu erhalten.',
     password_expired: 'Ihr Passwort ist abgelaufen. Setzen Sie es zurück, um sich anzumelden.',
     account_not_precreated: 'Für Sie gibt es hier noch kein Konto. Bitten Sie Ihre Administration, eines anzulegen.',
     invalid_login_request:
@@ -260,6 +260,10 @@ export const de: Texts = {
     misconfigured: 'Die Identitätsanbieter sind falsch eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     notPrecreated: 'Das Konto muss vorher angelegt werden. Bitte wenden Sie sich an Ihre Administration.',
     sameEmail: 'Mehrere Konten des Identitätsanbieters haben diese E-Mail-Adresse.',
+    selfServiceOff: 'Die Selbstbedienung ist ausgeschaltet.',
+    missingField: 'Ein Feld des Formulars fehlt.',
+    emailLinkExpired: 'Ihr Bestätigungslink ist abgelaufen. Bitte fordern Sie einen neuen an.',
+    emailTaken: 'Es gibt bereits ein Konto mit dieser E-Mail-Adresse.',
     badSignInCode:
       'Der Anmeldecode ist ungültig, abgelaufen oder wurde schon verwendet. Gehen Sie zurück zur Anwendung und melden Sie sich erneut an.',
     otherAccount:
@@ -344,6 +348,88 @@ export const de: Texts = {
         'Ihre Einladung ist abgelaufen oder schon angenommen. Bitten Sie um eine neue, oder melden Sie sich an.',
       no_suitable_idp:
         'Mit dieser Einladung können Sie sich hier nicht anmelden. Wenden Sie sich an die Person, die Sie eingeladen hat.',
+    },
+  },
+  signUp: {
+    title: 'Konto anlegen',
+    heading: 'Konto anlegen',
+    email: 'E-Mail',
+    password: 'Passwort',
+    again: 'Passwort wiederholen',
+    consent: terms => html`Ich stimme zu: ${terms}`,
+    submit: 'Aktivierungslink senden',
+    joined: 'Sie haben schon ein Konto? Anmelden.',
+    sent: 'Wir haben Ihnen einen Aktivierungslink per E-Mail geschickt.',
+    sentNote: 'Der Link gilt eine Stunde. Wenn nach einigen Minuten nichts ankommt, sehen Sie im Spam-Ordner nach.',
+    resend: 'Aktivierungslink erneut senden',
+    verifyHeading: 'Konto aktivieren',
+    verifyLead: email => html`Nur noch ein Klick, und ${email} ist bestätigt.`,
+    passwordLead:
+      'Geben Sie das Passwort ein, das Sie beim Anlegen des Kontos gewählt haben. Wenn Sie kein Konto angelegt haben, schließen Sie diese Seite: Dann geschieht nichts.',
+    verify: 'Konto aktivieren',
+    expired: link => html`Ihr Aktivierungslink ist abgelaufen. Fordern Sie ${link} einen neuen an.`,
+    here: 'hier',
+    otherProvider: 'Weiter zur Anmeldung',
+    problems: {
+      missing_consent: 'Bitte stimmen Sie zu, bevor Sie fortfahren.',
+      invalid_email: 'Bitte geben Sie eine gültige E-Mail-Adresse ein.',
+      other_idp: 'Konten mit dieser E-Mail-Adresse verwaltet Ihre Organisation. Melden Sie sich bitte dort an.',
+      no_room: 'Hier können keine weiteren Konten angelegt werden. Bitte wenden Sie sich an Ihre Administration.',
+      wrong_password:
+        'Das ist nicht das beim Anlegen gewählte Passwort. Versuchen Sie es erneut, oder legen Sie das Konto noch einmal mit einem anderen an.',
+    },
+  },
+  emailChange: {
+    title: 'E-Mail-Adresse ändern',
+    heading: 'E-Mail-Adresse ändern',
+    current: email => html`Derzeitige E-Mail-Adresse: ${email}`,
+    newEmail: 'Neue E-Mail-Adresse',
+    submit: 'Bestätigungslink senden',
+    verifyHeading: 'Neue E-Mail-Adresse bestätigen',
+    verifyLead: ({ userName, email }) => html`Das Konto ${userName} erhält die E-Mail-Adresse ${email}.`,
+    otherAccount: userName => html`Sie sind als ${userName} angemeldet. Dieses andere Konto wird nicht geändert.`,
+    verify: 'Bestätigen',
+  },
+  emailSent: {
+    title: 'E-Mail gesendet',
+    heading: 'E-Mail gesendet',
+    leads: { email_change: 'Wir haben Ihnen einen Bestätigungslink per E-Mail geschickt.' },
+    back: 'Zurück zur Anmeldung',
+  },
+  accountMails: {
+    activate: {
+      subject: 'Aktivieren Sie Ihr Konto',
+      lead: ({ email }) => `Für ${email} soll ein Konto aktiviert werden.`,
+      button: 'Konto aktivieren',
+      note: 'Der Link gilt eine Stunde. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht einfach.',
+    },
+    accountExists: {
+      subject: 'Sie haben bereits ein Konto',
+      lead: ({ email }) => `Jemand wollte für ${email} ein neues Konto anlegen, aber es gibt schon eines.`,
+      button: 'Anmelden',
+      note: 'Wenn Sie das waren, melden Sie sich an, und setzen Sie dort Ihr Passwort zurück, falls Sie es vergessen haben. Wenn nicht, ignorieren Sie diese Nachricht: Es wurde nichts geändert.',
+    },
+    verifyNewEmail: {
+      subject: 'Bestätigen Sie Ihre neue E-Mail-Adresse',
+      lead: ({ email }) => `Die E-Mail-Adresse eines Kontos soll in ${email} geändert werden.`,
+      button: 'E-Mail-Adresse bestätigen',
+      note: 'Der Link gilt 30 Minuten. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht: Dann ändert sich nichts.',
+    },
+    newEmailTaken: {
+      subject: 'Ihre E-Mail-Adresse wird bereits verwendet',
+      lead: ({ email }) =>
+        `Jemand wollte ${email} für ein Konto verwenden, aber ein anderes Konto hat diese Adresse schon.`,
+      note: 'Es wurde nichts geändert. Wenn Sie das waren, melden Sie sich mit dem Konto an, das diese Adresse hat.',
+    },
+    emailChangeRequested: {
+      subject: 'Ihre E-Mail-Adresse soll geändert werden',
+      lead: ({ email, former }) => `Die E-Mail-Adresse Ihres Kontos soll von ${former} in ${email} geändert werden.`,
+      note: 'Wenn Sie das nicht waren, melden Sie sich an und ändern Sie jetzt Ihr Passwort: Der Link für die Änderung gilt dann nicht mehr.',
+    },
+    emailChanged: {
+      subject: 'Ihre E-Mail-Adresse wurde geändert',
+      lead: ({ email, former }) => `Die E-Mail-Adresse Ihres Kontos wurde von ${former} in ${email} geändert.`,
+      note: 'Wenn Sie das nicht waren, wenden Sie sich sofort an Ihre Administration.',
     },
   },
 }

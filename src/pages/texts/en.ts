@@ -38,7 +38,7 @@ export const en: Texts = {
     account_locked:
       'Too many attempts failed, so this account is locked for a while. Wait a few minutes, then try again.',
     account_not_verified:
-      'This account is not verified yet. Open the link in the email you were sent; if you cannot find it, ask for a new one.',
+      'This account is not verified yet. Open the link in the email you were sent; if you cannot find it, create the account again to get a new one.',
     password_expired: 'Your password has expired. Reset it to sign in.',
     account_not_precreated: 'There is no account for you here yet. Ask your administrator to create one.',
     invalid_login_request:
@@ -250,6 +250,10 @@ export const en: Texts = {
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
     notPrecreated: 'The user account must be pre-created. Please contact your system administrator.',
     sameEmail: 'Several accounts of the identity provider have this e-mail address.',
+    selfServiceOff: 'Self service is disabled.',
+    missingField: 'A field of the form is missing.',
+    emailLinkExpired: 'Your verification link has expired. Please request another.',
+    emailTaken: 'There is already a user with that email address.',
     badSignInCode:
       'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',
     otherAccount: 'You are signed in with another account. Sign out first, then go back to the application.',
@@ -330,6 +334,88 @@ export const en: Texts = {
       missing_consent: 'Please agree before continuing.',
       code_expired: 'Your invitation has expired or was accepted already. Ask for another one, or sign in.',
       no_suitable_idp: 'You cannot sign in here with this invitation. Contact whoever invited you.',
+    },
+  },
+  signUp: {
+    title: 'Create your account',
+    heading: 'Create your account',
+    email: 'Email',
+    password: 'Password',
+    again: 'Confirm password',
+    consent: terms => html`I agree to ${terms}`,
+    submit: 'Send activation link',
+    joined: 'Already joined? Sign in.',
+    sent: 'Please check your email for an activation link.',
+    sentNote: 'The link works for one hour. If nothing arrives within a few minutes, look among your spam.',
+    resend: 'Resend activation email',
+    verifyHeading: 'Activate your account',
+    verifyLead: email => html`One more click, and ${email} is verified.`,
+    passwordLead:
+      'Enter the password that you chose when you signed up. If you did not sign up yourself, close this page: nothing will happen.',
+    verify: 'Activate account',
+    expired: link => html`Your activation link has expired. Please request a new one ${link}.`,
+    here: 'here',
+    otherProvider: 'Continue to sign-in',
+    problems: {
+      missing_consent: 'Please agree before continuing.',
+      invalid_email: 'Please enter a valid email address.',
+      other_idp: 'Your organization manages accounts with this email address. Sign in there instead.',
+      no_room: 'No more accounts can be created here. Please contact your administrator.',
+      wrong_password:
+        'That is not the password chosen at sign-up. Try again, or create the account again to choose another.',
+    },
+  },
+  emailChange: {
+    title: 'Change email',
+    heading: 'Change email',
+    current: email => html`Current email address: ${email}`,
+    newEmail: 'New email address',
+    submit: 'Send verification link',
+    verifyHeading: 'Confirm your new email address',
+    verifyLead: ({ userName, email }) => html`The account ${userName} will have the email address ${email}.`,
+    otherAccount: userName => html`You are signed in as ${userName}, which is another account. It is not changed.`,
+    verify: 'Confirm',
+  },
+  emailSent: {
+    title: 'Instructions sent',
+    heading: 'Instructions sent',
+    leads: { email_change: 'Please check your email for a verification link.' },
+    back: 'Back to sign-in',
+  },
+  accountMails: {
+    activate: {
+      subject: 'Activate your account',
+      lead: ({ email }) => `A request has been made to activate an account for ${email}.`,
+      button: 'Activate your account',
+      note: 'The link works for one hour. If you did not make this request, simply ignore this message.',
+    },
+    accountExists: {
+      subject: 'You already have an account',
+      lead: ({ email }) => `Somebody asked for a new account for ${email}, but there is one already.`,
+      button: 'Sign in',
+      note: 'If it was you, sign in, and reset your password there if you forgot it. If it was not you, ignore this message: nothing was changed.',
+    },
+    verifyNewEmail: {
+      subject: 'Confirm your new email address',
+      lead: ({ email }) => `A request has been made to change the email address of an account to ${email}.`,
+      button: 'Verify your email',
+      note: 'The link works for 30 minutes. If you did not make this request, ignore this message: nothing will change.',
+    },
+    newEmailTaken: {
+      subject: 'Your email address is already in use',
+      lead: ({ email }) => `Somebody asked to use ${email} for an account, but another account has it already.`,
+      note: 'Nothing was changed. If it was you, sign in with the account that has this address.',
+    },
+    emailChangeRequested: {
+      subject: 'A change of your email address was requested',
+      lead: ({ email, former }) =>
+        `A request has been made to change the email address of your account from ${former} to ${email}.`,
+      note: 'If you did not make this request, sign in and change your password now: the link for the change then no longer works.',
+    },
+    emailChanged: {
+      subject: 'Your email address was changed',
+      lead: ({ email, former }) => `The email address of your account was changed from ${former} to ${email}.`,
+      note: 'If you did not make this change, contact your administrator at once.',
     },
   },
 }

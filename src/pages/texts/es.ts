@@ -38,7 +38,7 @@ export const es: Texts = {
     account_locked:
       'Ha habido demasiados intentos fallidos, por lo que esta cuenta está bloqueada temporalmente. Espere unos minutos e inténtelo de nuevo.',
     account_not_verified:
-      'Esta cuenta aún no está verificada. Abra el enlace del correo que recibió; si no lo encuentra, solicite uno nuevo.',
+      'Esta cuenta aún no está verificada. Abra el enlace del correo que recibió; si no lo encuentra, cree la cuenta de nuevo para recibir otro.',
     password_expired: 'Su contraseña ha caducado. Restablézcala para iniciar sesión.',
     account_not_precreated: 'Usted aún no tiene una cuenta aquí. Pida a su administrador que cree una.',
     invalid_login_request:
@@ -255,6 +255,10 @@ export const es: Texts = {
     misconfigured: 'Los proveedores de identidad están mal configurados. Consulte a su administrador.',
     notPrecreated: 'La cuenta debe crearse antes. Consulte a su administrador.',
     sameEmail: 'Varias cuentas del proveedor de identidad tienen esta dirección de correo.',
+    selfServiceOff: 'El autoservicio está desactivado.',
+    missingField: 'Falta un campo del formulario.',
+    emailLinkExpired: 'Su enlace de verificación ha caducado. Solicite otro.',
+    emailTaken: 'Ya existe una cuenta con esa dirección de correo.',
     badSignInCode:
       'El código de inicio de sesión no es válido, ha caducado o ya se ha usado. Vuelva a la aplicación e inicie sesión de nuevo.',
     otherAccount: 'Ha iniciado sesión con otra cuenta. Cierre primero la sesión y vuelva después a la aplicación.',
@@ -339,6 +343,88 @@ export const es: Texts = {
       missing_consent: 'Dé su consentimiento antes de continuar.',
       code_expired: 'Su invitación ha caducado o ya fue aceptada. Pida otra o inicie sesión.',
       no_suitable_idp: 'No puede iniciar sesión aquí con esta invitación. Póngase en contacto con quien le invitó.',
+    },
+  },
+  signUp: {
+    title: 'Cree su cuenta',
+    heading: 'Cree su cuenta',
+    email: 'Correo electrónico',
+    password: 'Contraseña',
+    again: 'Repita la contraseña',
+    consent: terms => html`Acepto: ${terms}`,
+    submit: 'Enviar enlace de activación',
+    joined: '¿Ya tiene una cuenta? Inicie sesión.',
+    sent: 'Le hemos enviado un enlace de activación por correo.',
+    sentNote: 'El enlace vale una hora. Si no llega nada en unos minutos, mire en el correo no deseado.',
+    resend: 'Reenviar el correo de activación',
+    verifyHeading: 'Active su cuenta',
+    verifyLead: email => html`Un clic más y ${email} quedará verificada.`,
+    passwordLead:
+      'Introduzca la contraseña que eligió al registrarse. Si no se registró usted, cierre esta página: no ocurrirá nada.',
+    verify: 'Activar la cuenta',
+    expired: link => html`Su enlace de activación ha caducado. Solicite uno nuevo ${link}.`,
+    here: 'aquí',
+    otherProvider: 'Continuar para iniciar sesión',
+    problems: {
+      missing_consent: 'Acepte antes de continuar.',
+      invalid_email: 'Introduzca una dirección de correo válida.',
+      other_idp: 'Su organización gestiona las cuentas de esta dirección de correo. Inicie sesión allí.',
+      no_room: 'Aquí no se pueden crear más cuentas. Avise a su administrador.',
+      wrong_password:
+        'Esa no es la contraseña elegida al registrarse. Inténtelo de nuevo o cree la cuenta otra vez para elegir otra.',
+    },
+  },
+  emailChange: {
+    title: 'Cambiar el correo',
+    heading: 'Cambiar el correo',
+    current: email => html`Dirección de correo actual: ${email}`,
+    newEmail: 'Nueva dirección de correo',
+    submit: 'Enviar enlace de verificación',
+    verifyHeading: 'Confirme su nueva dirección de correo',
+    verifyLead: ({ userName, email }) => html`La cuenta ${userName} tendrá la dirección de correo ${email}.`,
+    otherAccount: userName => html`Ha iniciado sesión como ${userName}, que es otra cuenta. No se modifica.`,
+    verify: 'Confirmar',
+  },
+  emailSent: {
+    title: 'Correo enviado',
+    heading: 'Correo enviado',
+    leads: { email_change: 'Le hemos enviado un enlace de verificación por correo.' },
+    back: 'Volver al inicio de sesión',
+  },
+  accountMails: {
+    activate: {
+      subject: 'Active su cuenta',
+      lead: ({ email }) => `Se ha solicitado activar una cuenta para ${email}.`,
+      button: 'Activar la cuenta',
+      note: 'El enlace vale una hora. Si no lo solicitó usted, ignore este mensaje.',
+    },
+    accountExists: {
+      subject: 'Ya tiene una cuenta',
+      lead: ({ email }) => `Alguien solicitó una cuenta nueva para ${email}, pero ya existe una.`,
+      button: 'Iniciar sesión',
+      note: 'Si fue usted, inicie sesión y restablezca allí su contraseña si la ha olvidado. Si no, ignore este mensaje: no se ha cambiado nada.',
+    },
+    verifyNewEmail: {
+      subject: 'Confirme su nueva dirección de correo',
+      lead: ({ email }) => `Se ha solicitado cambiar la dirección de correo de una cuenta a ${email}.`,
+      button: 'Verificar el correo',
+      note: 'El enlace vale 30 minutos. Si no lo solicitó usted, ignore este mensaje: no cambiará nada.',
+    },
+    newEmailTaken: {
+      subject: 'Su dirección de correo ya está en uso',
+      lead: ({ email }) => `Alguien quiso usar ${email} para una cuenta, pero otra cuenta ya la tiene.`,
+      note: 'No se ha cambiado nada. Si fue usted, inicie sesión con la cuenta que tiene esta dirección.',
+    },
+    emailChangeRequested: {
+      subject: 'Se ha solicitado cambiar su dirección de correo',
+      lead: ({ email, former }) =>
+        `Se ha solicitado cambiar la dirección de correo de su cuenta de ${former} a ${email}.`,
+      note: 'Si no lo solicitó usted, inicie sesión y cambie su contraseña ahora: el enlace para el cambio dejará de funcionar.',
+    },
+    emailChanged: {
+      subject: 'Se ha cambiado su dirección de correo',
+      lead: ({ email, former }) => `La dirección de correo de su cuenta ha cambiado de ${former} a ${email}.`,
+      note: 'Si no hizo usted este cambio, avise a su administrador de inmediato.',
     },
   },
 }

@@ -38,7 +38,7 @@ export const fr: Texts = {
     account_locked:
       'Trop de tentatives ont échoué\u00a0: ce compte est temporairement verrouillé. Attendez quelques minutes, puis réessayez.',
     account_not_verified:
-      'Ce compte n’est pas encore vérifié. Ouvrez le lien dans l’e-mail que vous avez reçu\u202f; si vous ne le trouvez pas, demandez-en un nouveau.',
+      'Ce compte n’est pas encore vérifié. Ouvrez le lien dans l’e-mail que vous avez reçu\u202f; si vous ne le trouvez pas, créez de nouveau le compte pour en recevoir un autre.',
     password_expired: 'Votre mot de passe a expiré. Réinitialisez-le pour vous connecter.',
     account_not_precreated: 'Vous n’avez pas encore de compte ici. Demandez à votre administrateur d’en créer un.',
     invalid_login_request:
@@ -254,6 +254,10 @@ export const fr: Texts = {
     misconfigured: 'Les fournisseurs d’identité sont mal configurés. Veuillez vous adresser à votre administrateur.',
     notPrecreated: 'Le compte doit être créé au préalable. Veuillez vous adresser à votre administrateur.',
     sameEmail: 'Plusieurs comptes du fournisseur d’identité ont cette adresse e-mail.',
+    selfServiceOff: 'Le libre-service est désactivé.',
+    missingField: 'Un champ du formulaire est manquant.',
+    emailLinkExpired: 'Votre lien de vérification a expiré. Veuillez en demander un autre.',
+    emailTaken: 'Il existe déjà un compte avec cette adresse e-mail.',
     badSignInCode:
       'Le code de connexion n’est pas valide, a expiré ou a déjà été utilisé. Revenez à l’application et connectez-vous à nouveau.',
     otherAccount: 'Vous êtes connecté avec un autre compte. Déconnectez-vous d’abord, puis revenez à l’application.',
@@ -340,6 +344,90 @@ export const fr: Texts = {
       code_expired: 'Votre invitation a expiré ou a déjà été acceptée. Demandez-en une autre, ou connectez-vous.',
       no_suitable_idp:
         'Vous ne pouvez pas vous connecter ici avec cette invitation. Contactez la personne qui vous a invité.',
+    },
+  },
+  signUp: {
+    title: 'Créer votre compte',
+    heading: 'Créer votre compte',
+    email: 'E-mail',
+    password: 'Mot de passe',
+    again: 'Confirmer le mot de passe',
+    consent: terms => html`J’accepte\u202f: ${terms}`,
+    submit: 'Envoyer le lien d’activation',
+    joined: 'Déjà inscrit\u202f? Se connecter.',
+    sent: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien d’activation.',
+    sentNote:
+      'Le lien est valable une heure. Si rien n’arrive après quelques minutes, regardez dans les courriers indésirables.',
+    resend: 'Renvoyer l’e-mail d’activation',
+    verifyHeading: 'Activer votre compte',
+    verifyLead: email => html`Encore un clic, et ${email} est vérifiée.`,
+    passwordLead:
+      'Saisissez le mot de passe choisi lors de l’inscription. Si vous ne vous êtes pas inscrit vous-même, fermez cette page\u202f: il ne se passera rien.',
+    verify: 'Activer le compte',
+    expired: link => html`Votre lien d’activation a expiré. Demandez-en un nouveau ${link}.`,
+    here: 'ici',
+    otherProvider: 'Continuer vers la connexion',
+    problems: {
+      missing_consent: 'Veuillez donner votre accord avant de continuer.',
+      invalid_email: 'Veuillez saisir une adresse e-mail valide.',
+      other_idp: 'Votre organisation gère les comptes de cette adresse e-mail. Connectez-vous auprès d’elle.',
+      no_room: 'Aucun autre compte ne peut être créé ici. Veuillez vous adresser à votre administrateur.',
+      wrong_password:
+        'Ce n’est pas le mot de passe choisi lors de l’inscription. Réessayez, ou créez de nouveau le compte pour en choisir un autre.',
+    },
+  },
+  emailChange: {
+    title: 'Changer d’adresse e-mail',
+    heading: 'Changer d’adresse e-mail',
+    current: email => html`Adresse e-mail actuelle\u202f: ${email}`,
+    newEmail: 'Nouvelle adresse e-mail',
+    submit: 'Envoyer le lien de vérification',
+    verifyHeading: 'Confirmer votre nouvelle adresse e-mail',
+    verifyLead: ({ userName, email }) => html`Le compte ${userName} aura l’adresse e-mail ${email}.`,
+    otherAccount: userName =>
+      html`Vous êtes connecté en tant que ${userName}, qui est un autre compte. Il n’est pas modifié.`,
+    verify: 'Confirmer',
+  },
+  emailSent: {
+    title: 'E-mail envoyé',
+    heading: 'E-mail envoyé',
+    leads: { email_change: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien de vérification.' },
+    back: 'Retour à la connexion',
+  },
+  accountMails: {
+    activate: {
+      subject: 'Activez votre compte',
+      lead: ({ email }) => `L’activation d’un compte pour ${email} a été demandée.`,
+      button: 'Activer le compte',
+      note: 'Le lien est valable une heure. Si vous n’avez rien demandé, ignorez simplement ce message.',
+    },
+    accountExists: {
+      subject: 'Vous avez déjà un compte',
+      lead: ({ email }) => `Quelqu’un a demandé un nouveau compte pour ${email}, mais il en existe déjà un.`,
+      button: 'Se connecter',
+      note: 'Si c’était vous, connectez-vous, et réinitialisez-y votre mot de passe si vous l’avez oublié. Sinon, ignorez ce message\u202f: rien n’a été modifié.',
+    },
+    verifyNewEmail: {
+      subject: 'Confirmez votre nouvelle adresse e-mail',
+      lead: ({ email }) => `Il a été demandé de remplacer l’adresse e-mail d’un compte par ${email}.`,
+      button: 'Vérifier l’adresse',
+      note: 'Le lien est valable 30 minutes. Si vous n’avez rien demandé, ignorez ce message\u202f: rien ne changera.',
+    },
+    newEmailTaken: {
+      subject: 'Votre adresse e-mail est déjà utilisée',
+      lead: ({ email }) => `Quelqu’un a voulu utiliser ${email} pour un compte, mais un autre compte l’a déjà.`,
+      note: 'Rien n’a été modifié. Si c’était vous, connectez-vous avec le compte qui a cette adresse.',
+    },
+    emailChangeRequested: {
+      subject: 'Un changement de votre adresse e-mail a été demandé',
+      lead: ({ email, former }) =>
+        `Il a été demandé de remplacer l’adresse e-mail de votre compte, ${former}, par ${email}.`,
+      note: 'Si vous n’avez rien demandé, connectez-vous et changez votre mot de passe maintenant\u202f: le lien de changement ne fonctionnera plus.',
+    },
+    emailChanged: {
+      subject: 'Votre adresse e-mail a été changée',
+      lead: ({ email, former }) => `L’adresse e-mail de votre compte, ${former}, a été remplacée par ${email}.`,
+      note: 'Si vous n’êtes pas à l’origine de ce changement, contactez immédiatement votre administrateur.',
     },
   },
 }

@@ -239,6 +239,42 @@ export interface Texts {
     readonly agree: string
     readonly problems: Readonly<Record<'form_error' | 'missing_consent' | 'code_expired' | 'no_suitable_idp', string>>
   }
+  readonly signUp: Named & {
+    readonly email: string
+    readonly password: string
+    readonly again: string
+    readonly consent: (terms: Html) => Html
+    readonly submit: string
+    readonly joined: string
+    readonly sent: string
+    readonly sentNote: string
+    readonly resend: string
+    /** Of the page that the mailed link leads to. */
+    readonly verifyHeading: string
+    readonly verifyLead: (email: Html) => Html
+    readonly passwordLead: string
+    readonly verify: string
+    /** With a link that has the words beside it. */
+    readonly expired: (link: Html) => Html
+    readonly here: string
+    readonly otherProvider: string
+    readonly problems: Readonly<Record<SignUpProblem, string>>
+  }
+  readonly emailChange: Named & {
+    readonly current: (email: Html) => Html
+    readonly newEmail: string
+    readonly submit: string
+    readonly verifyHeading: string
+    readonly verifyLead: (of: { readonly userName: Html; readonly email: Html }) => Html
+    readonly otherAccount: (userName: Html) => Html
+    readonly verify: string
+  }
+  readonly emailSent: Named & {
+    /** By the codes of `/email_sent?code=`. */
+    readonly leads: Readonly<Record<SentEmail, string>>
+    readonly back: string
+  }
+  readonly accountMails: Readonly<Record<AccountMail, AccountMailTexts>>
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
@@ -251,6 +287,7 @@ export interface ReferenceTexts {
   /** The heading of the sign-in page; the default zone has no name. */
   readonly welcome: (zoneName: string | undefined) => string
   readonly passwordAutocomplete: string
+  readonly emailPlaceholder: string
   /** The label of the user name where the zone has no words of its own. */
   readonly username: string
   /** Beside the name of a remembered account. */
@@ -259,6 +296,35 @@ export interface ReferenceTexts {
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */
   readonly subheading: (known: KnownDescription | KnownPattern | undefined) => string
+}
+
+/** Why nobody was signed up. */
+export type SignUpProblem = 'missing_consent' | 'invalid_email' | 'other_idp' | 'no_room' | 'wrong_password'
+
+/** What `/email_sent` says was sent. */
+export type SentEmail = 'email_change'
+
+/** Mails about an account and its address. */
+export type AccountMail =
+  | 'activate'
+  | 'accountExists'
+  | 'verifyNewEmail'
+  | 'newEmailTaken'
+  | 'emailChangeRequested'
+  | 'emailChanged'
+
+/** What stands in them: the address that it is about, and the one before. */
+export interface AccountMailFacts {
+  readonly email: string
+  readonly former: string
+}
+
+/** The words of one of them. */
+export interface AccountMailTexts {
+  readonly subject: string
+  readonly lead: (of: AccountMailFacts) => string
+  readonly button?: string
+  readonly note: string
 }
 
 /** Why a sign-in came to nothing, as the sign-in page is told. */
@@ -328,6 +394,10 @@ export type KnownDescription =
   | 'misconfigured'
   | 'notPrecreated'
   | 'sameEmail'
+  | 'selfServiceOff'
+  | 'missingField'
+  | 'emailLinkExpired'
+  | 'emailTaken'
   | 'badSignInCode'
   | 'otherAccount'
   | 'notInWindow'

@@ -28,6 +28,7 @@ export const uaa: Texts = {
     menu: { settings: 'Account Settings', signOut: 'Sign Out' },
     welcome: zone => (zone === undefined ? 'Welcome!' : `Welcome to ${zone}!`),
     passwordAutocomplete: 'off',
+    emailPlaceholder: 'Enter your email',
     username: 'Email',
     origin: origin => html`(origin: ${origin})`,
     clientHeading: client => client,
@@ -89,4 +90,27 @@ export const uaa: Texts = {
   },
   descriptions: { ...en.descriptions, forged: 'Warning: Invalid Request Error' },
   account: { ...en.account, details: 'Profile', changeEmail: 'Change Email', changePassword: 'Change Password' },
+  signUp: { ...en.signUp, again: 'Confirm' },
+  emailChange: {
+    ...en.emailChange,
+    title: 'Change Email',
+    heading: 'Change Email',
+    current: email => html`Current Email Address: ${email}`,
+    newEmail: 'New Email Address',
+    submit: 'Send Verification Link',
+  },
+  emailSent: {
+    ...en.emailSent,
+    title: 'Instructions Sent',
+    heading: 'Instructions Sent',
+    back: 'Back to Sign In',
+  },
+  accountMails: {
+    ...en.accountMails,
+    activate: {
+      ...en.accountMails.activate,
+      lead: ({ email }) => `A request has been made to activate an account for: ${email}`,
+    },
+    verifyNewEmail: { ...en.accountMails.verifyNewEmail, subject: 'Account Email change verification' },
+  },
 }

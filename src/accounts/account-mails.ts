@@ -1,0 +1,44 @@
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { isMailAddress } from '../mail/mailer.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import type { AddressedZone } from '../model/request.ts'
+import type { Urls } from '../model/urls.ts'
+import { accountMail } from '../pages/mails/account.ts'
+import type { MailFrame } from '../pages/mails/frame.ts'
+import type { AccountMail } from '../pages/texts/texts.ts'
+
+/** One mail about an account. */
+export interface AccountMailOrder {
+  readonly zone: AddressedZone
+  readonly frame: MailFrame
+  readonly mail: AccountMail
+  readonly to: string
+  /** The address that it is about; that of the receiver unless given. */
+  readonly email?: string
+  readonly former?: string
+  /** Path and query below the zone's base URL, where the button leads. */
+  readonly path?: string
+  readonly usefulUntil?: Date
+}
+
+/** Dependencies of `sendAccountMail`. */
+export interface AccountMailDeps {
+  readonly mailer: Mailer
+  readonly urls: Urls
+  readonly clock: Clock
+}
+
+const NOTICE_SECONDS = 24 * 60 * 60
+
+/** Queues the mail; nothing is sent to an address of an account that is none. */
+export async function sendAccountMail(
+  order: AccountMailOrder,
+  { mailer, urls, clock }: AccountMailDeps,
+): Promise<void> {
+  const { zone, frame, mail, to, email = to, former = to, path, usefulUntil } = order
+  if (!isMailAddress(to)) return
+  const url = path === undefined ? undefined : urls.ofZone(zone) + path
+  const body = accountMail(frame, mail, { email, former, url })
+  await mailer.send(zone, { ...body, to }, usefulUntil ?? addSeconds(clock.now(), NOTICE_SECONDS))
+}

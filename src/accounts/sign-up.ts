@@ -1,0 +1,174 @@
+// Sign-up: makes an account of the internal provider that nobody can sign in to until its address is proven. The password
+// becomes valid only with the code of the mail that its own request caused: a stranger who signs up with somebody's address
+// gets nothing when that person opens the mail. See docs/decisions/0022-sign-up.md.
+import type { Passwords } from '../base/passwords.ts'
+import { sameSecret } from '../base/secrets.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit, AuditOrigin } from '../model/event.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { AddressedZone } from '../model/request.ts'
+import type { Service } from '../model/service.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { MailFrame } from '../pages/mails/frame.ts'
+import type { Store } from '../store/store.ts'
+import { originOf } from '../users/caller.ts'
+import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
+import { checkEmailDomain } from '../users/rules.ts'
+import type { Users } from '../users/users.ts'
+import { sendAccountMail } from './account-mails.ts'
+import type { AccountMailDeps } from './account-mails.ts'
+import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import type { CodeDeps, Errand, GoodCode } from './codes.ts'
+import { isUserName } from './email-change.ts'
+import { isMailAddress } from '../mail/mailer.ts'
+
+/** Dependencies of sign-up. */
+export interface SignUpDeps extends Omit<CodeDeps, 'store'>, AccountMailDeps {
+  readonly store: Store
+  readonly users: Users
+  readonly passwords: Passwords
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** Why nobody can sign up with the address; says nothing about accounts. */
+export async function signUpProblem(
+  zone: Zone,
+  email: string,
+  { store, service }: Pick<SignUpDeps, 'store' | 'service'>,
+): Promise<'invalid_email' | 'other_idp' | 'no_room' | undefined> {
+  const origin = service.name
+  if (!isMailAddress(email) || !isUserName(email, origin, service)) return 'invalid_email'
+  try {
+    await checkEmailDomain(store, zone, { email, origin }, origin)
+  } catch (error) {
+    if (error instanceof OAuthError) return 'other_idp'
+    throw error
+  }
+  const { maxUsers = -1 } = zone.config.userConfig ?? {}
+  return maxUsers >= 0 && (await store.users.count(zone.id)) >= maxUsers ? 'no_room' : undefined
+}
+
+/** A request to be signed up, with an address that `signUpProblem` has nothing against. */
+export interface SignUp {
+  readonly email: string
+  readonly passwordHash: string
+  /** From `Csrf.browserOf`. */
+  readonly browser: string | undefined
+  readonly errand: Errand
+  readonly frame: MailFrame
+  readonly by: AuditOrigin
+}
+
+/** Makes the account unless there is one, and sends a mail in every case. Takes longer for some addresses than for others. */
+export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDeps): Promise<void> {
+  const { email, passwordHash, browser, errand, frame } = wanted
+  const user = await accountToVerify(zone, wanted, deps)
+  if (!user) return sendAccountMail({ zone, frame, mail: 'accountExists', to: email, path: '/login' }, deps)
+  const data = { ...errand, passwordHash, browser }
+  const code = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
+  const path = `/verify_user?code=${code.value}`
+  await sendAccountMail({ zone, frame, mail: 'activate', to: user.email, path, usefulUntil: code.expiresAt }, deps)
+}
+
+/** The account with this name and address that waits for its verification, made if there is none; undefined if one is in use. */
+async function accountToVerify(
+  zone: Zone,
+  { email, passwordHash, by }: SignUp,
+  { store, users, service, behaviour }: SignUpDeps,
+): Promise<User | undefined> {
+  const origin = service.name
+  const namesake = async (): Promise<User | undefined> => store.users.findByName(zone.id, origin, email)
+  const found = (await namesake()) ?? (await store.users.findByEmail(zone.id, origin, email))[0]
+  if (found) return isWaiting(found, email) ? found : undefined
+  const draft = { userName: email, email, origin, active: true, verified: false }
+  try {
+    const password = behaviour.passwordWithVerification ? { withoutPassword: true } : { passwordHash }
+    return await users.create(zone, { draft, ...password, by })
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    // Somebody else was faster, or the zone is full meanwhile.
+    const winner = await namesake()
+    return winner && isWaiting(winner, email) ? winner : undefined
+  }
+}
+
+/** Whether whoever reads the mail may have the account: nobody has it yet, and it is called by its address. */
+const isWaiting = (user: User, email: string): boolean =>
+  user.active && !user.verified && sameText(user.userName, email) && sameText(user.email, email)
+
+const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+
+/** Looks at the code of a mailed link without using it up. */
+export const lookAtSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<GoodCode<'sign-up'> | undefined> =>
+  lookAtCode(zone, { purpose: 'sign-up', value }, deps)
+
+/** Whether the person has to enter the password of the request: not in the browser that sent it. */
+export const needsPassword = ({ user, data }: GoodCode<'sign-up'>, browser: string | undefined): boolean =>
+  !user.verified &&
+  data.passwordHash !== undefined &&
+  (data.browser === undefined || browser === undefined || !sameSecret(data.browser, browser))
+
+/** Somebody who opened the mailed link. */
+export interface Verification {
+  readonly code: string
+  readonly browser: string | undefined
+  readonly password: string
+  readonly by: AuditOrigin
+}
+
+/** What came of it. */
+export type VerificationResult =
+  | { readonly outcome: 'verified'; readonly user: User; readonly errand: Errand }
+  /** The code is good, but this is another browser, and the password is not that of the request. */
+  | { readonly outcome: 'wrong-password'; readonly seen: GoodCode<'sign-up'> }
+  | { readonly outcome: 'invalid' }
+
+/** Uses the code up and verifies its account, with the password of the request that the code was sent for. */
+export async function verifySignUp(
+  zone: Zone,
+  { code, browser, password, by }: Verification,
+  deps: SignUpDeps,
+): Promise<VerificationResult> {
+  const { store, users, passwords } = deps
+  const seen = await lookAtSignUp(zone, code, deps)
+  if (!seen) return { outcome: 'invalid' }
+  if (seen.data.passwordHash !== undefined && needsPassword(seen, browser)) {
+    const requester = { zoneId: zone.id, address: by.remoteAddress }
+    if (!(await passwords.verify(seen.data.passwordHash, password, requester)))
+      return { outcome: 'wrong-password', seen }
+  }
+  const good = await redeemCode(zone, { purpose: 'sign-up', value: code }, deps)
+  if (!good) return { outcome: 'invalid' }
+  const { user, data } = good
+  // Somebody verified it meanwhile: its password is in use.
+  if (!user.verified) {
+    if (data.passwordHash !== undefined && !(await usePassword(user, { passwordHash: data.passwordHash, by }, deps))) {
+      return { outcome: 'invalid' }
+    }
+    await users.verify(zone, user.id, { by })
+  }
+  await store.oneTimeCodes.forget(zone.id, 'sign-up', user.id)
+  return { outcome: 'verified', user, errand: data }
+}
+
+/** Makes it the password of the account; false if another one was set meanwhile. */
+async function usePassword(
+  user: User,
+  { passwordHash, by }: { readonly passwordHash: string; readonly by: AuditOrigin },
+  { store, clock, random, audit }: SignUpDeps,
+): Promise<boolean> {
+  if (user.passwordHash === passwordHash) return true
+  const { zoneId, id, origin, passwordRevision } = user
+  const change = {
+    passwordHash,
+    passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
+    passwordChangedAt: clock.now(),
+    meetsDemand: true,
+  }
+  if (!(await store.users.setPassword(zoneId, id, passwordRevision, change))) return false
+  audit({ type: 'PasswordChangeSuccess', zoneId, principal: id, origin, ...originOf(id, by) })
+  return true
+}

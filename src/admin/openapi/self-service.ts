@@ -1,0 +1,142 @@
+// The pages where people make an account and change its e-mail address.
+import type { Answer, Area, Facts, Fields } from './description.ts'
+import { may, must, page, redirect, ref, text } from './description.ts'
+
+const errand: Fields = {
+  client_id: may('The application to go to afterwards.'),
+  redirect_uri: may('Where to go in it; followed only if the client has registered it.'),
+}
+const code: Fields = { code: must('The code of the mailed link.') }
+const FORGED = 'The anti-forgery value or the origin of the form is invalid.'
+const KEPT_ELSEWHERE = 'Accounts of the internal provider are kept elsewhere.'
+const MISSING = 'A field is missing.'
+const OFF = 'Self-service is off in this zone.'
+const MANY = 'Too many mails to this address, or caused from this one.'
+const BUSY = 'Too much waits to be done.'
+
+/** The error page, or JSON for a program. */
+const gone = (about: string): Answer => ({ about, content: { 'text/html': text, 'application/json': ref('Error') } })
+
+/** The pages of self-service. */
+export function selfServiceArea({ service }: Facts): Area {
+  const csrf: Fields = {
+    [service.csrfName]: must('The anti-forgery value from the page or the cookie of the same name.'),
+  }
+  return {
+    name: 'Accounts of people',
+    about:
+      'Pages on which people make an account and change its address. What they say is the same whoever has an account.',
+    operations: {
+      'GET /create_account': {
+        summary: 'Show the form for a new account',
+        query: errand,
+        answers: {
+          200: page('The page.'),
+          302: redirect('To the home page if the user is signed in.'),
+          403: KEPT_ELSEWHERE,
+          404: OFF,
+        },
+      },
+      'POST /create_account.do': {
+        summary: 'Ask for a new account',
+        about: 'Sends a mail to the address, also if it has an account already.',
+        form: {
+          ...csrf,
+          email: must('The address, which becomes the user name.'),
+          password: must('The password.'),
+          password_confirmation: must('The password again.'),
+          does_user_consent: may('`true` if the user agrees to the terms of the zone.'),
+          ...errand,
+        },
+        answers: {
+          302: redirect('To `/accounts/email_sent`.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
+          404: OFF,
+          422: page('The form, with the reason for the refusal.'),
+          429: MANY,
+          503: BUSY,
+        },
+      },
+      'GET /accounts/email_sent': {
+        summary: 'Say that a mail was sent',
+        answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE },
+      },
+      'GET /verify_user': {
+        summary: 'Show the button that verifies a new account',
+        about: 'Verifies nothing: programs open the links of mails, too.',
+        query: code,
+        answers: {
+          200: page('The page.'),
+          400: MISSING,
+          403: KEPT_ELSEWHERE,
+          422: page('The link is unknown, used or expired.'),
+        },
+      },
+      'POST /verify_user': {
+        summary: 'Verify a new account',
+        form: {
+          ...csrf,
+          ...code,
+          password: may('The password of the sign-up, in another browser than that of the sign-up.'),
+        },
+        answers: {
+          302: redirect('To the sign-in page.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
+          422: page('The link is unknown, used or expired, or the password is wrong.'),
+          429: 'Too many wrong passwords.',
+        },
+      },
+      'GET /change_email': {
+        summary: 'Show the form for another e-mail address',
+        query: errand,
+        answers: {
+          200: page('The page.'),
+          302: redirect('To the profile if the provider of the user keeps the address.'),
+          403: KEPT_ELSEWHERE,
+        },
+      },
+      'POST /change_email.do': {
+        summary: 'Ask for another e-mail address',
+        about: 'Sends a mail to the new address, also if another account has it, and a notice to the old one.',
+        form: { ...csrf, newEmail: must('The new address.'), ...errand },
+        answers: {
+          302: redirect('To `/email_sent`, or to the profile if the provider of the user keeps the address.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
+          422: page('The form, with the reason for the refusal.'),
+          429: MANY,
+          503: BUSY,
+        },
+      },
+      'GET /email_sent': {
+        summary: 'Say that a mail was sent',
+        query: { code: may('What it was about.') },
+        answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE },
+      },
+      'GET /verify_email': {
+        summary: 'Show the button that changes an e-mail address',
+        about: 'Changes nothing: programs open the links of mails, too.',
+        query: code,
+        answers: {
+          200: page('The page.'),
+          302: redirect('To the profile if the link is unknown, used or expired and somebody is signed in.'),
+          400: MISSING,
+          403: KEPT_ELSEWHERE,
+          422: gone('The link is unknown, used or expired.'),
+        },
+      },
+      'POST /verify_email': {
+        summary: 'Change an e-mail address',
+        form: { ...csrf, ...code },
+        answers: {
+          302: redirect('To the application, the profile or the sign-in page.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
+          422: gone('The link is unknown, used or expired, or another account has taken the name.'),
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,190 @@
+// Sign-up and its verification. What these pages show says nothing about who has an account: everything that depends on it
+// is done after the answer.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { onwardUrl } from '../accounts/onward.ts'
+import type { OnwardDeps } from '../accounts/onward.ts'
+import { lookAtSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../accounts/sign-up.ts'
+import type { SignUpDeps } from '../accounts/sign-up.ts'
+import type { Background } from '../base/background.ts'
+import { digest } from '../base/secrets.ts'
+import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
+import {
+  activationExpiredPage,
+  activationSentPage,
+  createAccountPage,
+  verifyAccountPage,
+} from '../pages/create-account.ts'
+import type { CreateAccountProps } from '../pages/create-account.ts'
+import { passwordProblem } from '../users/password-rules.ts'
+import type { PasswordRuleDeps } from '../users/password-rules.ts'
+import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import type { Form } from '../web/form.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { queryForm } from '../web/query.ts'
+import { contextOf, originOf } from '../web/request-context.ts'
+import { requesterOf } from '../web/requester.ts'
+import { bodyForm } from '../web/route.ts'
+import type { Sessions } from '../web/session.ts'
+import {
+  checkOwnAccounts,
+  checkSelfService,
+  countMail,
+  errandIn,
+  inQuery,
+  requiredField,
+  runLater,
+} from './self-service.ts'
+
+/** Dependencies of the endpoints. */
+export interface CreateAccountDeps
+  extends SignUpDeps,
+    Omit<PasswordRuleDeps, 'store'>,
+    Omit<OnwardDeps, 'store' | 'behaviour'> {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly background: Background
+}
+
+const MISMATCH = 'Passwords must match and not be empty.'
+
+/** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
+export function createAccountEndpoints(app: FastifyInstance, deps: CreateAccountDeps): void {
+  const { sessions, pages, urls } = deps
+  const config = { access: { by: 'anyone', because: 'it makes an account' }, audience: 'page' } as const
+
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  app.get('/create_account', { config }, async (request, reply) => {
+    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    await checkSelfService(request, deps)
+    return showForm(request, reply, queryForm(request))
+  })
+
+  app.post('/create_account.do', { config }, async (request, reply) => {
+    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
+    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    await checkSelfService(request, deps)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const email = requiredField(form, 'email').trim()
+    const password = requiredField(form, 'password')
+    const again = requiredField(form, 'password_confirmation')
+    const { consent } = await pages.brandingOf(zone)
+    const refuse = (problem: CreateAccountProps['problem']): Promise<FastifyReply> =>
+      showForm(request, reply, form, problem)
+    if (consent && form.get('does_user_consent') !== 'true') return refuse('missing_consent')
+    const problem = await signUpProblem(zone, email, deps)
+    if (problem !== undefined) return refuse(problem)
+    if (password === '' || password !== again) return refuse({ text: MISMATCH })
+    const policy = await passwordProblem(zone, { password, owner: { userName: email, email } }, deps)
+    if (policy !== undefined) return refuse({ text: policy })
+    countMail(request, email, deps.limits)
+    const passwordHash = await deps.passwords.hash(password, requesterOf(request))
+    const wanted = {
+      email,
+      passwordHash,
+      browser: deps.csrf.browserOf(request),
+      errand: errandIn(form),
+      frame: await pages.mailFrame(request),
+      by: originOf(request),
+    }
+    runLater(deps.background, () => signUp(zone, wanted, deps))
+    return goTo(request, reply, '/accounts/email_sent')
+  })
+
+  app.get('/accounts/email_sent', { config }, async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    return pages.send(reply, activationSentPage(await pages.chrome(request, reply)))
+  })
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    form: Form,
+    problem?: CreateAccountProps['problem'],
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const { clientId = '', redirectUri = '' } = errandIn(form)
+    const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, deps.service.name))
+    const page = createAccountPage(await pages.chrome(request, reply, { form: true }), {
+      email: form.get('email')?.trim() ?? '',
+      clientId,
+      redirectUri,
+      consent: (await pages.brandingOf(zone)).consent,
+      demands: policyDemands(policy, deps.behaviour),
+      problem,
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  verifyEndpoints(app, deps)
+}
+
+/** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */
+function verifyEndpoints(app: FastifyInstance, deps: CreateAccountDeps): void {
+  const { csrf, denial, pages, urls, limits } = deps
+  const access = { by: 'anyone', because: 'the code says who it is' } as const
+  const config = { access, audience: 'page' } as const
+
+  app.head('/verify_user', { config }, (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
+
+  app.get('/verify_user', { config, exposeHeadRoute: false }, async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    const code = requiredField(queryForm(request), 'code')
+    const good = await lookAtSignUp(request.zone, code, deps)
+    if (!good) return showExpired(request, reply)
+    const page = verifyAccountPage(await pages.chrome(request, reply, { form: true }), {
+      code,
+      email: good.user.email,
+      needsPassword: needsPassword(good, csrf.browserOf(request)),
+    })
+    return pages.send(reply, page)
+  })
+
+  app.post('/verify_user', { config }, async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    await checkOwnAccounts(request, deps)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = requiredField(form, 'code')
+    const attempt = {
+      code,
+      password: form.get('password') ?? '',
+      browser: csrf.browserOf(request),
+      by: originOf(request),
+    }
+    const result = await limits.wrongPasswords.attempt(
+      callerKey(contextOf(request), 'sign-up', digest(code)),
+      () => verifySignUp(zone, attempt, deps),
+      ({ outcome }) => outcome === 'wrong-password',
+    )
+    switch (result.outcome) {
+      case 'invalid':
+        return showExpired(request, reply)
+      case 'wrong-password': {
+        const { email } = result.seen.user
+        const chrome = await pages.chrome(request, reply, { form: true })
+        return pages.send(
+          reply.status(422),
+          verifyAccountPage(chrome, { code, email, needsPassword: true, isWrong: attempt.password !== '' }),
+        )
+      }
+      case 'verified': {
+        const url = await onwardUrl(zone, result.errand, { ...deps, fallback: 'signup_redirect_url' })
+        const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
+        return reply.redirect(`${urls.ofZone(zone)}/login?success=verify_success${way}`, 302)
+      }
+    }
+  })
+
+  const showExpired = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    pages.send(reply.status(422), activationExpiredPage(await pages.chrome(request, reply)))
+}

@@ -1,0 +1,74 @@
+// What the pages of self-service share: whether they are open, and how much of it one may do.
+import type { FastifyRequest } from 'fastify'
+import { switchesIn } from '../accounts/switches.ts'
+import type { SwitchDeps } from '../accounts/switches.ts'
+import type { Errand } from '../accounts/codes.ts'
+import type { Background } from '../base/background.ts'
+import type { Service } from '../model/service.ts'
+import { refuseResource } from '../users/refusal.ts'
+import { PageError } from '../web/answers.ts'
+import type { Form } from '../web/form.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
+import { contextOf } from '../web/request-context.ts'
+
+/** Refuses where accounts of the internal provider are kept elsewhere: 403 as JSON, as the APIs do. */
+export async function checkOwnAccounts(
+  request: FastifyRequest,
+  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
+): Promise<{ readonly selfService: boolean }> {
+  const { ownAccounts, selfService } = await switchesIn(request.zone, { store, serviceName: service.name })
+  if (ownAccounts) return { selfService }
+  request.audience = 'api'
+  throw refuseResource(
+    'internal_user_management_disabled',
+    'Internal User Creation is currently disabled. External User Store is in use.',
+  )
+}
+
+/** Refuses also where the zone has its self-service off: 404. */
+export async function checkSelfService(
+  request: FastifyRequest,
+  deps: { readonly store: SwitchDeps['store']; readonly service: Service },
+): Promise<void> {
+  const { selfService } = await checkOwnAccounts(request, deps)
+  if (!selfService) throw new PageError(404, 'Self service is disabled.')
+}
+
+/** The value of a field that the page's form always sends; 400 without it. */
+export function requiredField(form: Form, name: string): string {
+  const value = form.get(name)
+  if (value === undefined) throw new PageError(400, 'A field of the form is missing.')
+  return value
+}
+
+const MAX_CLIENT_ID_LENGTH = 255
+const MAX_URI_LENGTH = 2000
+
+/** Where somebody wants to go afterwards; checked when they are there. Too long to be registered counts as absent. */
+export function errandIn(form: Form): Errand {
+  const upTo = (value: string | undefined, most: number) =>
+    value === '' || (value?.length ?? 0) > most ? undefined : value
+  return {
+    clientId: upTo(form.get('client_id'), MAX_CLIENT_ID_LENGTH),
+    redirectUri: upTo(form.get('redirect_uri'), MAX_URI_LENGTH),
+  }
+}
+
+/** Counts a mail that the request causes, before anybody knows whether there is an account. Throws `TooManyRequests`. */
+export function countMail(request: FastifyRequest, address: string, { mailsBy, mailsTo }: Limits): void {
+  const by = callerKey(contextOf(request))
+  const to = JSON.stringify([request.zone.id, address.toLowerCase()])
+  mailsBy.check(by)
+  mailsTo.check(to)
+  mailsBy.count(by)
+  mailsTo.count(to)
+}
+
+/** Runs what the answer must not wait for; 503 for everybody while too much waits. */
+export function runLater(background: Background, task: () => Promise<void>): void {
+  if (!background.run(task)) throw new PageError(503, 'Too many sign-ins at the moment. Try again in a few seconds.')
+}
+
+/** A URL in the query of a redirect, readable as UAA has it where nothing in it means something there. */
+export const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')

@@ -1,0 +1,141 @@
+// Sign-up: the form, what follows it, and the page that the mailed link leads to.
+import { type Html, html } from '../base/html.ts'
+import type { Branding } from '../model/zone.ts'
+import { alert, alertBox, MESSAGE_ID } from './alert.ts'
+import { field, passwordField, submit } from './components.ts'
+import { isolated, safeLink } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { translatedDescription } from './texts/texts.ts'
+import type { SignUpProblem, Texts } from './texts/texts.ts'
+
+/** What the form shows. */
+export interface CreateAccountProps {
+  readonly email: string
+  readonly clientId: string
+  readonly redirectUri: string
+  /** What has to be agreed to. */
+  readonly consent: Branding['consent'] | undefined
+  /** What the policy of the zone asks of a password, a sentence each. */
+  readonly demands: readonly string[]
+  /** Why nobody was signed up: one of the known problems, or sentences about the password. */
+  readonly problem?: SignUpProblem | { readonly text: string } | undefined
+}
+
+/** The page of `/create_account`. */
+export function createAccountPage(chrome: Chrome, props: CreateAccountProps): Html {
+  const { texts, basePath } = chrome
+  const { signUp } = texts
+  const { problem, demands, consent } = props
+  const isAbout = (...names: readonly SignUpProblem[]): boolean =>
+    typeof problem === 'string' && names.includes(problem)
+  const aboutEmail = isAbout('invalid_email', 'other_idp')
+  const aboutPassword = typeof problem === 'object'
+  const rules = demands.length > 0 ? ['demands'] : []
+  const described = aboutPassword ? [MESSAGE_ID] : []
+  const message = typeof problem === 'string' ? signUp.problems[problem] : problem && sentencesIn(texts, problem.text)
+  const body = html`${message !== undefined && alert({ kind: 'error', text: message })}${
+    problem === 'other_idp' && otherProvider(chrome, props.email)
+  }<form action="${basePath}/create_account.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('client_id', props.clientId)}${hiddenField('redirect_uri', props.redirectUri)}
+${field({
+  id: 'email',
+  type: 'email',
+  label: signUp.email,
+  value: props.email,
+  placeholder: texts.reference?.emailPlaceholder,
+  autocomplete: 'username',
+  describedBy: aboutEmail ? [MESSAGE_ID] : [],
+  isWrong: aboutEmail,
+  focus: !aboutPassword,
+})}${demands.length > 0 && html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(texts, demand)}</li>`)}</ul>\n`}${passwordField(
+  texts,
+  {
+    id: 'password',
+    label: signUp.password,
+    describedBy: [...described, ...rules],
+    isWrong: aboutPassword,
+    focus: aboutPassword,
+    ...NEW,
+  },
+)}${passwordField(texts, { id: 'password_confirmation', label: signUp.again, describedBy: described, isWrong: aboutPassword, ...NEW })}${
+  consent && consentBox(signUp, consent)
+}${submit(signUp.submit)}</form>
+<p class="below"><a href="${basePath}/login">${signUp.joined}</a></p>`
+  return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
+}
+
+const NEW = { autocomplete: 'new-password' } as const
+
+function consentBox(texts: Texts['signUp'], { text = '', link }: NonNullable<Branding['consent']>): Html {
+  const url = safeLink(link?.trim() === '' ? undefined : link)
+  const terms = url === undefined ? isolated(text, 1000) : html`<a href="${url}">${isolated(text, 1000)}</a>`
+  return html`<label class="check"><input type="checkbox" name="does_user_consent" value="true"><span>${texts.consent(terms)}</span></label>\n`
+}
+
+/** The way to the provider that the address belongs to. */
+const otherProvider = (chrome: Chrome, email: string): Html =>
+  html`<form action="${chrome.basePath}/login/idp_discovery" method="post" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('email', email)}
+${submit(chrome.texts.signUp.otherProvider)}</form>
+`
+
+/** English sentences of the password rules, which programs are told as well, each in the language of the page. */
+const sentencesIn = (texts: Texts, english: string): string =>
+  english
+    .split(/(?<=\.) /)
+    .map(each => translatedDescription(texts, each) ?? each)
+    .join(' ')
+
+/** The page of `/accounts/email_sent`, the same whether or not there was an account. */
+export function activationSentPage(chrome: Chrome): Html {
+  const { signUp } = chrome.texts
+  const body = html`<p class="lead">${signUp.sent}</p>
+<p class="note">${signUp.sentNote}</p>
+<p class="below"><a href="${chrome.basePath}/create_account">${signUp.resend}</a></p>`
+  return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
+}
+
+/** What the page of a mailed link shows. */
+export interface VerifyAccountProps {
+  readonly code: string
+  readonly email: string
+  /** Whether the password of the sign-up has to be entered, because this is another browser. */
+  readonly needsPassword: boolean
+  readonly isWrong?: boolean
+}
+
+/** The page of `/verify_user`: one button, so that a program that opens links verifies nothing. */
+export function verifyAccountPage(
+  chrome: Chrome,
+  { code, email, needsPassword, isWrong = false }: VerifyAccountProps,
+): Html {
+  const { texts } = chrome
+  const { signUp } = texts
+  const body = html`${isWrong && alert({ kind: 'error', text: signUp.problems.wrong_password })}<p class="lead">${
+    needsPassword ? signUp.passwordLead : signUp.verifyLead(html`<strong>${isolated(email)}</strong>`)
+  }</p>
+<form action="${chrome.basePath}/verify_user" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('code', code)}
+${
+  needsPassword &&
+  html`<input type="text" name="username" value="${email}" autocomplete="username" readonly hidden>
+${passwordField(texts, {
+  id: 'password',
+  label: signUp.password,
+  describedBy: isWrong ? [MESSAGE_ID] : [],
+  isWrong,
+  focus: true,
+  autocomplete: 'current-password',
+})}`
+}${submit(signUp.verify)}</form>
+`
+  return layout(chrome, { title: signUp.verifyHeading, heading: signUp.verifyHeading, body })
+}
+
+/** The page of a link that is not good. */
+export function activationExpiredPage(chrome: Chrome): Html {
+  const { signUp } = chrome.texts
+  const link = html`<a href="${chrome.basePath}/create_account">${signUp.here}</a>`
+  const body = html`${alertBox('error', signUp.expired(link))}<p class="below"><a href="${chrome.basePath}/login">${signUp.joined}</a></p>`
+  return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
+}

@@ -1,0 +1,58 @@
+// What tests of sign-up and of changes of e-mail addresses share.
+import assert from 'node:assert/strict'
+import type { AddressedMail } from '../../src/mail/mailer.ts'
+import { hiddenFields } from './forms.ts'
+import type { Browser, TestAnswer, TestServer } from './server.ts'
+
+/** Fulfils the policy of every mode. */
+export const NEW_PASSWORD = 'a sea of green glass'
+
+/** The text of the page between its tags. */
+export const textOf = (page: string): string =>
+  page
+    .slice(page.indexOf('<main'))
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+
+/** Opens the page and posts its form with these fields. */
+export async function submitted(
+  browser: Browser,
+  page: string,
+  { action, ...fields }: Readonly<Record<string, string>> & { readonly action: string },
+): Promise<TestAnswer> {
+  const shown = await browser.send(page)
+  assert.equal(shown.status, 200, shown.text)
+  return browser.send(action, { form: { ...hiddenFields(shown.text), ...fields } })
+}
+
+/** Signs up with the form. */
+export const signUpWith = (browser: Browser, email: string, more: Readonly<Record<string, string>> = {}) =>
+  submitted(browser, '/create_account', {
+    action: '/create_account.do',
+    email,
+    password: NEW_PASSWORD,
+    password_confirmation: NEW_PASSWORD,
+    ...more,
+  })
+
+/** The newest mail to the address; the clock goes on afterwards, so that a later one is newer. */
+export async function mailTo(server: TestServer, email: string): Promise<AddressedMail> {
+  const mail = (await server.mails()).find(({ to }) => to === email)
+  server.clock.advance(1)
+  assert.ok(mail, `no mail to ${email}`)
+  return mail
+}
+
+/** The link of that mail, as path and query. */
+export async function linkTo(server: TestServer, email: string): Promise<string> {
+  const { text } = await mailTo(server, email)
+  const url = /https?:\/\/\S+/.exec(text)?.[0]
+  assert.ok(url, text)
+  const { pathname, search } = new URL(url)
+  return pathname + search
+}
+
+/** Presses the button of the page that a mailed link leads to. */
+export const confirmed = (browser: Browser, link: string, fields: Readonly<Record<string, string>> = {}) =>
+  submitted(browser, link, { action: link.replace(/\?.*/, ''), ...fields })
