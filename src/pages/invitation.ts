@@ -39,7 +39,10 @@ export function invitationPage(chrome: Chrome, { action, problem, invitation }: 
   const text =
     typeof problem === 'object' ? sentencesIn(texts, problem.password) : problem === undefined ? '' : problems[problem]
   const message = problem !== undefined && alert({ kind: 'error', text }, 'error-message')
-  if (!invitation) return layout(chrome, { title, heading, body: html`${message}` })
+  if (!invitation) {
+    const wayOn = html`<a class="button" href="${chrome.basePath}/login">${texts.login.submit}</a>\n`
+    return layout(chrome, { title, heading, body: html`${message}${wayOn}` })
+  }
   const { email, choosesPassword, signedInAs } = invitation
   const name = html`<strong>${isolated(email)}</strong>`
   const body = html`<p class="lead">${choosesPassword ? lead(name) : agreeLead(name)}</p>
