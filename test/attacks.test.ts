@@ -7,6 +7,7 @@ import { authorizationAttacks } from './attacks/authorization.ts'
 import { externalLoginAttacks } from './attacks/external-login.ts'
 import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
+import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
@@ -25,6 +26,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'tokens and clients': tokenAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,
+  invitations: invitationAttacks,
   groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,
   'tenants and administrators': tenantAttacks,

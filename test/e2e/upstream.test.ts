@@ -37,6 +37,14 @@ before(async () => {
         redirect_uri: [callback],
         autoapprove: true,
       },
+      {
+        client_id: 'inviter',
+        client_secret: 'inviter-secret',
+        authorized_grant_types: ['client_credentials'],
+        authorities: ['scim.invite'],
+        redirect_uri: [callback],
+        scope: ['openid'],
+      },
     ],
     default_groups: ['openid', 'email'],
     identity_providers: [
@@ -51,6 +59,7 @@ before(async () => {
           scopes: ['openid', 'email'],
           attributeMappings: { user_name: 'user_name' },
           linkText: 'Sign in as a partner',
+          emailDomain: ['partner.example'],
         },
       },
     ],
@@ -71,7 +80,11 @@ before(async () => {
               redirect_uri: [`http://localhost:${port}/login/callback/partner`],
             },
           ],
-          users: [{ userName: 'pat', password: 'platypus', emails: [{ value: 'pat@partner.example' }] }],
+          users: ['pat', 'kim'].map(userName => ({
+            userName,
+            password: 'platypus',
+            emails: [{ value: `${userName}@partner.example` }],
+          })),
         },
       },
     ],
@@ -105,7 +118,7 @@ describe('a person of another provider', () => {
     await page.getByRole('link', { name: 'Sign in as a partner' }).click()
     await page.waitForURL(url => url.hostname === 'partner.localhost' && url.pathname === '/login')
     await page.getByLabel('Email').fill('pat')
-    await page.getByLabel('Password').fill('platypus')
+    await page.getByLabel('Password', { exact: true }).fill('platypus')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.waitForURL(url => url.href.startsWith(callback))
@@ -125,5 +138,39 @@ describe('a person of another provider', () => {
     assert.equal(claims.nonce, 'n1')
     assert.deepEqual(claims.amr, ['pwd', 'ext', 'oauth'])
     assert.deepEqual(complaints, [])
+  })
+
+  it('accepts an invitation by signing in there, with no other account than the invited one', async () => {
+    const basic = ['inviter', 'inviter-secret'] as const
+    const form = { grant_type: 'client_credentials' }
+    const token = (await send(`${server.baseUrl}/oauth/token`, { basic, form })).json()['access_token']
+    const invited = await fetch(`${server.baseUrl}/invite_users?redirect_uri=${encodeURIComponent(callback)}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${String(token)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ emails: ['kim@partner.example'] }),
+    })
+    const { new_invites: invites } = (await invited.json()) as {
+      new_invites: readonly { origin: string; inviteLink: string }[]
+    }
+    const [{ origin, inviteLink } = { origin: '', inviteLink: '' }] = invites
+    assert.equal(origin, 'partner')
+    const open = async (userName: string) => {
+      const page = await (await browser.newContext()).newPage()
+      page.setDefaultTimeout(10_000)
+      await page.goto(inviteLink)
+      await page.getByLabel('Email').fill(userName)
+      await page.getByLabel('Password', { exact: true }).fill('platypus')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      return page
+    }
+    const stranger = await open('pat') // who has allowed it before
+    await stranger.getByText('Your provider did not confirm that you have the e-mail address').waitFor()
+    const page = await open('kim')
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(callback)
+    await page.goto(`${server.baseUrl}/profile`)
+    assert.match(await page.innerText('main'), /kim@partner\.example/)
+    await page.goto(inviteLink)
+    assert.match(await page.innerText('.alert-error'), /has expired or was accepted already/)
   })
 })

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { hiddenFields } from '../support/forms.ts'
+import { startInviting, Z1 } from '../support/invitations.ts'
+import type { InviteApi } from '../support/invitations.ts'
+import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
+import type { TestAnswer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+/** Against servers of both modes. */
+const inBothModes = (attempt: (api: InviteApi) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const api = await startInviting({ mode })
+    try {
+      await attempt(api)
+      assert.deepEqual(api.server.faults, [])
+    } finally {
+      await api.server.stop()
+    }
+  }
+}
+
+const twice = (password: string) => ({ password, password_confirmation: password })
+
+/** Opens the link and posts its form. */
+async function accept(
+  { server }: InviteApi,
+  path: string,
+  form: Readonly<Record<string, string>>,
+): Promise<TestAnswer> {
+  const browser = server.browser()
+  const fields = hiddenFields((await browser.send(path)).text)
+  return browser.send('/invitations/accept.do', { form: { ...fields, ...form } })
+}
+
+/** An invitation lets in the person whom it was sent to, and nobody to anything else. */
+export const invitationAttacks: readonly Attack[] = [
+  {
+    attack: 'invites an administrator who is not verified yet, to set their password with the link',
+    outcome: 'only a caller who has those rights is given the link',
+    attempt: inBothModes(async api => {
+      const { store } = api.server
+      const { userId } = (await api.invite(['chief@acc.org'])).new_invites[0] ?? assert.fail()
+      const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
+      await store.groups.addMember('svc', { groupId: group.id, memberId: userId, memberType: 'USER', origin: 'svc' })
+      const { failed_invites: failed } = await api.invite(['chief@acc.org'])
+      assert.equal(failed[0]?.errorCode, 'invitation.exception')
+    }),
+  },
+  {
+    attack: 'keeps the link of an invitation, to set the password of the account when it is in use',
+    outcome: 'a verified account is never given a password, and a new one ends every earlier link',
+    attempt: inBothModes(async api => {
+      const [first, kept] = [await api.linkFor('kai@acc.org'), await api.linkFor('kai@acc.org')]
+      assert.equal((await accept(api, first.path, twice('a password of Kai'))).status, 302)
+      const { passwordHash } = await userNamed(api.server, 'kai@acc.org')
+      await accept(api, kept.path, { ...twice('a password of Eve'), code: kept.code })
+      const user = await userNamed(api.server, 'kai@acc.org')
+      assert.equal(user.passwordHash, passwordHash)
+      await api.server.store.users.update('svc', { ...user, verified: false })
+      await accept(api, kept.path, { ...twice('a password of Eve'), code: kept.code })
+      assert.equal((await userNamed(api.server, 'kai@acc.org')).passwordHash, passwordHash)
+    }),
+  },
+  {
+    attack: 'signs up with the address of somebody else, and waits until they are invited',
+    outcome: 'the invited person’s password replaces the first one',
+    attempt: inBothModes(async api => {
+      await api.invite(['kai@acc.org'])
+      const [user, { passwordHash = '' }] = [
+        await userNamed(api.server, 'kai@acc.org'),
+        await userNamed(api.server, 'marissa'),
+      ]
+      await api.server.store.users.update('svc', { ...user, passwordHash })
+      const { path } = await api.linkFor('kai@acc.org')
+      assert.equal((await accept(api, path, twice('a password of Kai'))).status, 302)
+      const location = (await api.server.browser().signIn('kai@acc.org', 'koala')).headers['location']
+      assert.match(String(location), /error=login_failure/)
+    }),
+  },
+  {
+    attack: 'has a scanner of mails open every link, with GET and HEAD',
+    outcome: 'nothing is used up and nobody is verified',
+    attempt: inBothModes(async api => {
+      const { path } = await api.linkFor('kai@acc.org')
+      for (const method of ['GET', 'HEAD', 'GET']) await api.server.send(path, { method })
+      assert.equal((await userNamed(api.server, 'kai@acc.org')).verified, false)
+      assert.equal((await accept(api, path, twice('a password of Kai'))).status, 302)
+    }),
+  },
+  {
+    attack: 'invites to a URL of their own, so that the invited person arrives there',
+    outcome: 'only what the client has registered is followed',
+    attempt: inBothModes(async api => {
+      for (const redirect_uri of [
+        'https://evil.example/',
+        '//evil.example',
+        'https://app.example@evil.example/welcome',
+        'javascript:1',
+      ]) {
+        const { path } = await api.linkFor('joel@example.org', { query: { redirect_uri } })
+        assert.equal((await accept(api, path, {})).headers['location'], 'http://localhost:8080/home')
+      }
+    }),
+  },
+  {
+    attack: 'says on the page of an invitation what they like, by its URL or by the address',
+    outcome: 'only known messages are shown, and such an address is none',
+    attempt: inBothModes(async api => {
+      const { path } = await api.linkFor('kai@acc.org')
+      const page = await api.server.send(`${path}&error_message=Call+me&error_message_code=<b>Call`)
+      assert.doesNotMatch(page.text, /Call/)
+      const hostile = [
+        '"<script>"@acc.org',
+        'kai@acc.org\r\nBcc: eve@acc.org',
+        'Kai <kai@acc.org>',
+        'kai@acc.org,eve@acc.org',
+      ]
+      assert.equal((await api.invite(hostile)).new_invites.length, 0)
+    }),
+  },
+  {
+    attack: 'invites into another zone, or accepts in another one',
+    outcome: 'the token is refused there, and the code is none there',
+    attempt: inBothModes(async api => {
+      const bearer = await api.tokenOf('inviter')
+      assert.equal((await api.send({ emails: ['eve@acc.org'] }, { bearer, host: Z1 })).status, 401)
+      const person = await passwordTokens(api.server, { scope: 'scim.invite' }, ['inviter', 'secret'])
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const answer = await api.send({ emails: ['eve@acc.org'] }, { bearer: person.access_token, headers })
+      assert.equal(answer.status, 403)
+      const { path } = await api.linkFor('kai@acc.org')
+      assert.equal((await api.server.send(path, { host: Z1 })).status, 422)
+    }),
+  },
+  {
+    attack: 'reads the code of an invitation at /Codes',
+    outcome: 'not found, and the invitation is as good as before',
+    attempt: inBothModes(async api => {
+      const { path, code } = await api.linkFor('kai@acc.org')
+      const answer = await api.server.send(`/Codes/${code}`, { bearer: await api.tokenOf('writer') })
+      assert.equal(answer.status, 404)
+      assert.equal((await api.server.send(path)).status, 200)
+    }),
+  },
+  {
+    attack: 'has the browser of somebody else accept an invitation of the attacker',
+    outcome: 'refused without the anti-forgery value of that browser',
+    attempt: inBothModes(async api => {
+      const { code } = await api.linkFor('eve@acc.org')
+      const victim = api.server.browser()
+      await victim.signIn('marissa', 'koala')
+      const form = { code, ...twice('a password of Eve') }
+      const headers = { origin: 'https://evil.example' }
+      assert.equal((await victim.send('/invitations/accept.do', { form, headers })).status, 403)
+      assert.equal((await userNamed(api.server, 'eve@acc.org')).verified, false)
+    }),
+  },
+]
