@@ -27,7 +27,7 @@ export function forcePasswordChangePage(chrome: Chrome, props: ForcePasswordChan
   const body = html`<p class="lead">${texts.lead(html`<strong>${isolated(props.email)}</strong>`)}</p>
 ${isWrong && alert({ kind: 'error', text: sentencesIn(chrome.texts, problem) }, 'error-message')}${
   demands.length > 0 &&
-  html`<ul id="demands" class="note rules">${demands.map(demand => html`<li>${sentencesIn(chrome.texts, demand)}</li>`)}</ul>\n`
+  html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(chrome.texts, demand)}</li>`)}</ul>\n`
 }<form action="${props.action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${usernameField(props.userName)}
 ${passwordField(chrome.texts, { id: 'password', label: texts.password, describedBy: described, isWrong, focus: true, ...NEW })}${passwordField(

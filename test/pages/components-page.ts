@@ -24,7 +24,8 @@ ${form(
     hint: 'The hint stands between the label and the input.',
     value: 'A value',
     aside: { text: 'A link', url: '/components' },
-  })}${field({ id: 'wrong', label: 'A wrong field', value: 'no address', isWrong: true, describedBy: ['message'] })}${passwordField(texts, { id: 'secret', label: 'A password', autocomplete: 'new-password' })}${submit('The button')}<ul class="note rules"><li>A rule of a password.</li><li>Another one.</li></ul>
+  })}${field({ id: 'wrong', label: 'A wrong field', value: 'no address', isWrong: true, describedBy: ['message'] })}${passwordField(texts, { id: 'secret', label: 'A password', autocomplete: 'new-password' })}<p class="consent"><input type="checkbox" id="consent" name="consent"><label for="consent">I agree to <a href="/components">the terms</a></label></p>
+${submit('The button')}<ul class="note"><li>A rule of a password.</li><li>Another one.</li></ul>
 `,
 )}</section>
 <section aria-labelledby="buttons"><h2 id="buttons">Buttons</h2>

@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { APP_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { freshDatabase } from '../../support/databases.ts'
+import { png } from '../../pages/states.ts'
 import { checkboxes, hiddenFields, unescaped } from '../../support/forms.ts'
 import { MODES, changeClient, changeUser, clientNamed, userNamed } from '../../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
@@ -104,6 +105,22 @@ for (const mode of MODES) {
     inFresh('shows the name of the client where it has one', async () => {
       const page = await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
       assert.match(page.text, headingFor('The application'))
+    })
+
+    inFresh('shows the icon of the client where it has one of a fair size, else its initial', async () => {
+      const initial = /<span class="initial" aria-hidden="true">T<\/span>\n?<h1>/
+      assert.match((await openPage(browser, { ...APP_REQUEST, scope: 'openid' })).text, initial)
+      const icon = png(4, 4, [1, 2, 3])
+      for (const [appIcon, want] of [
+        [icon, new RegExp(`<img class="logo" src="data:image/png;base64,${icon.replace(/[+/]/g, '\\$&')}"`)],
+        ['A'.repeat(20_000), initial],
+      ] as const) {
+        const { clients } = server.store
+        const { revision = 0 } = (await clients.findForChange('svc', 'app')) ?? {}
+        const description = { showOnHomePage: false, appIcon }
+        await clients.apply('svc', [{ kind: 'describe', clientId: 'app', description, revision }])
+        assert.match((await openPage(browser, { ...APP_REQUEST, scope: 'openid' })).text, want)
+      }
     })
 
     inFresh(
