@@ -1,6 +1,7 @@
 // Signs a person in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
 // next step.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { switchesIn } from '../accounts/switches.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
@@ -246,7 +247,10 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     zone: AddressedZone,
     client: Journey['client'],
   ): Promise<{ signup: string | undefined; passwd: string | undefined }> {
-    const { signup, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName: deps.service.name })
+    const serviceName = deps.service.name
+    const { signup: configured, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName })
+    const isOpen = (await switchesIn(zone, { store, serviceName })).selfService
+    const signup = configured ?? (isOpen ? '/create_account' : undefined)
     const maySignUp = !client || allowsProvider(client, deps.service.name)
     const basePath = urls.pathOf(zone)
     return { signup: maySignUp ? linkIn(basePath, signup) : undefined, passwd: linkIn(basePath, passwd) }

@@ -193,6 +193,22 @@ export function usersArea(): Area {
           422: STALE,
         },
       },
+      'GET /Users/:id/verify-link': {
+        summary: 'Make a link that verifies a user',
+        about: 'For a mail that the caller sends. Good for an hour, once; the page that it leads to has a button.',
+        path,
+        query: {
+          redirect_uri: must('Where the user goes afterwards, if the client has registered it.'),
+          client_id: may('The client; that of the token unless given.'),
+        },
+        answers: {
+          200: json('The link.', closed({ verify_link: text })),
+          400: 'The parameter `redirect_uri` is missing.',
+          403: KEPT_ELSEWHERE,
+          404: missing,
+          405: 'The user is verified already.',
+        },
+      },
       'PUT /Users/:id/password': {
         summary: 'Change the password of a user',
         about:

@@ -11,6 +11,7 @@ const SERVED: readonly (readonly [url: string, methods: readonly (typeof ALL)[nu
   ['/Users/:id', ['GET', 'PUT', 'PATCH', 'DELETE']],
   ['/Users/:id/status', ['PATCH']],
   ['/Users/:id/verify', ['GET']],
+  ['/Users/:id/verify-link', ['GET']],
   ['/Users/:id/password', ['PUT']],
   ['/Users/*', []],
 ]

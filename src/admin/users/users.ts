@@ -1,4 +1,6 @@
 // UAA's `/Users`: lists, and one user at a time.
+import { issueCode } from '../../accounts/codes.ts'
+import type { Urls } from '../../model/urls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
@@ -14,7 +16,7 @@ import type { GroupCaller } from '../../users/group-rights.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/json.ts'
 import type { Limits } from '../../web/limits.ts'
 import { queryForm } from '../../web/query.ts'
 import { escapedFilter, findPage, readListParameters, selected, wants } from '../resources/list.ts'
@@ -41,6 +43,7 @@ export interface UserEndpointDeps extends UserDeps, UserSessionDeps {
   readonly users: Users
   readonly limits: Limits
   readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities'>
+  readonly urls: Urls
 }
 
 interface OfUser {
@@ -53,6 +56,7 @@ export function userHandlers(on: On<UserRoute>, deps: UserEndpointDeps): void {
   listHandler(on, deps, views)
   writingHandlers(on, deps, views)
   verifyHandler(on, deps)
+  verifyLinkHandler(on, deps)
   statusHandler(on, deps)
   passwordHandler(on, deps)
   userIdsHandlers(on, deps)
@@ -252,6 +256,25 @@ function namesOnly(user: User, body: UserBody, compute: (user: User) => User): U
 function staleAs422(error: unknown): unknown {
   if (!(error instanceof OAuthError) || error.error !== 'scim_resource_conflict') return error
   return refuseResource('scim', error.message, { status: 422, cause: error })
+}
+
+/** The link of a mail that the caller sends; who opens it keeps the password that the account has. */
+function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
+  const { store, service, users, urls } = deps
+  on<OfUser>('GET /Users/:id/verify-link', async (request, reply) => {
+    const { zone, params, bearer } = request
+    await users.checkManageable(zone, service.name)
+    const query = queryForm(request)
+    const redirectUri = query.get('redirect_uri')
+    if (redirectUri === undefined) throw refuseResource('scim', 'The parameter redirect_uri is missing')
+    const user = await store.users.find(zone.id, params.id)
+    if (!user) throw noSuchResource('User', params.id)
+    if (user.verified) throw refuseResource('user_already_verified', 'This user has already been verified.')
+    // Whether it leads there is decided when it is used.
+    const data = { clientId: query.get('client_id') ?? bearer?.client.clientId, redirectUri }
+    const { value } = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
+    return sendJson(reply, { verify_link: `${urls.ofZone(zone)}/verify_user?code=${value}` })
+  })
 }
 
 function verifyHandler(on: On<UserRoute>, { service, users }: UserEndpointDeps): void {

@@ -88,7 +88,7 @@ for (const mode of MODES) {
       ['GET', '/Users/{id}/status'],
       ['POST', '/Users/{id}/verify'],
       ['GET', '/Users/{id}/password'],
-      ['GET', '/Users/{id}/verify-link?redirect_uri=x'],
+      ['POST', '/Users/{id}/verify-link'],
       ['GET', '/Users/{id}/nothing'],
       ['GET', '/Users/{id}/a/b'],
     ] as const

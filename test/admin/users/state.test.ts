@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../../support/oauth.ts'
 import { IN_Z1, assertRefused, startUserServer } from '../../support/users.ts'
+import { confirmed } from '../../support/self-service.ts'
 import type { UserAnswer, UserApi, UserRequest } from '../../support/users.ts'
 
 const OLD = 'pw-1-long-enough'
@@ -103,6 +104,34 @@ for (const mode of MODES) {
         assertRefused(await status('none', { locked: false }), nobody)
         const { id } = await fresh()
         assert.equal((await status(id, { locked: false }, IN_Z1)).status, 404)
+      })
+    })
+
+    describe('GET /Users/{id}/verify-link', () => {
+      it('makes a link whose page verifies once, and keeps the password', async () => {
+        const { id, userName } = await fresh({ verified: false })
+        const path = `/Users/${id}/verify-link?client_id=x&redirect_uri=http%3A//localhost/app`
+        const { verify_link } = (await api.send('GET', path, undefined, { by: 'maker' })).json<{
+          verify_link: string
+        }>()
+        assert.match(verify_link, /^http:\/\/localhost:8080\/verify_user\?code=[\w-]{32}$/)
+        const { pathname, search } = new URL(verify_link)
+        const answer = await confirmed(api.server.browser(), pathname + search)
+        assert.match(String(answer.headers['location']), /\/login\?success=verify_success$/)
+        assert.equal(await grant(userName, OLD), 200)
+        assert.equal((await api.server.send(pathname + search)).status, 422)
+        assertRefused(await api.send('GET', path), {
+          status: 405,
+          error: 'user_already_verified',
+          message: 'This user has already been verified.',
+        })
+      })
+
+      it('refuses an id that nobody has here, and a missing redirect_uri', async () => {
+        const { id } = await fresh({ verified: false })
+        assertRefused(await api.send('GET', '/Users/none/verify-link?redirect_uri=x'), nobody)
+        assert.equal((await api.send('GET', `/Users/${id}/verify-link?redirect_uri=x`, undefined, IN_Z1)).status, 404)
+        assert.equal((await api.send('GET', `/Users/${id}/verify-link`)).status, 400)
       })
     })
 
