@@ -13,6 +13,7 @@ import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { scimAttacks } from './attacks/scim.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
+import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
 import { userAttacks } from './attacks/users.ts'
@@ -29,6 +30,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   invitations: invitationAttacks,
   groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,
+  'sign-up and e-mail addresses': signUpAttacks,
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,
   'SCIM 2.0': scimAttacks,

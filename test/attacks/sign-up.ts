@@ -1,0 +1,101 @@
+// Attacks on what people do with their accounts by themselves.
+import assert from 'node:assert/strict'
+import { MODES, userNamed } from '../support/oauth.ts'
+import { confirmed, linkTo, mailTo, NEW_PASSWORD, signUpWith, submitted } from '../support/self-service.ts'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const inBothModes = (attempt: (server: TestServer) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const server = await startServer({ mode })
+    await attempt(server)
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  }
+}
+
+const VICTIM = 'victim@shop.example'
+const OWN = 'the password of the victim'
+
+const canSignIn = async (server: TestServer, userName: string, password: string): Promise<boolean> =>
+  !(await server.browser().signIn(userName, password)).location().href.includes('error=')
+
+/** Sign-up and changes of e-mail addresses. */
+export const signUpAttacks: readonly Attack[] = [
+  {
+    attack: "signs up with the victim's address, and waits for the victim to open the mail",
+    outcome: 'gets nothing, since the page asks the victim for a password that they did not choose',
+    attempt: inBothModes(async server => {
+      await signUpWith(server.browser(), VICTIM)
+      const link = await linkTo(server, VICTIM)
+      for (const password of ['', OWN]) {
+        assert.equal((await confirmed(server.browser(), link, { password })).status, 422)
+      }
+      assert.ok(!(await canSignIn(server, VICTIM, NEW_PASSWORD)))
+    }),
+  },
+  {
+    attack: "signs up with the victim's address before and after the victim does",
+    outcome: "leaves the victim's link and password good, and no other password",
+    attempt: inBothModes(async server => {
+      const victim = server.browser()
+      await signUpWith(server.browser(), VICTIM)
+      await mailTo(server, VICTIM)
+      await signUpWith(victim, VICTIM, { password: OWN, password_confirmation: OWN })
+      const link = await linkTo(server, VICTIM)
+      await signUpWith(server.browser(), VICTIM)
+      await mailTo(server, VICTIM)
+      assert.equal((await confirmed(victim, link)).status, 302)
+      assert.ok(await canSignIn(server, VICTIM, OWN))
+      assert.ok(!(await canSignIn(server, VICTIM, NEW_PASSWORD)))
+    }),
+  },
+  {
+    attack: 'signs up with an address to learn whether it has an account',
+    outcome: 'is answered the same, and at sign-in in standard, too',
+    attempt: async () => {
+      const server = await startServer()
+      const seen: string[] = []
+      for (const email of ['nobody@example.org', 'marissa@example.org', 'joel@example.org']) {
+        const { status, headers, text } = await signUpWith(server.browser(), email)
+        await server.mails()
+        const signIn = await server.browser().signIn(email, NEW_PASSWORD)
+        seen.push(JSON.stringify([status, headers['location'], text, signIn.headers['location']]))
+      }
+      assert.equal(new Set(seen).size, 1, seen.join('\n'))
+      await server.stop()
+    },
+  },
+  {
+    attack: 'asks for an address of another account as the own one, to learn whether it is one',
+    outcome: 'is answered the same, also in the own mailbox',
+    attempt: inBothModes(async server => {
+      await signUpWith(server.browser(), VICTIM)
+      const mallory = server.browser()
+      await signUpWith(mallory, 'mallory@shop.example')
+      await confirmed(mallory, await linkTo(server, 'mallory@shop.example'))
+      await mallory.signIn('mallory@shop.example', NEW_PASSWORD)
+      const seen: string[] = []
+      for (const newEmail of [VICTIM, 'nobody@shop.example']) {
+        const answer = await submitted(mallory, '/change_email', { action: '/change_email.do', newEmail })
+        const { subject } = await mailTo(server, 'mallory@shop.example')
+        seen.push(JSON.stringify([answer.status, answer.headers['location'], subject]))
+      }
+      assert.equal(new Set(seen).size, 1, seen.join('\n'))
+      assert.equal((await userNamed(server, 'mallory@shop.example')).email, 'mallory@shop.example')
+    }),
+  },
+  {
+    attack: 'lets a scanner of mails open each link',
+    outcome: 'changes nothing: a GET or HEAD uses no code up',
+    attempt: inBothModes(async server => {
+      const browser = server.browser()
+      await signUpWith(browser, VICTIM)
+      const link = await linkTo(server, VICTIM)
+      for (const method of ['GET', 'HEAD']) await server.send(link, { method })
+      assert.equal((await userNamed(server, VICTIM)).verified, false)
+      assert.equal((await confirmed(browser, link)).status, 302)
+    }),
+  },
+]
