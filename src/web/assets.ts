@@ -42,11 +42,13 @@ interface Asset {
   readonly tag: string
 }
 
-/** The rules of a stylesheet without comments and indentation, a quarter of its size, which only its authors read. */
+/** The rules of a stylesheet without comments and blanks, a quarter of its size, which only its authors read. */
 export const withoutComments = (css: string): string =>
   css
     .replace(/\/\*.*?\*\//gs, '')
     .replace(/\n\s+/g, '\n')
+    .replace(/ \{$/gm, '{')
+    .replace(/^([\w-]+): /gm, '$1:')
     .trimStart()
 
 /** Reads the few files of the folder. */

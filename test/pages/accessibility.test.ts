@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
+import { withoutComments } from '../../src/web/assets.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
@@ -16,8 +17,10 @@ import { states, statesIn } from './states.ts'
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'"
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
+const STYLES = readFileSync('assets/latchkey.css', 'utf8')
 const files = new Map<string, { readonly type: string; readonly content: Buffer | string }>([
-  ['/assets/latchkey.css', { type: 'text/css', content: readFileSync('assets/latchkey.css') }],
+  ['/assets/latchkey.css', { type: 'text/css', content: withoutComments(STYLES) }],
+  ['/assets/as-written.css', { type: 'text/css', content: STYLES }],
   ['/assets/icon.svg', { type: 'image/svg+xml', content: readFileSync('assets/icon.svg') }],
   ['/assets/latchkey.js', { type: 'text/javascript', content: readFileSync('assets/latchkey.js') }],
   ['/zone.css', { type: 'text/css', content: zoneStylesheet({ banner: { backgroundColor: '#ffd54a' } }) ?? '' }],
@@ -280,6 +283,20 @@ describe('a drawn page', () => {
       assert.deepEqual(edges, [0, 0], String(width)) // the door stands a tenth inside its picture
       await page.context().close()
     }
+  })
+
+  it('has the rules of its stylesheet, which is served without comments and blanks', async () => {
+    const { page } = await open({ viewport: desktop })
+    await page.goto(`${base}/en/login`)
+    await page.evaluate(`new Promise(resolve => {
+      const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: '/assets/as-written.css', onload: resolve })
+      document.head.append(link)
+    })`)
+    const [served, written] = await page.evaluate<readonly string[]>(`['latchkey', 'as-written'].map(name =>
+      [...[...document.styleSheets].find(sheet => sheet.href.includes(name)).cssRules].map(rule => rule.cssText).join().replace(/\\s+/g, ' '))`)
+    assert.ok(served && served.length > 10_000)
+    assert.equal(served, written)
+    await page.context().close()
   })
 
   it('shows where the keyboard is', async () => {
