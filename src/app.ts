@@ -40,12 +40,13 @@ import { homeEndpoints } from './login/home.ts'
 import { invitationPages } from './login/invitations.ts'
 import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
+import { outboxEndpoint } from './login/outbox.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
 import { profileEndpoints } from './login/profile.ts'
 import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
+import { createMailLog } from './mail/mail-log.ts'
 import { createMailer } from './mail/mailer.ts'
-import type { AddressedMail } from './mail/mailer.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import { createUrls } from './model/urls.ts'
@@ -171,12 +172,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     defaultZoneId,
   }
 
-  // The only way to a mail without a mail server.
-  const logMail = ({ to, subject, text }: AddressedMail): void => {
-    const links = text.match(/https?:\/\/\S+/g) ?? []
-    log.info(`mail to ${to}, not sent: ${[subject, ...links].join(' ')}`)
-  }
-  const mailer = createMailer({ store, vault, clock, random, onQueued: config.smtp ? deps.onMail : logMail })
+  const mailer = createMailer({
+    store,
+    vault,
+    clock,
+    random,
+    onQueued: config.smtp ? deps.onMail : createMailLog(log.info),
+  })
   const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
   const verifiedTokens = createVerifiedTokens()
@@ -315,6 +317,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     changeEmailEndpoints(app, { ...web, users })
     errorPages(app, web)
     homeEndpoints(app, web)
+    if (config.playground) outboxEndpoint(app, { store, vault, pages })
     staticFileEndpoints(app, { pages, assets })
     passcodeEndpoint(app, web)
     profileEndpoints(app, { ...web, users, history })

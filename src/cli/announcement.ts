@@ -24,6 +24,7 @@ export function plainAnnouncement({ baseUrl, listen, playground }: Announced): s
       curlLine(baseUrl),
       'Sign in with a browser, as marissa with the password koala:',
       `${baseUrl}/login`,
+      `Mails are shown at ${baseUrl}/outbox`,
       `Every endpoint: ${baseUrl}/docs`,
     )
   }

@@ -27,6 +27,8 @@ import { createTestClock } from './clock.ts'
 /** How a test server differs from the default one. */
 export interface ServerOptions {
   readonly mode?: CompatibilityMode
+  /** Starts without a configuration file, like the playground; `mode` and `config` have no effect then. */
+  readonly playground?: boolean
   /** In memory unless the test names another. */
   readonly database?: string
   /** Keys of the configuration file; `bootstrap` replaces the usual one of `defaultBootstrap`. */
@@ -181,7 +183,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const settings = { base_url: 'http://localhost:8080', bootstrap: defaultBootstrap, ...options.config }
   await writeFile(file, JSON.stringify({ ...settings, compatibility: options.mode ?? 'standard' }))
   const database = options.database ?? 'sqlite::memory:'
-  const config = await loadConfig({ options: { config: file, database }, env: {}, cwd: folder })
+  const source = options.playground ? { database } : { config: file, database }
+  const config = await loadConfig({ options: source, env: {}, cwd: folder })
   const vault = createVault(Buffer.alloc(32, 7), random)
   const faults: unknown[] = []
   const events: AuditEvent[] = []
@@ -189,7 +192,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const refusals: string[] = []
   const hashCost = options.hashCost ?? { memoryKib: 64, passes: 1 }
   const memory = database === 'sqlite::memory:' ? new DatabaseSync(':memory:') : undefined
-  const recipe = JSON.stringify([settings, options.mode, hashCost, clock.now()])
+  const recipe = JSON.stringify([settings, options.playground, options.mode, hashCost, clock.now()])
   const image = prepared.get(recipe) ?? migrated
   if (image) memory?.deserialize(image)
   const store = await openStore(database, { clock, onError: fault => faults.push(fault), memory })

@@ -47,12 +47,21 @@ export function mailIn({ texts, site }: MailFrame, { subject, heading, lead, but
     text: `${paragraphs.join('\n\n')}\n`,
     html: document(
       texts,
-      html`<h1 style="font-size:20px;line-height:28px;margin:0 0 16px">${plain(heading, 200)}</h1>
+      plain(subject, 200),
+      html`<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${plain(lead[0] ?? heading, 150)}</div>
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td align="center" style="padding:24px 12px">
+<!--[if mso]><table role="presentation" width="560" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#ffffff;border:1px solid #d9e0dc;border-radius:12px;max-width:560px"><tr><td class="text" align="left" style="color:#17211d;font:16px/24px system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;padding:28px 24px">
+<p class="quiet" style="color:#55625c;font-weight:600;margin:0 0 20px">${isolated(name)}</p>
+<h1 style="font-size:22px;line-height:30px;margin:0 0 16px">${plain(heading, 200)}</h1>
 ${lead.map(paragraph)}${
   button &&
-  html`<p style="margin:24px 0"><a href="${button.url}" style="background:#14523f;border-radius:8px;color:#ffffff;display:inline-block;font-weight:600;padding:12px 20px;text-decoration:none">${button.text}</a></p>
+  html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:24px 0 12px"><tr><td class="button" bgcolor="#14523f" style="background:#14523f;border-radius:8px"><a href="${button.url}" style="color:#ffffff;display:inline-block;font-weight:600;padding:12px 20px;text-decoration:none">${button.text}</a></td></tr></table>
+<p class="quiet" style="color:#55625c;font-size:13px;line-height:20px;margin:0 0 20px;overflow-wrap:anywhere;word-break:break-word"><a class="quiet" href="${button.url}" style="color:#55625c">${button.url}</a></p>
 `
-}${notes.map(paragraph)}<p style="color:#55625c;margin:24px 0 0">${isolated(name)}</p>
+}${notes.map(paragraph)}</td></tr></table>
+<!--[if mso]></td></tr></table><![endif]-->
+</td></tr></table>
 `,
     ).toString(),
   }
@@ -60,12 +69,23 @@ ${lead.map(paragraph)}${
 
 const paragraph = (sentence: string): Html => html`<p style="margin:0 0 12px">${plain(sentence, 2000)}</p>\n`
 
-const document = ({ tag }: Texts, content: Html): Html => html`<!doctype html>
+// Tables and attributes are for Outlook, which knows neither max-width nor padding of links; classes are for dark mode, which
+// clients that drop styles do not have.
+const document = ({ tag }: Texts, title: string, content: Html): Html => html`<!doctype html>
 <html lang="${tag}" dir="ltr">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"></head>
-<body style="font:16px/24px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;margin:0;padding:24px">
-<div style="margin:0 auto;max-width:560px">
-${content}</div>
-</body>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark"><title>${title}</title>
+<style>
+:root { color-scheme: light dark; supported-color-schemes: light dark; }
+@media (prefers-color-scheme: dark) {
+  body { background: #101613 !important; }
+  .card { background: #18211d !important; border-color: #33413a !important; }
+  .text { color: #e8eeeb !important; }
+  .quiet { color: #a9b7b0 !important; }
+  .button { background: #1d6b53 !important; }
+}
+</style>
+</head>
+<body style="background:#f3f6f4;margin:0;padding:0">
+${content}</body>
 </html>
 `

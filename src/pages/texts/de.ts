@@ -432,4 +432,9 @@ export const de: Texts = {
       note: 'Wenn Sie das nicht waren, wenden Sie sich sofort an Ihre Administration.',
     },
   },
+  outbox: {
+    title: 'Postausgang',
+    lead: 'Dies ist die Spielwiese: E-Mails werden hier gezeigt, statt verschickt zu werden.',
+    empty: 'Noch keine E-Mail.',
+  },
 }

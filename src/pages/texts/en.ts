@@ -418,4 +418,9 @@ export const en: Texts = {
       note: 'If you did not make this change, contact your administrator at once.',
     },
   },
+  outbox: {
+    title: 'Outbox',
+    lead: 'This is the playground: mails are shown here instead of being sent.',
+    empty: 'No mail yet.',
+  },
 }

@@ -427,4 +427,9 @@ export const es: Texts = {
       note: 'Si no hizo usted este cambio, avise a su administrador de inmediato.',
     },
   },
+  outbox: {
+    title: 'Bandeja de salida',
+    lead: 'Este es el entorno de pruebas: los correos se muestran aquí en lugar de enviarse.',
+    empty: 'Aún no hay correos.',
+  },
 }

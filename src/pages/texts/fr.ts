@@ -430,4 +430,9 @@ export const fr: Texts = {
       note: 'Si vous n’êtes pas à l’origine de ce changement, contactez immédiatement votre administrateur.',
     },
   },
+  outbox: {
+    title: 'Boîte d’envoi',
+    lead: 'Ceci est le bac à sable : les e-mails sont affichés ici au lieu d’être envoyés.',
+    empty: 'Aucun e-mail pour l’instant.',
+  },
 }

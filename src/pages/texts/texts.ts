@@ -275,6 +275,8 @@ export interface Texts {
     readonly back: string
   }
   readonly accountMails: Readonly<Record<AccountMail, AccountMailTexts>>
+  /** Of the playground. */
+  readonly outbox: { readonly title: string; readonly lead: string; readonly empty: string }
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */

@@ -1,0 +1,32 @@
+// The mails that the playground would send. No other server has this page: mails hold links that sign people in.
+import type { FastifyInstance } from 'fastify'
+import { isLoopbackHost } from '../base/loopback.ts'
+import type { Vault } from '../base/secrets.ts'
+import { openMail } from '../mail/mailer.ts'
+import { outboxPage } from '../pages/outbox.ts'
+import type { Store } from '../store/store.ts'
+import { PageError } from '../web/answers.ts'
+import type { PageWriter } from '../web/pages.ts'
+
+/** Dependencies of `outboxEndpoint`. */
+export interface OutboxDeps {
+  readonly store: Pick<Store, 'mails'>
+  readonly vault: Vault
+  readonly pages: PageWriter
+}
+
+const MAX_SHOWN = 50
+
+/** `GET /outbox`, in the playground only: the zone's mails, newest first. */
+export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: OutboxDeps): void {
+  const access = { by: 'anyone', because: 'the playground and all in it is public, on loopback only' } as const
+  app.get('/outbox', { config: { access, audience: 'page' } }, async (request, reply) => {
+    // The playground listens on loopback only; a port that is forwarded to it shows as such only here.
+    if (!isLoopbackHost(request.ip.replace(/^::ffff:/, ''))) throw new PageError(404, 'Not found.')
+    const newest = await store.mails.newest(MAX_SHOWN)
+    const mails = newest
+      .filter(({ zoneId }) => zoneId === request.zone.id)
+      .map(mail => ({ ...openMail(vault, mail), at: mail.createdAt }))
+    return pages.send(reply, outboxPage(await pages.chrome(request, reply), mails))
+  })
+}

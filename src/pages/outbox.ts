@@ -1,0 +1,34 @@
+import { type Html, html } from '../base/html.ts'
+import { isolated, plain } from './foreign.ts'
+import { type Chrome, layout } from './layout.ts'
+import { moment } from './texts/texts.ts'
+
+/** A mail as the outbox shows it: its text only, because a document from elsewhere has no place on our pages. */
+export interface OutboxMail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+  readonly at: Date
+}
+
+const LINK = /(https?:\/\/[^\s<>"]+)/
+
+/** The page of `/outbox`: what the playground would have sent, newest first. */
+export function outboxPage(chrome: Chrome, mails: readonly OutboxMail[]): Html {
+  const texts = chrome.texts.outbox
+  const body = html`<p class="lead">${texts.lead}</p>
+${mails.length === 0 && html`<p class="note">${texts.empty}</p>\n`}${mails.map(
+  ({ to, subject, text, at }) => html`<section class="card">
+<h2>${isolated(subject)}</h2>
+<p class="note">${isolated(to)} · ${moment(chrome.texts, at)}</p>
+${text.split('\n\n').map(paragraph)}</section>
+`,
+)}`
+  return layout(chrome, { title: texts.title, heading: texts.title, body, shape: 'wide' })
+}
+
+/** Links are those of the text, which are ours. */
+const paragraph = (text: string): Html =>
+  html`<p dir="auto">${text
+    .split(LINK)
+    .map((part, index) => (index % 2 === 1 ? html`<a href="${part}">${part}</a>` : plain(part, 5000) + ' '))}</p>\n`
