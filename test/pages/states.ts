@@ -5,6 +5,7 @@ import type { Language } from '../../src/model/language.ts'
 import { accountChoicePage } from '../../src/pages/account-choice.ts'
 import { accountChooserPage } from '../../src/pages/account-chooser.ts'
 import { approvalPage, type ScopeChoice } from '../../src/pages/approval.ts'
+import { activationSentPage, createAccountPage, verifyAccountPage } from '../../src/pages/create-account.ts'
 import { describedIn, errorPage } from '../../src/pages/error.ts'
 import { invitationPage } from '../../src/pages/invitation.ts'
 import { forcePasswordChangePage } from '../../src/pages/force-password-change.ts'
@@ -160,6 +161,8 @@ const invitation = {
   },
 }
 const consenting = { ...anonymous.branding, consent: { text: 'the terms of use', link: 'https://terms.example/' } }
+
+const signUp = { email: '', clientId: 'app', redirectUri: '', consent: undefined, demands: newPassword.demands }
 
 const tiles = [
   { name: 'Cloud Console', url: 'https://console.example.org/' },
@@ -403,6 +406,29 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       userName: hostile,
       email: hostile,
       problem: hostile,
+    }),
+    'create-account': createAccountPage(spoken(anonymous), {
+      ...signUp,
+      consent: { text: 'The terms', link: 'https://x.example/' },
+    }),
+    'create-account-refused': createAccountPage(spoken(anonymous), {
+      ...signUp,
+      email: 'kai',
+      problem: 'invalid_email',
+    }),
+    'create-account-other': createAccountPage(spoken(anonymous), { ...signUp, problem: 'other_idp' }),
+    'create-account-long': createAccountPage(spoken(crowdedAnonymous), {
+      ...signUp,
+      email: hostile,
+      consent: { text: hostile, link: 'https://x.example/' },
+      problem: { text: hostile },
+    }),
+    'create-account-sent': activationSentPage(spoken(anonymous)),
+    'create-account-verify': verifyAccountPage(spoken(anonymous), {
+      code: 'abc',
+      email: 'kai@shop.example',
+      needsPassword: true,
+      isWrong: true,
     }),
     'signed-out': signedOutPage(spoken(anonymous), { signInUrl: '/login' }),
     'logout-confirmation': logoutConfirmationPage(spoken(signedIn), {
