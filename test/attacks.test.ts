@@ -9,6 +9,7 @@ import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
 import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
+import { mailAttacks } from './attacks/mail.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { scimAttacks } from './attacks/scim.ts'
@@ -34,6 +35,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,
   'SCIM 2.0': scimAttacks,
+  mails: mailAttacks,
   'the machine: clocks, disks, starts': operationsAttacks,
 }
 

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { createTransport } from '../../src/mail/transport.ts'
+import type { Delivery, OutgoingMail } from '../../src/mail/transport.ts'
+import type { SmtpSettings } from '../../src/model/mail.ts'
+import { smtpAt, startMailServer } from '../support/mail-server.ts'
+import type { MailServer, MailServerOptions } from '../support/mail-server.ts'
+import { startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+/** Sends one mail to a server of the attacker's choice. */
+async function sending(
+  mail: Partial<OutgoingMail>,
+  smtp: Partial<SmtpSettings> = {},
+  options: MailServerOptions = {},
+): Promise<Pick<MailServer, 'received'> & { readonly delivery: Delivery }> {
+  const server = await startMailServer(options)
+  const transport = createTransport(smtpAt(server.port, smtp))
+  const usual = { id: 'id', createdAt: new Date(0), from: 'Example', to: 'ann@example.org', subject: 'Hello' }
+  const text = 'https://id.example/verify?code=secret'
+  const delivery = await transport.send({ ...usual, text, html: text, ...mail }, new AbortController().signal)
+  transport.close()
+  await server.stop()
+  return { delivery, received: server.received }
+}
+
+/** Against mails: whom they reach, what is in them, and who reads them on the way. */
+export const mailAttacks: readonly Attack[] = [
+  {
+    attack: 'adds a header or a recipient to a mail by a name with line breaks',
+    outcome: 'it is one line of the same header, and one person gets the mail',
+    async attempt() {
+      const name = 'Ann\r\nBcc: eve@example.org\r\n\r\nBody'
+      const { received } = await sending({ from: name, subject: name })
+      assert.deepEqual(received[0]?.to, ['ann@example.org'])
+      assert.equal(received[0]?.headers['bcc'], undefined)
+    },
+  },
+  {
+    attack: 'has a mail sent to a second person by an address that is two',
+    outcome: 'nothing is sent',
+    async attempt() {
+      const { received, delivery } = await sending({ to: 'ann@example.org, eve@example.org' })
+      assert.deepEqual([received.length, delivery.outcome], [0, 'refused'])
+    },
+  },
+  {
+    attack: 'removes StartTLS from the answer of the mail server',
+    outcome: 'neither password nor mail is sent',
+    async attempt() {
+      const { received, delivery } = await sending({}, { starttls: true, user: 'u', password: 'p' })
+      assert.deepEqual([received.length, delivery.outcome], [0, 'unavailable'])
+    },
+  },
+  {
+    attack: 'answers for the mail server with a certificate of their own',
+    outcome: 'neither password nor mail is sent',
+    async attempt() {
+      for (const [smtp, tls] of [[{ starttls: true }, 'starttls'] as const, [{ secure: true }, 'implicit'] as const]) {
+        const { received, delivery } = await sending({}, smtp, { tls })
+        assert.deepEqual([received.length, delivery.outcome], [0, 'unavailable'])
+      }
+    },
+  },
+  {
+    attack: 'reads the outbox of a server with a configuration file, or of the playground from a page of another site',
+    outcome: 'there is no such page, and no such host',
+    async attempt() {
+      const server = await startServer()
+      assert.notEqual((await server.send('/outbox')).status, 200)
+      await server.stop()
+      const playground = await startServer({ playground: true })
+      assert.equal((await playground.send('/outbox', { host: 'evil.example' })).status, 404)
+      await playground.stop()
+    },
+  },
+]
