@@ -99,4 +99,30 @@ export const sessionAttacks: readonly Attack[] = [
         assert.equal((await victim.send('/profile/sessions', { form: { others: 'true', [NAME]: value } })).status, 403)
       }),
   },
+  {
+    attack: 'plants markup as the user name that the sign-in page keeps after a failure',
+    outcome: 'a field with that text, once, and only in `standard`',
+    attempt: () =>
+      inBothModes(async server => {
+        const cookies = { 'Typed-Name': encodeURIComponent('"><script>alert(1)</script>') }
+        const { text } = await server.send('/login?error=login_failure', { cookies })
+        assert.doesNotMatch(text, /<script>/)
+        assert.doesNotMatch((await server.send('/login', { cookies })).text, /alert\(1\)/)
+      }),
+  },
+  {
+    attack: 'redeems a passcode a second time by writing it in another way',
+    outcome: 'refused: all ways to write it are one code',
+    attempt: () =>
+      inBothModes(async server => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
+        const redeem = (value: string) =>
+          server.token({ grant_type: 'password', passcode: value }, { basic: ['app', 'app-secret'] })
+        assert.equal((await redeem(passcode)).status, 200)
+        const ways = [passcode, passcode.toLowerCase(), passcode.replaceAll('-', ''), passcode.replaceAll('0', 'O')]
+        for (const way of ways) assert.ok((await redeem(way)).status >= 400, way)
+      }),
+  },
 ]

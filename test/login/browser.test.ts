@@ -93,6 +93,8 @@ for (const mode of MODES) {
         await page.innerText('.alert-error'),
         mode === 'uaa' ? /credentials are invalid/ : /Incorrect user name or password/,
       )
+      assert.equal(await page.inputValue('#username'), mode === 'uaa' ? '' : 'marissa')
+      assert.doesNotMatch(page.url(), /marissa/)
       await signIn(page)
       assert.match(await page.innerText('h1'), mode === 'uaa' ? /Application Auth/ : /The application asks for access/)
       await page.uncheck('input[value="scope.cloud.read"]')
