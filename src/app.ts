@@ -33,9 +33,11 @@ import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
 import { changeEmailEndpoints } from './login/change-email.ts'
+import { changePasswordEndpoints } from './login/change-password.ts'
 import { createAccountEndpoints } from './login/create-account.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
+import { forgottenPasswordEndpoints } from './login/forgotten-password.ts'
 import { homeEndpoints } from './login/home.ts'
 import { invitationPages } from './login/invitations.ts'
 import { createJourneys } from './login/journey.ts'
@@ -315,6 +317,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     forcePasswordChangeEndpoints(app, web)
     createAccountEndpoints(app, { ...web, users })
     changeEmailEndpoints(app, { ...web, users })
+    forgottenPasswordEndpoints(app, { ...web, users })
+    changePasswordEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })

@@ -45,10 +45,6 @@ const ABSENCES: readonly Absence[] = [
     ],
   },
   {
-    entry: 'forgotten password, change of password by oneself',
-    paths: ['/forgot_password', '/change_password'],
-  },
-  {
     entry: 'front- and back-channel logout',
     metadata: ['frontchannel_logout_supported', 'backchannel_logout_supported'],
   },

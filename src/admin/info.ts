@@ -64,9 +64,7 @@ export function createServerInfo(deps: {
 
   async function linksOf(zone: AddressedZone): Promise<Readonly<Record<string, string>>> {
     const base = urls.ofZone(zone)
-    const shared = behaviour.configuredLinksOnly ? {} : { signup: '/create_account', passwd: '/forgot_password' }
-    const pageSettings = { links: { ...shared, ...deps.pageSettings.links } }
-    const { signup, passwd } = await selfServiceLinksIn(zone, { store, serviceName, pageSettings })
+    const { signup, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName })
     return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
   }
 

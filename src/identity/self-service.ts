@@ -10,11 +10,19 @@ export interface SelfServiceDeps {
   readonly pageSettings: Pick<PageSettings, 'links'>
 }
 
-/** The zone's links for sign-up and a forgotten password; none if `disableInternalUserManagement` is set. */
+/** Our own pages. */
+const OWN_PAGES: SelfServiceLinks = { signup: '/create_account', passwd: '/forgot_password' }
+
+/**
+ * The zone's links for sign-up and a forgotten password, which lead to our own pages unless others are set; none if
+ * `disableInternalUserManagement` is set.
+ */
 export async function selfServiceLinksIn(
   zone: Zone,
   { store, serviceName, pageSettings }: SelfServiceDeps,
 ): Promise<SelfServiceLinks> {
   const internal = await store.providers.findByOrigin(zone.id, serviceName)
-  return internal?.config['disableInternalUserManagement'] === true ? {} : selfServiceLinks(zone, pageSettings.links)
+  return internal?.config['disableInternalUserManagement'] === true
+    ? {}
+    : selfServiceLinks(zone, { ...OWN_PAGES, ...pageSettings.links })
 }

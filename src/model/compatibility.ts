@@ -33,8 +33,6 @@ const rows = {
   getInfoOnly: { id: 'M9', standard: true, uaa: false },
   /** M9: whether /info shows exactly the known build properties. */
   knownBuildFacts: { id: 'M9', standard: true, uaa: false },
-  /** M9: whether /info has self-service links only if configured; otherwise UAA's URLs by default. */
-  configuredLinksOnly: { id: 'M9', standard: true, uaa: false },
   /** M10: whether every error of the management APIs has a JSON body; otherwise some have none. */
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
   /** M11: whether a malformed request to /approvals is told what is wrong; otherwise the same sentence for everything. */

@@ -3,7 +3,7 @@ import { alert, MESSAGE_ID } from './alert.ts'
 import { passwordField, submit } from './components.ts'
 import { consentField } from './consent.ts'
 import { isolated } from './foreign.ts'
-import { sentencesIn, usernameField } from './force-password-change.ts'
+import { sentencesIn, usernameField } from './new-password.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
 /** Why an invitation was not accepted, as the page is told in its URL. */

@@ -38,7 +38,8 @@ describe('GET /info', () => {
             links: {
               login: 'http://localhost:8080',
               uaa: 'http://localhost:8080',
-              ...(mode === 'uaa' && { passwd: '/forgot_password', register: '/create_account' }),
+              passwd: '/forgot_password',
+              register: '/create_account',
             },
             ...(mode === 'uaa' && { commit_id: 'UNKNOWN', timestamp: 'UNKNOWN' }),
             prompts: { username: ['text', 'Email'], password: ['password', 'Password'] },
@@ -57,7 +58,12 @@ describe('GET /info', () => {
       }>()
       assert.equal(info.zone_name, 'Zone one')
       assert.equal(info.entityID, 'z1.sp.example')
-      assert.deepEqual(info.links, { login: 'http://z1.localhost:8080', uaa: 'http://z1.localhost:8080' })
+      assert.deepEqual(info.links, {
+        login: 'http://z1.localhost:8080',
+        uaa: 'http://z1.localhost:8080',
+        passwd: '/forgot_password',
+        register: '/create_account',
+      })
     }))
 
   it('has the zone’s links, prompts and default provider', () => {

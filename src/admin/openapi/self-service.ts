@@ -1,4 +1,4 @@
-// The pages where people make an account and change its e-mail address.
+// The pages where people make an account, change its e-mail address and set its password.
 import type { Answer, Area, Facts, Fields } from './description.ts'
 import { may, must, page, redirect, ref, text } from './description.ts'
 
@@ -25,7 +25,7 @@ export function selfServiceArea({ service }: Facts): Area {
   return {
     name: 'Accounts of people',
     about:
-      'Pages on which people make an account and change its address. What they say is the same whoever has an account.',
+      'Pages on which people make an account, change its address and set its password. What they say is the same whoever has an account.',
     operations: {
       'GET /create_account': {
         summary: 'Show the form for a new account',
@@ -135,6 +135,73 @@ export function selfServiceArea({ service }: Facts): Area {
           400: MISSING,
           403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
           422: gone('The link is unknown, used or expired, or another account has taken the name.'),
+        },
+      },
+      'GET /forgot_password': {
+        summary: 'Show the form for a forgotten password',
+        query: errand,
+        answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE, 404: OFF },
+      },
+      'POST /forgot_password.do': {
+        summary: 'Ask for a new password',
+        about: 'Sends a mail to the address of the account, if there is one, with a link that works for half an hour.',
+        form: { username: must('The user name, or the e-mail address of one account.'), ...errand },
+        answers: {
+          302: redirect('To `/email_sent`.'),
+          400: MISSING,
+          403: KEPT_ELSEWHERE,
+          404: OFF,
+          429: MANY,
+          503: BUSY,
+        },
+      },
+      'GET /reset_password': {
+        summary: 'Show the form for a new password',
+        about: 'Uses nothing up: programs open the links of mails, too.',
+        query: code,
+        answers: {
+          200: page('The page.'),
+          400: MISSING,
+          403: KEPT_ELSEWHERE,
+          422: page('The link is unknown, used or expired.'),
+        },
+      },
+      'POST /reset_password.do': {
+        summary: 'Set a new password',
+        about: 'Ends every session of the account and signs nobody in.',
+        form: {
+          ...csrf,
+          ...code,
+          email: may('Ignored: the code says whose password it is.'),
+          password: must('The new password.'),
+          password_confirmation: must('The new password again.'),
+        },
+        answers: {
+          302: redirect('To the sign-in page.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
+          422: page('The form with the reason for the refusal, or the form for another link.'),
+        },
+      },
+      'GET /change_password': {
+        summary: 'Show the form for another password',
+        answers: { 200: page('The page.'), 403: `${KEPT_ELSEWHERE} Or another provider keeps the password.` },
+      },
+      'POST /change_password.do': {
+        summary: 'Change the password',
+        about: 'Ends every other session of the account.',
+        form: {
+          ...csrf,
+          current_password: must('The password of now.'),
+          new_password: must('The new password.'),
+          confirm_password: must('The new password again.'),
+        },
+        answers: {
+          302: redirect('To the profile.'),
+          400: MISSING,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE} Or another provider keeps the password.`,
+          422: page('The form, with the reason for the refusal.'),
+          429: 'Too many wrong passwords.',
         },
       },
     },

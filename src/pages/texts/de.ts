@@ -219,6 +219,8 @@ export const de: Texts = {
       'Mit dem Link oder der Anwendung, die Sie hierher geführt hat, stimmt etwas nicht. Gehen Sie zurück und versuchen Sie es erneut. Scheitert es wieder, senden Sie die Einzelheiten unten an die Betreiber der Anwendung.',
   },
   descriptions: {
+    wrongCurrentPassword: 'Bitte geben Sie das richtige bisherige Passwort ein.',
+    passwordElsewhere: 'Das Passwort Ihres Kontos wird dort verwaltet, wo Sie sich anmelden.',
     forged:
       'Dieses Formular kam nicht von einer unserer Seiten, oder es war zu lange geöffnet. Gehen Sie zurück und versuchen Sie es erneut.',
     notFound: 'Vielleicht ist die Adresse falsch geschrieben, oder was hier war, ist umgezogen.',
@@ -393,10 +395,46 @@ export const de: Texts = {
   emailSent: {
     title: 'E-Mail gesendet',
     heading: 'E-Mail gesendet',
-    leads: { email_change: 'Wir haben Ihnen einen Bestätigungslink per E-Mail geschickt.' },
+    leads: {
+      reset_password:
+        'Wenn es ein Konto mit diesem Namen gibt, ist ein Link an seine E-Mail-Adresse unterwegs. Er gilt eine halbe Stunde.',
+      email_change: 'Wir haben Ihnen einen Bestätigungslink per E-Mail geschickt.',
+    },
     back: 'Zurück zur Anmeldung',
   },
+  forgottenPassword: {
+    title: 'Passwort zurücksetzen',
+    heading: 'Passwort zurücksetzen',
+    lead: 'Geben Sie Ihren Benutzernamen oder Ihre E-Mail-Adresse ein. Sie erhalten einen Link, mit dem Sie ein neues Passwort wählen können.',
+    submit: 'Link senden',
+    expired: 'Dieser Link gilt nicht mehr. Unten können Sie einen neuen anfordern.',
+    whose: name => html`Wählen Sie ein neues Passwort für ${name}.`,
+  },
+  changePassword: {
+    title: 'Passwort ändern',
+    heading: 'Passwort ändern',
+    current: 'Bisheriges Passwort',
+    submit: 'Passwort ändern',
+  },
   accountMails: {
+    resetPassword: {
+      subject: 'Passwort zurücksetzen',
+      lead: ({ email }) => `Für das Konto ${email} wurde ein neues Passwort angefordert.`,
+      button: 'Passwort zurücksetzen',
+      note: 'Der Link gilt eine halbe Stunde. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht: Ihr Passwort bleibt, wie es ist.',
+    },
+    passwordElsewhere: {
+      subject: 'Ihr Passwort wird anderswo verwaltet',
+      lead: ({ email }) =>
+        `Für das Konto ${email} wurde ein neues Passwort angefordert, aber ein anderer Dienst verwaltet es.`,
+      note: 'Melden Sie sich dort an oder bitten Sie Ihren Administrator um Hilfe. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht.',
+    },
+    passwordChanged: {
+      subject: 'Ihr Passwort wurde geändert',
+      lead: ({ email }) => `Das Passwort des Kontos ${email} wurde geändert.`,
+      button: 'Passwort zurücksetzen',
+      note: 'Alle anderen Geräte wurden abgemeldet. Wenn Sie das nicht waren, setzen Sie das Passwort jetzt zurück und informieren Sie Ihren Administrator.',
+    },
     activate: {
       subject: 'Aktivieren Sie Ihr Konto',
       lead: ({ email }) => `Für ${email} soll ein Konto aktiviert werden.`,

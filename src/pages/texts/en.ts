@@ -214,6 +214,8 @@ export const en: Texts = {
       'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to those who run the application.',
   },
   descriptions: {
+    wrongCurrentPassword: 'Please enter a valid current password.',
+    passwordElsewhere: 'The password of your account is managed where you sign in.',
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
     notFound: 'The address may be mistyped, or what was here has moved.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
@@ -379,10 +381,46 @@ export const en: Texts = {
   emailSent: {
     title: 'Instructions sent',
     heading: 'Instructions sent',
-    leads: { email_change: 'Please check your email for a verification link.' },
+    leads: {
+      reset_password:
+        'If there is an account with this name, a link is on its way to its email address. It works for half an hour.',
+      email_change: 'Please check your email for a verification link.',
+    },
     back: 'Back to sign-in',
   },
+  forgottenPassword: {
+    title: 'Reset your password',
+    heading: 'Reset your password',
+    lead: 'Enter your user name or email address. We send a link with which you can choose a new password.',
+    submit: 'Send reset link',
+    expired: 'This link is no longer valid. You can request another one below.',
+    whose: name => html`Choose a new password for ${name}.`,
+  },
+  changePassword: {
+    title: 'Change your password',
+    heading: 'Change your password',
+    current: 'Current password',
+    submit: 'Change password',
+  },
   accountMails: {
+    resetPassword: {
+      subject: 'Reset your password',
+      lead: ({ email }) => `A request has been made to reset the password of the account ${email}.`,
+      button: 'Reset your password',
+      note: 'The link works for half an hour. If you did not make this request, ignore this message: your password stays as it is.',
+    },
+    passwordElsewhere: {
+      subject: 'Your password is managed elsewhere',
+      lead: ({ email }) =>
+        `A request has been made to reset the password of the account ${email}, but another service manages it.`,
+      note: 'Sign in there, or ask your administrator for help. If you did not make this request, ignore this message.',
+    },
+    passwordChanged: {
+      subject: 'Your password was changed',
+      lead: ({ email }) => `The password of the account ${email} was changed.`,
+      button: 'Reset your password',
+      note: 'All other devices were signed out. If it was not you, reset the password now and tell your administrator.',
+    },
     activate: {
       subject: 'Activate your account',
       lead: ({ email }) => `A request has been made to activate an account for ${email}.`,

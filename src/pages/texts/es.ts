@@ -216,6 +216,8 @@ export const es: Texts = {
       'Hay un problema con el enlace o la aplicación que le trajo aquí. Vuelva atrás e inténtelo de nuevo. Si falla otra vez, envíe los detalles de abajo a los responsables de la aplicación.',
   },
   descriptions: {
+    wrongCurrentPassword: 'Introduzca su contraseña actual.',
+    passwordElsewhere: 'La contraseña de su cuenta se gestiona donde usted inicia sesión.',
     forged:
       'Este formulario no se envió desde una de nuestras páginas, o estuvo abierto demasiado tiempo. Vuelva atrás e inténtelo de nuevo.',
     notFound: 'Puede que la dirección esté mal escrita, o que lo que había aquí se haya movido.',
@@ -388,10 +390,46 @@ export const es: Texts = {
   emailSent: {
     title: 'Correo enviado',
     heading: 'Correo enviado',
-    leads: { email_change: 'Le hemos enviado un enlace de verificación por correo.' },
+    leads: {
+      reset_password:
+        'Si hay una cuenta con este nombre, hemos enviado un enlace a su correo electrónico. Es válido durante media hora.',
+      email_change: 'Le hemos enviado un enlace de verificación por correo.',
+    },
     back: 'Volver al inicio de sesión',
   },
+  forgottenPassword: {
+    title: 'Restablecer la contraseña',
+    heading: 'Restablecer la contraseña',
+    lead: 'Introduzca su nombre de usuario o su correo electrónico. Recibirá un enlace para elegir una nueva contraseña.',
+    submit: 'Enviar enlace',
+    expired: 'Este enlace ya no es válido. Puede solicitar otro a continuación.',
+    whose: name => html`Elija una nueva contraseña para ${name}.`,
+  },
+  changePassword: {
+    title: 'Cambiar la contraseña',
+    heading: 'Cambiar la contraseña',
+    current: 'Contraseña actual',
+    submit: 'Cambiar la contraseña',
+  },
   accountMails: {
+    resetPassword: {
+      subject: 'Restablezca su contraseña',
+      lead: ({ email }) => `Se ha solicitado restablecer la contraseña de la cuenta ${email}.`,
+      button: 'Restablecer la contraseña',
+      note: 'El enlace es válido durante media hora. Si no lo ha solicitado usted, ignore este mensaje: su contraseña no cambia.',
+    },
+    passwordElsewhere: {
+      subject: 'Su contraseña se gestiona en otro lugar',
+      lead: ({ email }) =>
+        `Se ha solicitado restablecer la contraseña de la cuenta ${email}, pero la gestiona otro servicio.`,
+      note: 'Inicie sesión allí o pida ayuda a su administrador. Si no lo ha solicitado usted, ignore este mensaje.',
+    },
+    passwordChanged: {
+      subject: 'Su contraseña ha cambiado',
+      lead: ({ email }) => `La contraseña de la cuenta ${email} ha cambiado.`,
+      button: 'Restablecer la contraseña',
+      note: 'Se ha cerrado la sesión en todos los demás dispositivos. Si no ha sido usted, restablezca la contraseña ahora y avise a su administrador.',
+    },
     activate: {
       subject: 'Active su cuenta',
       lead: ({ email }) => `Se ha solicitado activar una cuenta para ${email}.`,

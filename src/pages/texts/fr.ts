@@ -215,6 +215,8 @@ export const fr: Texts = {
       'Le lien ou l’application qui vous a mené ici présente un problème. Revenez en arrière et réessayez. En cas de nouvel échec, envoyez les détails ci-dessous aux responsables de l’application.',
   },
   descriptions: {
+    wrongCurrentPassword: 'Saisissez votre mot de passe actuel.',
+    passwordElsewhere: 'Le mot de passe de votre compte est géré là où vous vous connectez.',
     forged:
       'Ce formulaire n’a pas été envoyé depuis l’une de nos pages, ou il est resté ouvert trop longtemps. Revenez en arrière et réessayez.',
     notFound: 'L’adresse est peut-être mal saisie, ou ce qui se trouvait ici a été déplacé.',
@@ -391,10 +393,46 @@ export const fr: Texts = {
   emailSent: {
     title: 'E-mail envoyé',
     heading: 'E-mail envoyé',
-    leads: { email_change: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien de vérification.' },
+    leads: {
+      reset_password:
+        'Si un compte porte ce nom, un lien vient d’être envoyé à son adresse e-mail. Il est valable une demi-heure.',
+      email_change: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien de vérification.',
+    },
     back: 'Retour à la connexion',
   },
+  forgottenPassword: {
+    title: 'Réinitialiser le mot de passe',
+    heading: 'Réinitialiser le mot de passe',
+    lead: 'Saisissez votre nom d’utilisateur ou votre adresse e-mail. Vous recevrez un lien pour choisir un nouveau mot de passe.',
+    submit: 'Envoyer le lien',
+    expired: 'Ce lien n’est plus valable. Vous pouvez en demander un autre ci-dessous.',
+    whose: name => html`Choisissez un nouveau mot de passe pour ${name}.`,
+  },
+  changePassword: {
+    title: 'Changer de mot de passe',
+    heading: 'Changer de mot de passe',
+    current: 'Mot de passe actuel',
+    submit: 'Changer le mot de passe',
+  },
   accountMails: {
+    resetPassword: {
+      subject: 'Réinitialisez votre mot de passe',
+      lead: ({ email }) => `Une réinitialisation du mot de passe du compte ${email} a été demandée.`,
+      button: 'Réinitialiser le mot de passe',
+      note: 'Le lien est valable une demi-heure. Si vous n’êtes pas à l’origine de cette demande, ignorez ce message : votre mot de passe ne change pas.',
+    },
+    passwordElsewhere: {
+      subject: 'Votre mot de passe est géré ailleurs',
+      lead: ({ email }) =>
+        `Une réinitialisation du mot de passe du compte ${email} a été demandée, mais un autre service le gère.`,
+      note: 'Connectez-vous à ce service ou demandez de l’aide à votre administrateur. Si vous n’êtes pas à l’origine de cette demande, ignorez ce message.',
+    },
+    passwordChanged: {
+      subject: 'Votre mot de passe a été modifié',
+      lead: ({ email }) => `Le mot de passe du compte ${email} a été modifié.`,
+      button: 'Réinitialiser le mot de passe',
+      note: 'Tous les autres appareils ont été déconnectés. Si ce n’était pas vous, réinitialisez le mot de passe maintenant et prévenez votre administrateur.',
+    },
     activate: {
       subject: 'Activez votre compte',
       lead: ({ email }) => `L’activation d’un compte pour ${email} a été demandée.`,

@@ -274,6 +274,15 @@ export interface Texts {
     readonly leads: Readonly<Record<SentEmail, string>>
     readonly back: string
   }
+  readonly forgottenPassword: Named & {
+    readonly lead: string
+    readonly submit: string
+    /** Above the form where a link led that is no longer good. */
+    readonly expired: string
+    /** Above the new password. */
+    readonly whose: (userName: Html) => Html
+  }
+  readonly changePassword: Named & { readonly current: string; readonly submit: string }
   readonly accountMails: Readonly<Record<AccountMail, AccountMailTexts>>
   /** Of the playground. */
   readonly outbox: { readonly title: string; readonly lead: string; readonly empty: string }
@@ -290,6 +299,7 @@ export interface ReferenceTexts {
   readonly welcome: (zoneName: string | undefined) => string
   readonly passwordAutocomplete: string
   readonly emailPlaceholder: string
+  readonly userNamePlaceholder: string
   /** The label of the user name where the zone has no words of its own. */
   readonly username: string
   /** Beside the name of a remembered account. */
@@ -304,10 +314,13 @@ export interface ReferenceTexts {
 export type SignUpProblem = 'missing_consent' | 'invalid_email' | 'other_idp' | 'no_room' | 'wrong_password'
 
 /** What `/email_sent` says was sent. */
-export type SentEmail = 'email_change'
+export type SentEmail = 'reset_password' | 'email_change'
 
 /** Mails about an account and its address. */
 export type AccountMail =
+  | 'resetPassword'
+  | 'passwordElsewhere'
+  | 'passwordChanged'
   | 'activate'
   | 'accountExists'
   | 'verifyNewEmail'
@@ -362,6 +375,8 @@ export type ProfileSuccess =
 
 /** The descriptions that are translated. */
 export type KnownDescription =
+  | 'wrongCurrentPassword'
+  | 'passwordElsewhere'
   | 'forged'
   | 'notFound'
   | 'unknownZone'

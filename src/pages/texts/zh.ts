@@ -207,6 +207,8 @@ export const zh: Texts = {
     malformed: '将您带到这里的链接或应用有问题。请返回重试。如果再次失败，请将下面的详情发送给该应用的运营方。',
   },
   descriptions: {
+    wrongCurrentPassword: '请输入正确的当前密码。',
+    passwordElsewhere: '您账号的密码由您登录的服务管理。',
     forged: '此表单不是从我们的页面发送的，或者打开时间过长。请返回后重试。',
     notFound: '地址可能输入有误，或者原有内容已移走。',
     unknownZone: '此子域名没有对应的有效身份区域。',
@@ -364,10 +366,44 @@ export const zh: Texts = {
   emailSent: {
     title: '邮件已发送',
     heading: '邮件已发送',
-    leads: { email_change: '验证链接已发送到您的邮箱。' },
+    leads: {
+      reset_password: '如果存在使用此名称的账号，我们已向其电子邮箱发送链接。链接在半小时内有效。',
+      email_change: '验证链接已发送到您的邮箱。',
+    },
     back: '返回登录',
   },
+  forgottenPassword: {
+    title: '重置密码',
+    heading: '重置密码',
+    lead: '请输入您的用户名或电子邮箱。我们会发送一个链接，供您设置新密码。',
+    submit: '发送链接',
+    expired: '此链接已失效。您可以在下方重新申请。',
+    whose: name => html`为 ${name} 设置新密码。`,
+  },
+  changePassword: {
+    title: '更改密码',
+    heading: '更改密码',
+    current: '当前密码',
+    submit: '更改密码',
+  },
   accountMails: {
+    resetPassword: {
+      subject: '重置您的密码',
+      lead: ({ email }) => `有人请求重置账号 ${email} 的密码。`,
+      button: '重置密码',
+      note: '链接在半小时内有效。如果不是您本人操作，请忽略此邮件，您的密码不会改变。',
+    },
+    passwordElsewhere: {
+      subject: '您的密码由其他服务管理',
+      lead: ({ email }) => `有人请求重置账号 ${email} 的密码，但该密码由其他服务管理。`,
+      note: '请在该服务登录，或联系管理员寻求帮助。如果不是您本人操作，请忽略此邮件。',
+    },
+    passwordChanged: {
+      subject: '您的密码已更改',
+      lead: ({ email }) => `账号 ${email} 的密码已更改。`,
+      button: '重置密码',
+      note: '其他所有设备均已退出登录。如果不是您本人操作，请立即重置密码并通知管理员。',
+    },
     activate: {
       subject: '激活您的账号',
       lead: ({ email }) => `有人申请激活 ${email} 的账号。`,

@@ -97,8 +97,12 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'GET /Users/{id}/verify-link', // an account that is not verified
   'GET /invitations/accept', // the code of an invitation
   'GET /login/callback/{origin}', // an attempt that a provider answered
+  'GET /reset_password', // a code for an account
+  'GET /verify_email', // the same
+  'GET /verify_user', // the same
   'GET /zone.css', // a zone with colours
   'POST /email_changes', // a code for an account
   'POST /email_verifications', // a scope that no administrator has

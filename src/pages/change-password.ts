@@ -1,0 +1,30 @@
+import { type Html, html } from '../base/html.ts'
+import { MESSAGE_ID } from './alert.ts'
+import { passwordField, submit } from './components.ts'
+import { type Chrome, csrfField, layout } from './layout.ts'
+import { newPasswordFields, newPasswordNotes, usernameField } from './new-password.ts'
+import type { NewPasswordProps } from './new-password.ts'
+
+/** What the page of `/change_password` shows. */
+export interface ChangePasswordProps extends NewPasswordProps {
+  readonly userName: string
+}
+
+/** The page of `/change_password`. */
+export function changePasswordPage(chrome: Chrome, props: ChangePasswordProps): Html {
+  const { title, heading, current, submit: words } = chrome.texts.changePassword
+  const isWrong = props.problem !== undefined
+  const names = ['new_password', 'confirm_password'] as const
+  const body = html`${newPasswordNotes(chrome, props)}<form action="${chrome.basePath}/change_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${usernameField(props.userName)}
+${passwordField(chrome.texts, {
+  id: 'current_password',
+  label: current,
+  autocomplete: 'current-password',
+  describedBy: isWrong ? [MESSAGE_ID] : [],
+  isWrong,
+  focus: true,
+})}${newPasswordFields(chrome, { ...props, names, focus: false })}${submit(words)}</form>
+`
+  return layout(chrome, { title, heading, body })
+}

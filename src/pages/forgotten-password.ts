@@ -1,0 +1,59 @@
+// A forgotten password: the page that asks whose it is, and the one that the mailed link leads to.
+import { type Html, html } from '../base/html.ts'
+import { alert, MESSAGE_ID } from './alert.ts'
+import { field, submit } from './components.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { newPasswordFields, newPasswordNotes, newPasswordSubmit, usernameField } from './new-password.ts'
+import type { NewPasswordProps } from './new-password.ts'
+
+/** What the page of `/forgot_password` shows. */
+export interface ForgottenPasswordProps {
+  readonly clientId: string
+  readonly redirectUri: string
+  /** Whether a link led here that is no longer good. */
+  readonly expired?: boolean | undefined
+}
+
+/** The page of `/forgot_password`. */
+export function forgottenPasswordPage(
+  chrome: Chrome,
+  { clientId, redirectUri, expired }: ForgottenPasswordProps,
+): Html {
+  const texts = chrome.texts.forgottenPassword
+  const { userName } = chrome.texts.profile
+  const isExpired = expired === true
+  const body = html`${isExpired && alert({ kind: 'error', text: texts.expired }, 'error-message')}<p class="lead">${texts.lead}</p>
+<form action="${chrome.basePath}/forgot_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('client_id', clientId)}${hiddenField('redirect_uri', redirectUri)}
+${field({
+  id: 'username',
+  label: userName,
+  placeholder: chrome.texts.reference?.userNamePlaceholder,
+  autocomplete: 'username',
+  describedBy: isExpired ? [MESSAGE_ID] : [],
+  focus: true,
+})}${submit(texts.submit)}</form>
+<p class="below"><a href="${chrome.basePath}/login">${chrome.texts.emailSent.back}</a></p>`
+  return layout(chrome, { title: texts.title, heading: texts.heading, body })
+}
+
+/** What the page of `/reset_password` shows. */
+export interface ResetPasswordProps extends NewPasswordProps {
+  readonly code: string
+  readonly userName: string
+  readonly email: string
+}
+
+/** The page of `/reset_password`. */
+export function resetPasswordPage(chrome: Chrome, props: ResetPasswordProps): Html {
+  const texts = chrome.texts.forgottenPassword
+  const { code, userName, email } = props
+  const names = ['password', 'password_confirmation'] as const
+  const body = html`<p class="lead">${texts.whose(html`<strong>${isolated(userName)}</strong>`)}</p>
+${newPasswordNotes(chrome, props)}<form action="${chrome.basePath}/reset_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('code', code)}${hiddenField('email', email)}${usernameField(userName)}
+${newPasswordFields(chrome, { ...props, names, focus: true })}${newPasswordSubmit(chrome)}</form>
+`
+  return layout(chrome, { title: texts.title, heading: texts.heading, body })
+}
