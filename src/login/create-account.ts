@@ -118,7 +118,6 @@ export function createAccountEndpoints(app: FastifyInstance, deps: CreateAccount
       email: form.get('email')?.trim() ?? '',
       clientId,
       redirectUri,
-      consent: (await pages.brandingOf(zone)).consent,
       demands: policyDemands(policy, deps.behaviour),
       problem,
     })

@@ -1,9 +1,9 @@
 // Sign-up: the form, what follows it, and the page that the mailed link leads to.
 import { type Html, html } from '../base/html.ts'
-import type { Branding } from '../model/zone.ts'
 import { alert, alertBox, MESSAGE_ID } from './alert.ts'
+import { consentField } from './consent.ts'
 import { field, passwordField, submit } from './components.ts'
-import { isolated, safeLink } from './foreign.ts'
+import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import { translatedDescription } from './texts/texts.ts'
 import type { SignUpProblem, Texts } from './texts/texts.ts'
@@ -13,8 +13,6 @@ export interface CreateAccountProps {
   readonly email: string
   readonly clientId: string
   readonly redirectUri: string
-  /** What has to be agreed to. */
-  readonly consent: Branding['consent'] | undefined
   /** What the policy of the zone asks of a password, a sentence each. */
   readonly demands: readonly string[]
   /** Why nobody was signed up: one of the known problems, or sentences about the password. */
@@ -25,7 +23,7 @@ export interface CreateAccountProps {
 export function createAccountPage(chrome: Chrome, props: CreateAccountProps): Html {
   const { texts, basePath } = chrome
   const { signUp } = texts
-  const { problem, demands, consent } = props
+  const { problem, demands } = props
   const isAbout = (...names: readonly SignUpProblem[]): boolean =>
     typeof problem === 'string' && names.includes(problem)
   const aboutEmail = isAbout('invalid_email', 'other_idp')
@@ -57,20 +55,15 @@ ${field({
     focus: aboutPassword,
     ...NEW,
   },
-)}${passwordField(texts, { id: 'password_confirmation', label: signUp.again, describedBy: described, isWrong: aboutPassword, ...NEW })}${
-  consent && consentBox(signUp, consent)
-}${submit(signUp.submit)}</form>
+)}${passwordField(texts, { id: 'password_confirmation', label: signUp.again, describedBy: described, isWrong: aboutPassword, ...NEW })}${consentField(
+  chrome,
+  { consent: signUp.consent, isWrong: isAbout('missing_consent') },
+)}${submit(signUp.submit)}</form>
 <p class="below"><a href="${basePath}/login">${signUp.joined}</a></p>`
   return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
 }
 
 const NEW = { autocomplete: 'new-password' } as const
-
-function consentBox(texts: Texts['signUp'], { text = '', link }: NonNullable<Branding['consent']>): Html {
-  const url = safeLink(link?.trim() === '' ? undefined : link)
-  const terms = url === undefined ? isolated(text, 1000) : html`<a href="${url}">${isolated(text, 1000)}</a>`
-  return html`<label class="check"><input type="checkbox" name="does_user_consent" value="true"><span>${texts.consent(terms)}</span></label>\n`
-}
 
 /** The way to the provider that the address belongs to. */
 const otherProvider = (chrome: Chrome, email: string): Html =>

@@ -162,7 +162,7 @@ const invitation = {
 }
 const consenting = { ...anonymous.branding, consent: { text: 'the terms of use', link: 'https://terms.example/' } }
 
-const signUp = { email: '', clientId: 'app', redirectUri: '', consent: undefined, demands: newPassword.demands }
+const signUp = { email: '', clientId: 'app', redirectUri: '', demands: newPassword.demands }
 
 const tiles = [
   { name: 'Cloud Console', url: 'https://console.example.org/' },
@@ -407,10 +407,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       email: hostile,
       problem: hostile,
     }),
-    'create-account': createAccountPage(spoken(anonymous), {
-      ...signUp,
-      consent: { text: 'The terms', link: 'https://x.example/' },
-    }),
+    'create-account': createAccountPage(
+      { ...spoken(anonymous), branding: { consent: { text: 'The terms', link: 'https://x.example/' } } },
+      signUp,
+    ),
     'create-account-refused': createAccountPage(spoken(anonymous), {
       ...signUp,
       email: 'kai',
@@ -420,7 +420,6 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'create-account-long': createAccountPage(spoken(crowdedAnonymous), {
       ...signUp,
       email: hostile,
-      consent: { text: hostile, link: 'https://x.example/' },
       problem: { text: hostile },
     }),
     'create-account-sent': activationSentPage(spoken(anonymous)),
