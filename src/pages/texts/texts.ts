@@ -15,15 +15,12 @@ import { fr } from './fr.ts'
 import { ja } from './ja.ts'
 import { uaa } from './uaa.ts'
 import { zh } from './zh.ts'
+import type { Named, SelfServiceTexts } from './self-service-texts.ts'
 
-/** What a page is called in the window's title and, where it has one of its own, its heading. */
-interface Named {
-  readonly title: string
-  readonly heading: string
-}
+export type * from './self-service-texts.ts'
 
 /** The words of all pages in one language. */
-export interface Texts {
+export interface Texts extends SelfServiceTexts {
   /** Only in the catalogue of the reference system. */
   readonly reference?: ReferenceTexts
   /** Of BCP 47, for `lang` and Content-Language; more precise than what is asked for where the script matters. */
@@ -227,63 +224,6 @@ export interface Texts {
     readonly byOther: string
     readonly eventTypes: Readonly<Record<AccountEventType, string>>
   }
-  readonly invitation: Named & {
-    readonly lead: (email: Html) => Html
-    /** Where the account is the person's already. */
-    readonly agreeLead: (email: Html) => Html
-    readonly otherAccount: (userName: Html) => Html
-    readonly password: string
-    readonly again: string
-    readonly consent: (terms: Html) => Html
-    readonly submit: string
-    readonly agree: string
-    readonly problems: Readonly<Record<'form_error' | 'missing_consent' | 'code_expired' | 'no_suitable_idp', string>>
-  }
-  readonly signUp: Named & {
-    readonly email: string
-    readonly password: string
-    readonly again: string
-    readonly consent: (terms: Html) => Html
-    readonly submit: string
-    readonly joined: string
-    readonly sent: string
-    readonly sentNote: string
-    readonly resend: string
-    /** Of the page that the mailed link leads to. */
-    readonly verifyHeading: string
-    readonly verifyLead: (email: Html) => Html
-    readonly passwordLead: string
-    readonly verify: string
-    /** With a link that has the words beside it. */
-    readonly expired: (link: Html) => Html
-    readonly here: string
-    readonly otherProvider: string
-    readonly problems: Readonly<Record<SignUpProblem, string>>
-  }
-  readonly emailChange: Named & {
-    readonly current: (email: Html) => Html
-    readonly newEmail: string
-    readonly submit: string
-    readonly verifyHeading: string
-    readonly verifyLead: (of: { readonly userName: Html; readonly email: Html }) => Html
-    readonly otherAccount: (userName: Html) => Html
-    readonly verify: string
-  }
-  readonly emailSent: Named & {
-    /** By the codes of `/email_sent?code=`. */
-    readonly leads: Readonly<Record<SentEmail, string>>
-    readonly back: string
-  }
-  readonly forgottenPassword: Named & {
-    readonly lead: string
-    readonly submit: string
-    /** Above the form where a link led that is no longer good. */
-    readonly expired: string
-    /** Above the new password. */
-    readonly whose: (userName: Html) => Html
-  }
-  readonly changePassword: Named & { readonly current: string; readonly submit: string }
-  readonly accountMails: Readonly<Record<AccountMail, AccountMailTexts>>
   /** Of the playground. */
   readonly outbox: { readonly title: string; readonly lead: string; readonly empty: string }
 }
@@ -308,38 +248,6 @@ export interface ReferenceTexts {
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */
   readonly subheading: (known: KnownDescription | KnownPattern | undefined) => string
-}
-
-/** Why nobody was signed up. */
-export type SignUpProblem = 'missing_consent' | 'invalid_email' | 'other_idp' | 'no_room' | 'wrong_password'
-
-/** What `/email_sent` says was sent. */
-export type SentEmail = 'reset_password' | 'email_change'
-
-/** Mails about an account and its address. */
-export type AccountMail =
-  | 'resetPassword'
-  | 'passwordElsewhere'
-  | 'passwordChanged'
-  | 'activate'
-  | 'accountExists'
-  | 'verifyNewEmail'
-  | 'newEmailTaken'
-  | 'emailChangeRequested'
-  | 'emailChanged'
-
-/** What stands in them: the address that it is about, and the one before. */
-export interface AccountMailFacts {
-  readonly email: string
-  readonly former: string
-}
-
-/** The words of one of them. */
-export interface AccountMailTexts {
-  readonly subject: string
-  readonly lead: (of: AccountMailFacts) => string
-  readonly button?: string
-  readonly note: string
 }
 
 /** Why a sign-in came to nothing, as the sign-in page is told. */
