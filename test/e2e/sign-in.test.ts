@@ -231,7 +231,7 @@ async function takePicture(page: Page, path: string): Promise<void> {
 }
 
 async function typeCredentials(page: Page, password: string): Promise<void> {
-  await page.getByLabel('Email').fill('marissa')
+  await page.getByLabel('User name').fill('marissa')
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
 }

@@ -324,8 +324,8 @@ describe('the sign-in page', () => {
       /<label for="username"><bdi>([^<]*)/.exec(
         loginPage(chrome, { ...props, prompts: [{ name: 'username', type: 'text', text }] }).toString(),
       )?.[1]
-    assert.equal(label(anonymous, 'Email'), 'Email or user name')
-    assert.equal(label({ ...anonymous, texts: textsIn('de') }, 'Email'), 'E-Mail oder Benutzername')
+    assert.equal(label(anonymous, 'Email'), 'User name')
+    assert.equal(label({ ...anonymous, texts: textsIn('de') }, 'Email'), 'Benutzername')
     assert.equal(label(anonymous, 'Badge number'), 'Badge number')
     assert.equal(label({ ...anonymous, texts: referenceTexts }, 'Email'), 'Email')
   })

@@ -13,7 +13,7 @@ export const de: Texts = {
   login: {
     title: 'Anmelden',
     continueTo: client => html`weiter zu ${client}`,
-    username: 'E-Mail oder Benutzername',
+    username: 'Benutzername',
     password: 'Passwort',
     submit: 'Anmelden',
     resetPassword: 'Passwort zurücksetzen',

@@ -13,7 +13,7 @@ export const en: Texts = {
   login: {
     title: 'Sign in',
     continueTo: client => html`to continue to ${client}`,
-    username: 'Email or user name',
+    username: 'User name',
     password: 'Password',
     submit: 'Sign in',
     resetPassword: 'Reset password',

@@ -13,7 +13,7 @@ export const es: Texts = {
   login: {
     title: 'Iniciar sesión',
     continueTo: client => html`para continuar en ${client}`,
-    username: 'Correo electrónico o nombre de usuario',
+    username: 'Nombre de usuario',
     password: 'Contraseña',
     submit: 'Iniciar sesión',
     resetPassword: 'Restablecer contraseña',

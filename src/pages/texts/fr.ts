@@ -13,7 +13,7 @@ export const fr: Texts = {
   login: {
     title: 'Connexion',
     continueTo: client => html`pour continuer vers ${client}`,
-    username: 'E-mail ou nom d’utilisateur',
+    username: 'Nom d’utilisateur',
     password: 'Mot de passe',
     submit: 'Se connecter',
     resetPassword: 'Réinitialiser le mot de passe',

@@ -13,7 +13,7 @@ export const ja: Texts = {
   login: {
     title: 'サインイン',
     continueTo: client => html`${client} に進みます`,
-    username: 'メールアドレスまたはユーザー名',
+    username: 'ユーザー名',
     password: 'パスワード',
     submit: 'サインイン',
     resetPassword: 'パスワードを再設定',

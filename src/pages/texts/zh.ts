@@ -13,7 +13,7 @@ export const zh: Texts = {
   login: {
     title: '登录',
     continueTo: client => html`以继续前往 ${client}`,
-    username: '电子邮箱或用户名',
+    username: '用户名',
     password: '密码',
     submit: '登录',
     resetPassword: '重置密码',
