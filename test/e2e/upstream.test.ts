@@ -117,7 +117,7 @@ describe('a person of another provider', () => {
     await page.goto(`${server.baseUrl}/oauth/authorize?${query.toString()}`)
     await page.getByRole('link', { name: 'Sign in as a partner' }).click()
     await page.waitForURL(url => url.hostname === 'partner.localhost' && url.pathname === '/login')
-    await page.getByLabel('User name').fill('pat')
+    await page.locator('#username').fill('pat')
     await page.getByLabel('Password', { exact: true }).fill('platypus')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Allow' }).click()
@@ -158,7 +158,7 @@ describe('a person of another provider', () => {
       const page = await (await browser.newContext()).newPage()
       page.setDefaultTimeout(10_000)
       await page.goto(inviteLink)
-      await page.getByLabel('User name').fill(userName)
+      await page.locator('#username').fill(userName)
       await page.getByLabel('Password', { exact: true }).fill('platypus')
       await page.getByRole('button', { name: 'Sign in' }).click()
       return page

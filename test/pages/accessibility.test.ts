@@ -204,7 +204,7 @@ describe('a drawn page', () => {
     assert.deepEqual(visited, [
       'username',
       'password',
-      'Show password',
+      'Show what you type',
       'Reset password',
       'Sign in',
       'Company directory',

@@ -51,7 +51,7 @@ describe('a field for a password', () => {
     assert.match(markup, /<input id="password" type="password" name="password" autocomplete="new-password"/)
     assert.match(
       markup,
-      /<button class="reveal" type="button" aria-controls="password" aria-label="Show password" aria-pressed="false" [^>]* hidden>/,
+      /<button class="reveal" type="button" aria-controls="password" aria-label="Show what you type" aria-pressed="false" [^>]* hidden>/,
     )
   })
   it('never repeats what was typed', () => {

@@ -294,7 +294,7 @@ export const de: Texts = {
     providerNeedsInput: name => `${name} möchte Sie zuerst etwas fragen. Bitte versuchen Sie es erneut.`,
     providerRefuses: name => `${name} hat Ihre Anmeldung abgelehnt. Bitte wenden Sie sich an Ihre Administration.`,
   },
-  form: { show: 'Passwort anzeigen', shown: 'Ihr Passwort ist sichtbar.', concealed: 'Ihr Passwort ist verborgen.' },
+  form: { show: 'Eingabe anzeigen', shown: 'Ihr Passwort ist sichtbar.', concealed: 'Ihr Passwort ist verborgen.' },
   account: {
     details: 'Ihre Angaben',
     givenName: 'Vorname',

@@ -282,7 +282,7 @@ export const en: Texts = {
     providerNeedsInput: name => `${name} needs to ask you something first. Please try again.`,
     providerRefuses: name => `${name} refused to sign you in. Please contact your administrator.`,
   },
-  form: { show: 'Show password', shown: 'Your password is visible.', concealed: 'Your password is hidden.' },
+  form: { show: 'Show what you type', shown: 'Your password is visible.', concealed: 'Your password is hidden.' },
   account: {
     details: 'Your details',
     givenName: 'First name',

@@ -288,7 +288,7 @@ export const es: Texts = {
     providerRefuses: name => `${name} ha rechazado su inicio de sesión. Avise a su administrador.`,
   },
   form: {
-    show: 'Mostrar la contraseña',
+    show: 'Mostrar lo escrito',
     shown: 'Su contraseña está visible.',
     concealed: 'Su contraseña está oculta.',
   },

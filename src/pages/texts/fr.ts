@@ -287,7 +287,7 @@ export const fr: Texts = {
     providerRefuses: name => `${name} a refusé votre connexion. Veuillez vous adresser à votre administrateur.`,
   },
   form: {
-    show: 'Afficher le mot de passe',
+    show: 'Afficher la saisie',
     shown: 'Votre mot de passe est visible.',
     concealed: 'Votre mot de passe est masqué.',
   },

@@ -284,7 +284,7 @@ export const ja: Texts = {
     providerNeedsInput: name => `先に ${name} での確認が必要です。もう一度お試しください。`,
     providerRefuses: name => `${name} がサインインを拒否しました。管理者にお知らせください。`,
   },
-  form: { show: 'パスワードを表示', shown: 'パスワードが表示されています。', concealed: 'パスワードは非表示です。' },
+  form: { show: '入力内容を表示', shown: 'パスワードが表示されています。', concealed: 'パスワードは非表示です。' },
   account: {
     details: 'アカウント情報',
     givenName: '名',

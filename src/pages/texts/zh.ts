@@ -270,7 +270,7 @@ export const zh: Texts = {
     providerNeedsInput: name => `${name} 需要先向您确认一些信息。请重试。`,
     providerRefuses: name => `${name} 拒绝了您的登录。请告知您的管理员。`,
   },
-  form: { show: '显示密码', shown: '密码已显示。', concealed: '密码已隐藏。' },
+  form: { show: '显示输入内容', shown: '密码已显示。', concealed: '密码已隐藏。' },
   account: {
     details: '您的信息',
     givenName: '名',
