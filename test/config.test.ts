@@ -496,6 +496,7 @@ describe('the example of the operating manual', () => {
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(manual) ?? []
     assert.notEqual(example, '')
     writeFileSync(join(folder, 'key-1.pem'), privatePem('rsa', 2048))
+    writeFileSync(join(folder, 'smtp-password'), 'secret\n')
     assert.deepEqual(await problemsOf(load(example)), [])
   })
 })
