@@ -81,7 +81,7 @@ function readInvitation(
 ): OpenInvitation | undefined {
   if (!code) return undefined
   const { user, data } = code
-  if (user.origin !== data.origin || user.email !== data.email) return undefined
+  if (user.origin !== data.origin) return undefined
   const { clientId, redirectUri } = data
   const invitation = { user, errand: { clientId, redirectUri } }
   if (user.origin !== service.name) return { ...invitation, step: 'elsewhere' }

@@ -27,8 +27,7 @@ export interface CodeData {
   readonly 'email-change': Errand & { readonly email: string }
   readonly 'email-verification': Errand & { readonly email: string }
   readonly invitation: Errand & {
-    /** Those that the account had when its person was invited; with others it is another invitation's. */
-    readonly email: string
+    /** That of the account when its person was invited; with another it is another invitation's. */
     readonly origin: string
     /** Of an account that was not verified: which password the person may replace. */
     readonly passwordRevision?: string
@@ -96,7 +95,7 @@ export async function issueCode<P extends AccountPurpose>(
     purpose,
     userId: user.id,
     ...(END_WITH_PASSWORD.has(purpose) && { passwordRevision: user.passwordRevision }),
-    data: JSON.stringify(data),
+    data: JSON.stringify({ address: user.email, data } satisfies Kept<P>),
     codeDigest: digest(value),
     expiresAt,
   })
@@ -123,7 +122,17 @@ export async function redeemCode<P extends AccountPurpose>(
   return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
 }
 
-/** Not good: unknown, expired, of an account that is gone or inactive, or, where it matters, of an earlier password. */
+/** What is stored with a code. */
+interface Kept<P extends AccountPurpose> {
+  /** That of the account when the code was made: whoever reads that mailbox has no right to the account with another one. */
+  readonly address: string
+  readonly data: CodeData[P]
+}
+
+/**
+ * Not good: unknown, expired, of an account that is gone or inactive, of an earlier address or, where it matters, of an
+ * earlier password.
+ */
 async function readCode<P extends AccountPurpose>(
   zone: Zone,
   code: OneTimeCode | undefined,
@@ -133,6 +142,6 @@ async function readCode<P extends AccountPurpose>(
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return undefined
   if (code.passwordRevision !== undefined && code.passwordRevision !== user.passwordRevision) return undefined
-  const data = JSON.parse(code.data ?? '{}') as CodeData[P] // written by issueCode for the same purpose
-  return { user, data, expiresAt: code.expiresAt }
+  const { address, data } = JSON.parse(code.data ?? '{}') as Kept<P> // written by issueCode for the same purpose
+  return address === user.email ? { user, data, expiresAt: code.expiresAt } : undefined
 }

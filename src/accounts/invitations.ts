@@ -63,7 +63,6 @@ export async function invite(zone: Zone, invitation: Invitation, deps: InviteDep
     if ('outcome' in user) return user
     const data = {
       ...errand,
-      email: user.email,
       origin: user.origin,
       ...(!user.verified && { passwordRevision: user.passwordRevision }),
     }

@@ -27,6 +27,7 @@ import {
   checkOwnAccounts,
   checkSelfService,
   countMail,
+  countMailOf,
   errandIn,
   inQuery,
   requiredField,
@@ -163,7 +164,7 @@ async function sendLink(
 ): Promise<void> {
   const { zone } = order
   const found = await accountNamed(zone, userName, deps)
-  if (!found?.user.active) return
+  if (!found?.user.active || !countMailOf(found.user, deps.limits)) return
   const { user } = found
   if (found.kept === 'elsewhere') {
     return sendAccountMail({ ...order, mail: 'passwordElsewhere', to: user.email }, deps)

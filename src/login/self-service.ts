@@ -5,6 +5,8 @@ import type { SwitchDeps } from '../accounts/switches.ts'
 import type { Errand } from '../accounts/codes.ts'
 import type { Background } from '../base/background.ts'
 import type { Service } from '../model/service.ts'
+import { userNameKey } from '../model/user.ts'
+import type { User } from '../model/user.ts'
 import { refuseResource } from '../users/refusal.ts'
 import { PageError } from '../web/answers.ts'
 import type { Form } from '../web/form.ts'
@@ -58,11 +60,19 @@ export function errandIn(form: Form): Errand {
 /** Counts a mail that the request causes, before anybody knows whether there is an account. Throws `TooManyRequests`. */
 export function countMail(request: FastifyRequest, address: string, { mailsBy, mailsTo }: Limits): void {
   const by = callerKey(contextOf(request))
-  const to = JSON.stringify([request.zone.id, address.toLowerCase()])
+  const to = JSON.stringify([request.zone.id, userNameKey(address)]) // as accounts are found
   mailsBy.check(by)
   mailsTo.check(to)
   mailsBy.count(by)
   mailsTo.count(to)
+}
+
+/** Counts a mail to the account, by whichever of its names it was asked for; false, and not counted, where it had enough. */
+export function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits, 'mailsTo'>): boolean {
+  const to = JSON.stringify([zoneId, 'account', id])
+  if (mailsTo.secondsUntilRoom(to) > 0) return false
+  mailsTo.count(to)
+  return true
 }
 
 /** Runs what the answer must not wait for; 503 for everybody while too much waits. */

@@ -98,4 +98,39 @@ export const signUpAttacks: readonly Attack[] = [
       assert.equal((await confirmed(browser, link)).status, 302)
     }),
   },
+  {
+    attack: 'reads a mailbox whose owner gave the account another address, and uses the links that it still has',
+    outcome: 'they end with the address',
+    attempt: inBothModes(async server => {
+      const owner = server.browser()
+      await signUpWith(owner, VICTIM)
+      await confirmed(owner, await linkTo(server, VICTIM))
+      await owner.signIn(VICTIM, NEW_PASSWORD)
+      await server.send('/forgot_password.do', { form: { username: VICTIM } })
+      const reset = await linkTo(server, VICTIM)
+      assert.equal((await server.send(reset)).status, 200)
+      await submitted(owner, '/change_email', { action: '/change_email.do', newEmail: 'safe@shop.example' })
+      await confirmed(owner, await linkTo(server, 'safe@shop.example'))
+      assert.equal((await userNamed(server, 'safe@shop.example')).email, 'safe@shop.example')
+      assert.equal((await server.send(reset)).status, 422)
+    }),
+  },
+  {
+    attack: 'floods a mailbox by asking for its account in wide letters, and by name and address',
+    outcome: 'all of it counts as one address and one account',
+    attempt: inBothModes(async server => {
+      const sent = async (): Promise<number> =>
+        (await server.mails()).filter(({ to }) => to === 'marissa@example.org').length
+      const wide = (text: string, count: number): string =>
+        text.slice(0, count).replace(/[a-z]/g, letter => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0)) +
+        text.slice(count)
+      for (let count = 0; count < 7; count += 1) {
+        for (const username of ['marissa', 'marissa', 'marissa@example.org']) {
+          const form = { username: wide(username, count) }
+          assert.ok([302, 429].includes((await server.send('/forgot_password.do', { form })).status))
+        }
+      }
+      assert.equal(await sent(), 10)
+    }),
+  },
 ]
