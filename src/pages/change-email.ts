@@ -4,6 +4,7 @@ import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { profileLink } from './profile-link.ts'
 import type { SentEmail } from './texts/texts.ts'
 
 /** What the form shows. */
@@ -34,7 +35,7 @@ ${field({
   isWrong,
   focus: true,
 })}${submit(emailChange.submit)}</form>
-`
+${profileLink(chrome)}`
   return layout(chrome, { title: emailChange.title, heading: emailChange.heading, body })
 }
 

@@ -2,7 +2,8 @@ import { type Html, html } from '../base/html.ts'
 import { MESSAGE_ID } from './alert.ts'
 import { passwordField, submit } from './components.ts'
 import { type Chrome, csrfField, layout } from './layout.ts'
-import { newPasswordFields, newPasswordNotes, usernameField } from './new-password.ts'
+import { profileLink } from './profile-link.ts'
+import { newPasswordFields, newPasswordProblem, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 
 /** What the page of `/change_password` shows. */
@@ -15,7 +16,7 @@ export function changePasswordPage(chrome: Chrome, props: ChangePasswordProps): 
   const { title, heading, current, submit: words } = chrome.texts.changePassword
   const isWrong = props.problem !== undefined
   const names = ['new_password', 'confirm_password'] as const
-  const body = html`${newPasswordNotes(chrome, props)}<form action="${chrome.basePath}/change_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+  const body = html`${newPasswordProblem(chrome, props)}<form action="${chrome.basePath}/change_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${usernameField(props.userName)}
 ${passwordField(chrome.texts, {
   id: 'current_password',
@@ -25,6 +26,6 @@ ${passwordField(chrome.texts, {
   isWrong,
   focus: true,
 })}${newPasswordFields(chrome, { ...props, names, focus: false })}${submit(words)}</form>
-`
+${profileLink(chrome)}`
   return layout(chrome, { title, heading, body })
 }

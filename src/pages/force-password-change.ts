@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, layout } from './layout.ts'
-import { newPasswordFields, newPasswordNotes, newPasswordSubmit, usernameField } from './new-password.ts'
+import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 
 /** Properties of the page for a new password. */
@@ -17,7 +17,7 @@ export function forcePasswordChangePage(chrome: Chrome, props: ForcePasswordChan
   const { title, heading, lead } = chrome.texts.newPassword
   const names = ['password', 'password_confirmation'] as const
   const body = html`<p class="lead">${lead(html`<strong>${isolated(props.email)}</strong>`)}</p>
-${newPasswordNotes(chrome, props)}<form action="${props.action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${newPasswordProblem(chrome, props)}<form action="${props.action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${usernameField(props.userName)}
 ${newPasswordFields(chrome, { ...props, names, focus: true })}${newPasswordSubmit(chrome)}</form>
 `

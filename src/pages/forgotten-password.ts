@@ -4,7 +4,7 @@ import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
-import { newPasswordFields, newPasswordNotes, newPasswordSubmit, usernameField } from './new-password.ts'
+import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 
 /** What the page of `/forgot_password` shows. */
@@ -21,14 +21,13 @@ export function forgottenPasswordPage(
   { clientId, redirectUri, expired }: ForgottenPasswordProps,
 ): Html {
   const texts = chrome.texts.forgottenPassword
-  const { userName } = chrome.texts.profile
   const isExpired = expired === true
   const body = html`${isExpired && alert({ kind: 'error', text: texts.expired }, 'error-message')}<p class="lead">${texts.lead}</p>
 <form action="${chrome.basePath}/forgot_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('client_id', clientId)}${hiddenField('redirect_uri', redirectUri)}
 ${field({
   id: 'username',
-  label: userName,
+  label: chrome.texts.discovery.account,
   placeholder: chrome.texts.reference?.userNamePlaceholder,
   autocomplete: 'username',
   describedBy: isExpired ? [MESSAGE_ID] : [],
@@ -51,7 +50,7 @@ export function resetPasswordPage(chrome: Chrome, props: ResetPasswordProps): Ht
   const { code, userName, email } = props
   const names = ['password', 'password_confirmation'] as const
   const body = html`<p class="lead">${texts.whose(html`<strong>${isolated(userName)}</strong>`)}</p>
-${newPasswordNotes(chrome, props)}<form action="${chrome.basePath}/reset_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${newPasswordProblem(chrome, props)}<form action="${chrome.basePath}/reset_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('code', code)}${hiddenField('email', email)}${usernameField(userName)}
 ${newPasswordFields(chrome, { ...props, names, focus: true })}${newPasswordSubmit(chrome)}</form>
 `

@@ -14,12 +14,9 @@ export interface NewPasswordProps {
   readonly problem?: string | undefined
 }
 
-/** The message above the form, and what a password must be like. */
-export const newPasswordNotes = ({ texts }: Chrome, { demands, problem }: NewPasswordProps): Html =>
-  html`${problem !== undefined && alert({ kind: 'error', text: sentencesIn(texts, problem) }, 'error-message')}${
-    demands.length > 0 &&
-    html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(texts, demand)}</li>`)}</ul>\n`
-  }`
+/** The message above the form, where there is one. */
+export const newPasswordProblem = ({ texts }: Chrome, { problem }: Pick<NewPasswordProps, 'problem'>): Html =>
+  html`${problem !== undefined && alert({ kind: 'error', text: sentencesIn(texts, problem) }, 'error-message')}`
 
 /** The names of the two fields, and whether the page opens with the cursor in the first. */
 export interface NewPasswordFields extends NewPasswordProps {
@@ -27,7 +24,7 @@ export interface NewPasswordFields extends NewPasswordProps {
   readonly focus: boolean
 }
 
-/** The password, once more, and the button. */
+/** What the password must be like, the password, and once more. */
 export function newPasswordFields(
   { texts }: Chrome,
   { demands, problem, names: [name, again], focus }: NewPasswordFields,
@@ -36,7 +33,10 @@ export function newPasswordFields(
   const isWrong = problem !== undefined
   const message = isWrong ? [MESSAGE_ID] : []
   const describedBy = [...message, ...(demands.length === 0 ? [] : ['demands'])]
-  return html`${passwordField(texts, { id: name, label: words.password, describedBy, isWrong, focus, ...NEW })}${passwordField(
+  return html`${
+    demands.length > 0 &&
+    html`<ul id="demands" class="note">${demands.map(demand => html`<li>${sentencesIn(texts, demand)}</li>`)}</ul>\n`
+  }${passwordField(texts, { id: name, label: words.password, describedBy, isWrong, focus, ...NEW })}${passwordField(
     texts,
     { id: again, label: words.again, describedBy: message, isWrong, ...NEW },
   )}`

@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
+import { time } from './components.ts'
 import { isolated, plain } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
-import { moment } from './texts/texts.ts'
 
 /** A mail as the outbox shows it: its text only, because a document from elsewhere has no place on our pages. */
 export interface OutboxMail {
@@ -20,7 +20,7 @@ export function outboxPage(chrome: Chrome, mails: readonly OutboxMail[]): Html {
 ${mails.length === 0 && html`<p class="note">${texts.empty}</p>\n`}${mails.map(
   ({ to, subject, text, at }) => html`<section class="card">
 <h2>${isolated(subject)}</h2>
-<p class="note">${isolated(to)} · ${moment(chrome.texts, at)}</p>
+<p class="note">${isolated(to)} · ${time(chrome.texts, at)}</p>
 ${text.split('\n\n').map(paragraph)}</section>
 `,
 )}`
@@ -29,6 +29,6 @@ ${text.split('\n\n').map(paragraph)}</section>
 
 /** Links are those of the text, which are ours. */
 const paragraph = (text: string): Html =>
-  html`<p dir="auto">${text
+  html`<p class="lead" dir="auto">${text
     .split(LINK)
     .map((part, index) => (index % 2 === 1 ? html`<a href="${part}">${part}</a>` : plain(part, 5000) + ' '))}</p>\n`
