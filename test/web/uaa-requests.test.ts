@@ -142,7 +142,8 @@ for (const mode of MODES) {
         {
           login: 'http://localhost:8080',
           uaa: 'http://localhost:8080',
-          ...(isUaa && { passwd: '/forgot_password', register: '/create_account' }),
+          passwd: '/forgot_password',
+          register: '/create_account',
           commit_id: isUaa ? 'UNKNOWN' : undefined,
           timestamp: isUaa ? 'UNKNOWN' : undefined,
         },
