@@ -1,8 +1,10 @@
 // Accepts invitations. A code is good for one account as it was when its person was invited, and is used up by accepting.
+import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { AuditOrigin } from '../model/event.ts'
+import { createGroupRights } from '../users/group-rights.ts'
 import { passwordProblem } from '../users/password-rules.ts'
 import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
@@ -14,6 +16,7 @@ import type { CodeDeps, Errand, GoodCode } from './codes.ts'
 export interface OpenInvitation {
   readonly user: User
   readonly errand: Errand
+  readonly inviter: GoodCode<'invitation'>['data']['inviter']
   /**
    * What the person does to accept: choose the first password of an account that nobody has verified, agree with an account
    * that is theirs already, or sign in with their provider.
@@ -55,7 +58,7 @@ export async function acceptWithPassword(
   deps: AcceptDeps,
 ): Promise<Acceptance> {
   const open = await openInvitation(zone, code, deps)
-  if (open?.step !== 'password') return { outcome: 'expired' }
+  if (open?.step !== 'password' || !(await mayHandOver(open, deps))) return { outcome: 'expired' }
   // Before the code is used up, so that the person can choose another password.
   const problem = await passwordProblem(zone, { password, owner: open.user }, deps)
   if (problem !== undefined) return { outcome: 'refused', message: problem }
@@ -75,6 +78,17 @@ export async function acceptWithPassword(
   }
 }
 
+/** Whether the inviter could set the password of the account, which may have been given rights since. */
+async function mayHandOver({ user, inviter }: OpenInvitation, deps: AcceptDeps): Promise<boolean> {
+  try {
+    await createGroupRights(deps).checkUser(user, inviter)
+    return true
+  } catch (error) {
+    if (error instanceof OAuthError) return false
+    throw error
+  }
+}
+
 function readInvitation(
   code: GoodCode<'invitation'> | undefined,
   { service }: Pick<OpenDeps, 'service'>,
@@ -82,8 +96,8 @@ function readInvitation(
   if (!code) return undefined
   const { user, data } = code
   if (user.origin !== data.origin) return undefined
-  const { clientId, redirectUri } = data
-  const invitation = { user, errand: { clientId, redirectUri } }
+  const { clientId, redirectUri, inviter } = data
+  const invitation = { user, errand: { clientId, redirectUri }, inviter }
   if (user.origin !== service.name) return { ...invitation, step: 'elsewhere' }
   if (user.verified) return { ...invitation, step: 'agree' }
   return data.passwordRevision === user.passwordRevision ? { ...invitation, step: 'password' } : undefined

@@ -8,6 +8,7 @@ import type { OneTimeCode } from '../model/token.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
+import type { GroupCaller } from '../users/group-rights.ts'
 
 /** For whom somebody began it, and where they want to go when it is done; from the request, not yet checked. */
 export interface Errand {
@@ -31,6 +32,8 @@ export interface CodeData {
     readonly origin: string
     /** Of an account that was not verified: which password the person may replace. */
     readonly passwordRevision?: string
+    /** Rights of whoever invited and has the link, too: it sets no password of an account that has more meanwhile. */
+    readonly inviter: Pick<GroupCaller, 'scopes' | 'ofDefaultZone'>
   }
 }
 

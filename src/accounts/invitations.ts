@@ -6,6 +6,7 @@ import type { Client } from '../model/client.ts'
 import { emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { isAdministrative } from '../model/restricted-scopes.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -54,7 +55,7 @@ const failed = (code: NotInvited['code'], message: string): NotInvited => ({ out
 
 /** Invites one person. An account that was changed or verified meanwhile is not given a new password by the code. */
 export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
-  const { email, errand } = invitation
+  const { email, errand, by } = invitation
   if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)
   const provider = await providerFor(zone, invitation, deps)
   if ('outcome' in provider) return provider
@@ -65,6 +66,10 @@ export async function invite(zone: Zone, invitation: Invitation, deps: InviteDep
       ...errand,
       origin: user.origin,
       ...(!user.verified && { passwordRevision: user.passwordRevision }),
+      inviter: {
+        scopes: by.scopes.filter(scope => isAdministrative(scope, deps.service)),
+        ofDefaultZone: by.ofDefaultZone,
+      },
     }
     const { value } = await issueCode(zone, { purpose: 'invitation', user, data }, deps)
     return { outcome: 'invited', user, code: value }

@@ -14,6 +14,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { RequestOrigin } from '../model/request.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import { isKeepable } from '../records/kinds.ts'
 import type { Store } from '../store/store.ts'
 import type { Aliases } from '../users/aliases.ts'
 import { checkLengths } from '../users/rules.ts'
@@ -216,8 +217,8 @@ function readable(
 ): NamedPerson {
   const values = { ...named, ...defined({ email, givenName, familyName }) }
   checkLengths(values)
-  if (Object.values(values).some(hasControlCharacter)) {
-    throw new OAuthError('invalid_request', 'The parameters of a user must not contain control characters')
+  if (Object.values(values).some(value => hasControlCharacter(value) || !isKeepable(value))) {
+    throw new OAuthError('invalid_request', 'The parameters of a user must be text without control characters')
   }
   return values
 }

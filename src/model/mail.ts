@@ -34,5 +34,13 @@ const MAX_ADDRESS_LENGTH = 254
 /** One mailbox without display name, comment, quotes or domain literal, which are where headers are smuggled in. */
 const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]+$/u
 
+/** A domain with an empty label is none, or another spelling of one that provider records name without the last dot. */
+const hasEmptyLabel = (text: string): boolean =>
+  text
+    .slice(text.lastIndexOf('@') + 1)
+    .split('.')
+    .includes('')
+
 /** Whether a mail can be sent there. */
-export const isMailAddress = (text: string): boolean => text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text)
+export const isMailAddress = (text: string): boolean =>
+  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text)

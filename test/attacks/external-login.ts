@@ -100,6 +100,14 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'vouches for a person with a name that is no text',
+    outcome: 'is refused, and nothing fails',
+    attempt: inBothModes(async api => {
+      const login = String.raw`{"username":"a\ud800","origin":"ext-a"}`
+      assert.equal((await api.authorize({ login, username: undefined })).status, 400)
+    }),
+  },
+  {
     attack: 'guesses passwords at /authenticate',
     outcome: 'learns nothing of accounts and of locks, and locks the account as at sign-in',
     attempt: inBothModes(async api => {

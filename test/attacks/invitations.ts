@@ -47,6 +47,21 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'keeps the link of an invitation until the account is made an administrator, and accepts it then',
+    outcome: 'the link sets no password of an account with rights that the inviter lacked',
+    attempt: inBothModes(async api => {
+      const { store } = api.server
+      const { path } = await api.linkFor('chief@acc.org')
+      const trusted = await api.linkFor('chief@acc.org', { client: 'root' })
+      const { id: memberId } = await userNamed(api.server, 'chief@acc.org')
+      const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
+      await store.groups.addMember('svc', { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
+      assert.equal((await accept(api, path, twice('a password of Eve'))).status, 422)
+      assert.equal((await userNamed(api.server, 'chief@acc.org')).verified, false)
+      assert.equal((await accept(api, trusted.path, twice('a password of Kai'))).status, 302)
+    }),
+  },
+  {
     attack: 'keeps the link of an invitation, to set the password of the account when it is in use',
     outcome: 'a verified account is never given a password, and a new one ends every earlier link',
     attempt: inBothModes(async api => {

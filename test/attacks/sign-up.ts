@@ -133,4 +133,13 @@ export const signUpAttacks: readonly Attack[] = [
       assert.equal(await sent(), 10)
     }),
   },
+  {
+    attack: 'signs up with an address of a single sign-on domain, written with a dot at its end',
+    outcome: 'such an address is none',
+    attempt: inBothModes(async server => {
+      for (const email of ['eve@shop.example.', 'eve@shop..example']) {
+        assert.equal((await signUpWith(server.browser(), email)).status, 422)
+      }
+    }),
+  },
 ]

@@ -31,6 +31,9 @@ describe('the address of a mail', () => {
     'a@b@c',
     `${'a'.repeat(65)}@example.org`,
     `a@${'b'.repeat(300)}`,
+    'ann@example.org.',
+    'ann@.example.org',
+    'ann@example..org',
   ]
   for (const address of none) {
     it(`is not ${JSON.stringify(address.slice(0, 80))}`, () => assert.ok(!isMailAddress(address)))
