@@ -29,22 +29,17 @@ import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { autologinEndpoints } from './login/autologin.ts'
 import { authenticateEndpoint } from './login/authenticate.ts'
+import { accountPages } from './login/account-pages.ts'
 import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
-import { changeEmailEndpoints } from './login/change-email.ts'
-import { changePasswordEndpoints } from './login/change-password.ts'
-import { createAccountEndpoints } from './login/create-account.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
-import { forgottenPasswordEndpoints } from './login/forgotten-password.ts'
 import { homeEndpoints } from './login/home.ts'
-import { invitationPages } from './login/invitations.ts'
 import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
 import { outboxEndpoint } from './login/outbox.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
-import { profileEndpoints } from './login/profile.ts'
 import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { createMailLog } from './mail/mail-log.ts'
@@ -313,18 +308,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external })
-    invitationPages(app, { ...web, users, external })
     forcePasswordChangeEndpoints(app, web)
-    createAccountEndpoints(app, { ...web, users })
-    changeEmailEndpoints(app, { ...web, users })
-    forgottenPasswordEndpoints(app, { ...web, users })
-    changePasswordEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })
     staticFileEndpoints(app, { pages, assets })
     passcodeEndpoint(app, web)
-    profileEndpoints(app, { ...web, users, history })
+    accountPages(app, { ...web, users, history, external })
     savedAccountEndpoint(app, { savedAccounts, urls })
     const { version } = deps.build
     openApiEndpoints(app, {

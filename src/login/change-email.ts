@@ -1,5 +1,5 @@
 // Changing one's e-mail address: a mail to the new address proves it, and another tells the old one.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../accounts/account-mails.ts'
 import { issueCode, lookAtCode } from '../accounts/codes.ts'
@@ -22,6 +22,8 @@ import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 import { checkOwnAccounts, countMail, errandIn, inQuery, requiredField, runLater } from './self-service.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
 export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<OnwardDeps, 'store'> {
@@ -36,9 +38,8 @@ export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<
 const PURPOSE = 'email-change'
 
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
-export function changeEmailEndpoints(app: FastifyInstance, deps: ChangeEmailDeps): void {
+export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   const { sessions, denial, csrf, pages, urls, service } = deps
-  const config = { access: { by: 'session' }, audience: 'page' } as const
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
@@ -52,13 +53,13 @@ export function changeEmailEndpoints(app: FastifyInstance, deps: ChangeEmailDeps
   const keptElsewhere = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     goTo(request, reply, '/profile?error_message_code=email_change.non-uaa-origin')
 
-  app.get('/change_email', { config }, async (request, reply) => {
+  on('GET /change_email', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const user = await ownerIn(request)
     return user ? showForm(request, reply, { user, form: queryForm(request) }) : keptElsewhere(request, reply)
   })
 
-  app.post('/change_email.do', { config }, async (request, reply) => {
+  on('POST /change_email.do', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
     const user = await ownerIn(request)
@@ -109,19 +110,17 @@ export function changeEmailEndpoints(app: FastifyInstance, deps: ChangeEmailDeps
     return pages.send(reply.status(isWrong ? 422 : 200), page)
   }
 
-  const open = { access: { by: 'anyone', because: 'it says only that a mail was sent' }, audience: 'page' } as const
-  app.get('/email_sent', { config: open }, async (request, reply) => {
+  on('GET /email_sent', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     return pages.send(reply, emailSentPage(await pages.chrome(request, reply), queryForm(request).get('code')))
   })
 
-  verifyEndpoints(app, deps)
+  verifyHandlers(on, deps)
 }
 
 /** `/verify_email`: only the POST changes anything, because programs open the links of mails, too. */
-function verifyEndpoints(app: FastifyInstance, deps: ChangeEmailDeps): void {
+function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   const { sessions, denial, csrf, pages, urls } = deps
-  const config = { access: { by: 'anyone', because: 'the code says whose address it is' }, audience: 'page' } as const
 
   async function refuseCode(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (!(await sessions.visitor(request))) {
@@ -130,7 +129,7 @@ function verifyEndpoints(app: FastifyInstance, deps: ChangeEmailDeps): void {
     return reply.redirect(`${urls.ofZone(request.zone)}/profile?error_message_code=email_change.invalid_code`, 302)
   }
 
-  app.get('/verify_email', { config }, async (request, reply) => {
+  on('GET /verify_email', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await lookAtCode(request.zone, { purpose: PURPOSE, value: code }, deps)
@@ -146,7 +145,7 @@ function verifyEndpoints(app: FastifyInstance, deps: ChangeEmailDeps): void {
     return pages.send(reply, page)
   })
 
-  app.post('/verify_email', { config }, async (request, reply) => {
+  on('POST /verify_email', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
     const { zone } = request

@@ -1,5 +1,5 @@
 // Changing one's own password, with the one before.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccountMailDeps } from '../accounts/account-mails.ts'
 import { passwordChangedMail } from '../accounts/password-notice.ts'
 import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
@@ -18,6 +18,8 @@ import { bodyForm } from '../web/route.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import { MISMATCH } from './forgotten-password.ts'
 import { checkOwnAccounts, requiredField } from './self-service.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
 export interface ChangePasswordDeps extends NewPasswordDeps, AccountMailDeps {
@@ -32,9 +34,8 @@ export interface ChangePasswordDeps extends NewPasswordDeps, AccountMailDeps {
 const WRONG = 'Please enter a valid current password.'
 
 /** `/change_password` and `/change_password.do`. */
-export function changePasswordEndpoints(app: FastifyInstance, deps: ChangePasswordDeps): void {
+export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePasswordDeps): void {
   const { store, sessions, pages, urls, limits, service, behaviour } = deps
-  const config = { access: { by: 'session' }, audience: 'page' } as const
 
   /** The person, whose password must be kept here. */
   async function owner(request: FastifyRequest): Promise<Visitor> {
@@ -59,9 +60,9 @@ export function changePasswordEndpoints(app: FastifyInstance, deps: ChangePasswo
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
-  app.get('/change_password', { config }, async (request, reply) => showForm(request, reply, await owner(request)))
+  on('GET /change_password', async (request, reply) => showForm(request, reply, await owner(request)))
 
-  app.post('/change_password.do', { config }, async (request, reply) => {
+  on('POST /change_password.do', async (request, reply) => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const { user, session } = await owner(request)
     const { zone } = request

@@ -1,6 +1,6 @@
 // Sign-up and its verification. What these pages show says nothing about who has an account: everything that depends on it
 // is done after the answer.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
 import { lookAtSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../accounts/sign-up.ts'
@@ -38,6 +38,8 @@ import {
   requiredField,
   runLater,
 } from './self-service.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
 export interface CreateAccountDeps
@@ -55,20 +57,19 @@ export interface CreateAccountDeps
 const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
-export function createAccountEndpoints(app: FastifyInstance, deps: CreateAccountDeps): void {
+export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
   const { sessions, pages, urls } = deps
-  const config = { access: { by: 'anyone', because: 'it makes an account' }, audience: 'page' } as const
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
-  app.get('/create_account', { config }, async (request, reply) => {
+  on('GET /create_account', async (request, reply) => {
     if (await sessions.visitor(request)) return goTo(request, reply, '/home')
     await checkSelfService(request, deps)
     return showForm(request, reply, queryForm(request))
   })
 
-  app.post('/create_account.do', { config }, async (request, reply) => {
+  on('POST /create_account.do', async (request, reply) => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     if (await sessions.visitor(request)) return goTo(request, reply, '/home')
     await checkSelfService(request, deps)
@@ -100,7 +101,7 @@ export function createAccountEndpoints(app: FastifyInstance, deps: CreateAccount
     return goTo(request, reply, '/accounts/email_sent')
   })
 
-  app.get('/accounts/email_sent', { config }, async (request, reply) => {
+  on('GET /accounts/email_sent', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     return pages.send(reply, activationSentPage(await pages.chrome(request, reply)))
   })
@@ -124,18 +125,16 @@ export function createAccountEndpoints(app: FastifyInstance, deps: CreateAccount
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
-  verifyEndpoints(app, deps)
+  verifyHandlers(on, deps)
 }
 
 /** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */
-function verifyEndpoints(app: FastifyInstance, deps: CreateAccountDeps): void {
+function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
   const { csrf, denial, pages, urls, limits } = deps
-  const access = { by: 'anyone', because: 'the code says who it is' } as const
-  const config = { access, audience: 'page' } as const
 
-  app.head('/verify_user', { config }, (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
+  on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
 
-  app.get('/verify_user', { config, exposeHeadRoute: false }, async (request, reply) => {
+  on('GET /verify_user', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await lookAtSignUp(request.zone, code, deps)
@@ -148,7 +147,7 @@ function verifyEndpoints(app: FastifyInstance, deps: CreateAccountDeps): void {
     return pages.send(reply, page)
   })
 
-  app.post('/verify_user', { config }, async (request, reply) => {
+  on('POST /verify_user', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
     const { zone } = request

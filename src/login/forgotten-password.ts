@@ -1,6 +1,6 @@
 // A forgotten password: a mail with a link, and the page that it leads to. What these pages show says nothing about who has an
 // account: everything that depends on it is done after the answer.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../accounts/account-mails.ts'
 import type { Errand } from '../accounts/codes.ts'
@@ -33,6 +33,8 @@ import {
   requiredField,
   runLater,
 } from './self-service.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
 export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<OnwardDeps, 'store' | 'behaviour'> {
@@ -48,17 +50,16 @@ export const MISMATCH = 'Passwords must match and not be empty.'
 const MAX_NAME_LENGTH = 255
 
 /** `/forgot_password`, `/forgot_password.do`, `/reset_password` and `/reset_password.do`. */
-export function forgottenPasswordEndpoints(app: FastifyInstance, deps: ForgottenPasswordDeps): void {
+export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPasswordDeps): void {
   const { pages, urls, limits, background } = deps
-  const config = { access: { by: 'anyone', because: 'whoever forgot a password' }, audience: 'page' } as const
 
-  app.get('/forgot_password', { config }, async (request, reply) => {
+  on('GET /forgot_password', async (request, reply) => {
     await checkSelfService(request, deps)
     return showForgotten(request, reply, errandIn(queryForm(request)))
   })
 
   // UAA: without an anti-forgery value. All that it does is a mail, which anybody can cause from anywhere.
-  app.post('/forgot_password.do', { config }, async (request, reply) => {
+  on('POST /forgot_password.do', async (request, reply) => {
     await checkSelfService(request, deps)
     const form = bodyForm(request) ?? EMPTY_FORM
     const userName = requiredField(form, 'username').trim()
@@ -103,14 +104,14 @@ export function forgottenPasswordEndpoints(app: FastifyInstance, deps: Forgotten
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
-  app.get('/reset_password', { config }, async (request, reply) => {
+  on('GET /reset_password', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await lookAtReset(request.zone, code, deps)
     return good ? showReset(request, reply, { code, user: good.user }) : showExpired(request, reply)
   })
 
-  app.post('/reset_password.do', { config }, async (request, reply) => {
+  on('POST /reset_password.do', async (request, reply) => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
     const { zone } = request

@@ -1,6 +1,6 @@
 // Accepting invitations. The link shows what there is to accept and uses nothing up, because programs open links of mails; a
 // form accepts, or the person's provider, which must vouch for the address that was invited.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptWithPassword, openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
 import type { AcceptDeps, OpenInvitation } from '../accounts/accept-invitation.ts'
 import type { Errand } from '../accounts/codes.ts'
@@ -21,6 +21,8 @@ import { auditOriginOf } from '../web/requester.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 import type { ExternalSignIn } from './external.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of `invitationPages`. */
 export interface InvitationPageDeps extends AcceptDeps, Omit<OnwardDeps, 'store'> {
@@ -44,10 +46,8 @@ interface Shown {
 }
 
 /** `GET /invitations/accept` and `POST /invitations/accept.do`. */
-export function invitationPages(app: FastifyInstance, deps: InvitationPageDeps): void {
+export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps): void {
   const { store, sessions, denial, csrf, pages, urls, behaviour, service, external } = deps
-  const access = { by: 'anyone', because: 'the code says who is invited' } as const
-  const config = { access, audience: 'page' } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
     const { code, invitation, problem, status = 200 } = shown
@@ -83,7 +83,7 @@ export function invitationPages(app: FastifyInstance, deps: InvitationPageDeps):
   const onward = ({ zone }: FastifyRequest, errand: Errand): Promise<string | undefined> =>
     onwardUrl(zone, errand, deps)
 
-  app.get(PATH, { config }, async (request, reply) => {
+  on('GET /invitations/accept', async (request, reply) => {
     const query = queryForm(request)
     const code = query.get('code')
     if (code === undefined) throw new PageError(400, 'The code is missing.', { code: 'invalid_request' })
@@ -107,7 +107,7 @@ export function invitationPages(app: FastifyInstance, deps: InvitationPageDeps):
     return (await external.start(request, reply, to)) ?? refuse(request, reply, 'no_suitable_idp')
   }
 
-  app.post(`${PATH}.do`, { config }, async (request, reply) => {
+  on('POST /invitations/accept.do', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM

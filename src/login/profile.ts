@@ -1,5 +1,5 @@
 // What people can see and change themselves: name and language, approvals of clients, sessions and events of the account.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../accounts/switches.ts'
 import type { Clock } from '../base/clock.ts'
 import type { AccountEventType } from '../model/account-event.ts'
@@ -36,6 +36,8 @@ import { queryForm } from '../web/query.ts'
 import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
+import type { On } from '../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of `profileEndpoints`. */
 export interface ProfileDeps {
@@ -57,16 +59,15 @@ const PATH = '/profile'
 /** Events on the page. */
 const MAX_EVENTS = 30
 const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'email-changed'])
-const config = { access: { by: 'session' }, audience: 'page' } as const
 
 /**
  * `GET` and `POST /profile`; `POST /profile/details`, which changes name and language, and `POST /profile/sessions`, which
  * ends the person's other sessions.
  */
-export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void {
+export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
   const { store, sessions, denial, csrf, pages, clock, urls, service, users, history } = deps
 
-  app.get(PATH, { config }, async (request, reply) => {
+  on('GET /profile', async (request, reply) => {
     const person = personOf(request)
     const { zone } = request
     const chrome = await pages.chrome(request, reply, { form: true })
@@ -89,8 +90,8 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
       language: languageIn(preferredLanguage(person)),
       mayChange: rights,
       ...(rights.names && {
-        changeEmail: served(request, '/change_email'),
-        changePassword: served(request, '/change_password'),
+        changeEmail: pageOf(request, '/change_email'),
+        changePassword: pageOf(request, '/change_password'),
       }),
       provider,
       message: messageOf(texts, queryForm(request)),
@@ -123,7 +124,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     }
   })
 
-  app.post(`${PATH}/details`, { config }, async (request, reply) => {
+  on('POST /profile/details', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const details = detailsIn(bodyForm(request) ?? EMPTY_FORM)
     if (!details) return back(request, reply, 'error_message_code=details.invalid')
@@ -147,7 +148,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     return back(request, reply, 'success_message_code=details.saved')
   })
 
-  app.post(PATH, { config }, async (request, reply) => {
+  on('POST /profile', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
@@ -163,7 +164,7 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     return back(request, reply)
   })
 
-  app.post(`${PATH}/sessions`, { config }, async (request, reply) => {
+  on('POST /profile/sessions', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const handle = form.get('session')
@@ -230,9 +231,8 @@ export function profileEndpoints(app: FastifyInstance, deps: ProfileDeps): void 
     )
   }
 
-  /** The URL of another page of the account, where there is one. */
-  const served = ({ zone }: FastifyRequest, path: string): string | undefined =>
-    app.hasRoute({ method: 'GET', url: urls.basePath + path }) ? urls.pathOf(zone) + path : undefined
+  /** The URL of another page of the account. */
+  const pageOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
 
   const back = (request: FastifyRequest, reply: FastifyReply, query?: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + PATH + (query === undefined ? '' : `?${query}`), 302)

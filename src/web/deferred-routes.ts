@@ -14,7 +14,7 @@ export interface DeferredRoute extends Omit<RouteConfig, 'audience'> {
 }
 
 /** Method and path, as in `GET /Users/:id`. */
-export type RouteName = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+export type RouteName = `${'HEAD' | 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
 /** Says what answers a route. */
 export type On<Name extends RouteName> = <R extends RouteGenericInterface = RouteGenericInterface>(
