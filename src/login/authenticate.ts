@@ -10,6 +10,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
+import { userNameKey } from '../model/user.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { bearerHeader } from '../web/authorization-header.ts'
 import type { BearerGate } from '../web/bearer.ts'
@@ -79,7 +80,7 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     if (password === undefined) throw malformed('The parameter password is missing')
     const from = contextOf(request)
     const result = await limits.wrongPasswords.attempt(
-      callerKey(from, userName.toLowerCase()),
+      callerKey(from, userNameKey(userName)),
       () => identity.signInWithPassword(from, { userName, password }),
       ({ outcome }) => outcome === 'refused',
     )

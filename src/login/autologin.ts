@@ -12,6 +12,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
+import { userNameKey } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { WrongContentType } from '../web/bodies.ts'
@@ -65,7 +66,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
     const result = await limits.wrongPasswords.attempt(
-      callerKey(from, userName.toLowerCase()),
+      callerKey(from, userNameKey(userName)),
       // The session that the code opens asks for a new password where one is due.
       () => identity.signInWithPassword(from, { userName, password, client, opensSession: true }),
       ({ outcome }) => outcome === 'refused',

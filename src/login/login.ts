@@ -18,6 +18,7 @@ import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { promptsOf } from '../model/zone.ts'
+import { userNameKey } from '../model/user.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
@@ -103,7 +104,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
     const context = contextOf(request)
-    const caller = callerKey(context, userName.toLowerCase())
+    const caller = callerKey(context, userNameKey(userName))
     const signIn = { userName, password, client, origin, opensSession: true }
     const result = await deps.limits.wrongPasswords.attempt(
       caller,

@@ -127,6 +127,19 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'guesses the password of one account in many spellings of its name at the same instant',
+    outcome: 'they wait for one another, so that the sixth guess finds the lock',
+    attempt: inBothModes(async api => {
+      const names = ['marissa', 'MARISSA', 'Ｍarissa', 'ｍarissa', 'mａrissa', 'marisｓa', 'marissａ']
+      const answers = await Promise.all(
+        names.map((username, place) =>
+          api.server.send('/authenticate', { form: { username, password: place < 6 ? 'wrong' : 'koala' } }),
+        ),
+      )
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([401]))
+    }),
+  },
+  {
     attack: 'uses a sign-in code twice, for another client, in another zone, after a new password, or as a passcode',
     outcome: 'is signed in once, and nowhere else',
     attempt: inBothModes(async api => {

@@ -7,6 +7,7 @@ import type { User } from '../../model/user.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
 import type { RequestOrigin } from '../../model/request.ts'
+import { userNameKey } from '../../model/user.ts'
 
 const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
   outcome: 'refused',
@@ -23,7 +24,7 @@ export const internalSource = (serviceName: string): IdentitySourceType => {
       password: {
         async check(from, attempt) {
           // One at a time per name: concurrent guesses must not be checked before earlier failures are counted.
-          const key = JSON.stringify([zone.id, provider.originKey, attempt.userName.toLowerCase()])
+          const key = JSON.stringify([zone.id, provider.originKey, userNameKey(attempt.userName)])
           return queued(key, () => check(deps, { from, provider, attempt }))
         },
       },

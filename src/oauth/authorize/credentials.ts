@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../model/client.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { userNameKey } from '../../model/user.ts'
 import type { Form } from '../../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../../web/form.ts'
 import { callerKey } from '../../web/limits.ts'
@@ -59,7 +60,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   const from = contextOf(request)
   const typed = credentialsOf(bodyForm(request) ?? EMPTY_FORM)
   if (!typed) throw unauthorized('Request does not contain credentials.')
-  const caller = callerKey(from, typed.userName.toLowerCase())
+  const caller = callerKey(from, userNameKey(typed.userName))
   const { origin } = parseLoginHint(form.get('login_hint'))
   const client = found(asked.client)
   const result = await limits.wrongPasswords.attempt(
