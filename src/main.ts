@@ -18,6 +18,7 @@ import { createSender } from './mail/sender.ts'
 import type { Sender } from './mail/sender.ts'
 import { createTransport } from './mail/transport.ts'
 import { readBuildFacts } from './ops/build.ts'
+import { collectAtFirstRest } from './ops/first-rest.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
 import { measure } from './ops/measuring.ts'
@@ -55,6 +56,7 @@ export async function start(given: Config): Promise<void> {
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
+  collectAtFirstRest()
 }
 
 /** A worker process; the primary process has prepared the database and purges it. */
@@ -64,6 +66,7 @@ async function follow(config: Config, log: Log): Promise<void> {
     await closeOnFailure(parts.store, () => serve(parts))
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
+    collectAtFirstRest()
   } catch (error) {
     cluster.worker?.disconnect() // which would keep the process alive
     throw error
