@@ -2,6 +2,7 @@
 // what happens to sessions.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
+import { createKeyedQueue } from '../base/keyed-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Audit } from '../model/event.ts'
@@ -102,10 +103,21 @@ export interface ClaimedPassword {
   readonly remoteAddress?: string | undefined
 }
 
-/** Whether the password is that of the account; takes as long for an account without one. */
-export async function isOwnPassword(
+type ClaimDeps = Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock'>
+
+/** Of the process: ids of accounts are unique. */
+const queued = createKeyedQueue()
+
+/**
+ * Whether the password is that of the account; takes as long for an account without one. One at a time for an account:
+ * concurrent guesses must not be checked before earlier failures are counted.
+ */
+export const isOwnPassword = (claim: ClaimedPassword, deps: ClaimDeps): Promise<boolean> =>
+  queued(claim.user.id, () => matchesClaim(claim, deps))
+
+async function matchesClaim(
   { zone, user, password, countsFailures, remoteAddress }: ClaimedPassword,
-  { store, passwords, clock }: Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock'>,
+  { store, passwords, clock }: ClaimDeps,
 ): Promise<boolean> {
   const requester = { zoneId: zone.id, address: remoteAddress }
   const hash = countsFailures && (await isLocked(zone, user, { store, clock })) ? undefined : user.passwordHash

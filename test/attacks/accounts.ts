@@ -146,4 +146,22 @@ export const accountAttacks: readonly Attack[] = [
         assert.doesNotMatch(event, /127\.0\.0\.1|Firefox|people-writer/)
       }),
   },
+  {
+    attack:
+      'sits at the open session of somebody, and guesses the password by changing it, many times at the same instant',
+    outcome: 'the guesses wait for one another, so that the sixth finds the lock',
+    attempt: () =>
+      onServer(async server => {
+        const browser = await signedIn(server)
+        await browser.send('/change_password')
+        const chosen = { new_password: 'a sea of green glass', confirm_password: 'a sea of green glass' }
+        const guesses = ['1', '2', '3', '4', '5', '6', 'koala']
+        const answers = await Promise.all(
+          guesses.map(guess => post(browser, '/change_password.do', { current_password: guess, ...chosen })),
+        )
+        assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([422]))
+        const { length } = server.events.filter(({ type }) => type === 'PasswordChangeSuccess')
+        assert.equal(length, 0)
+      }),
+  },
 ]

@@ -1,5 +1,5 @@
 import { addSeconds } from '../../base/clock.ts'
-import { TooManyHashes } from '../../base/passwords.ts'
+import { createKeyedQueue } from '../../base/keyed-queue.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { openDemand } from '../../model/sign-in-demands.ts'
@@ -81,30 +81,5 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     outcome: 'signed-in',
     amr: ['pwd'],
     user: { ...user, lastLogonAt: now, ...(user.lastLogonAt && { previousLogonAt: user.lastLogonAt }) },
-  }
-}
-
-/** Maximum queue length of one user name. A full queue affects sign-ins with this name only. */
-const MAX_QUEUED = 64
-
-/** Runs the tasks of one key in sequence, those of different keys concurrently. Throws `TooManyHashes` if full. */
-function createKeyedQueue(): <T>(key: string, task: () => Promise<T>) => Promise<T> {
-  const queues = new Map<string, { last: Promise<unknown>; count: number }>()
-  return async (key, task) => {
-    const queue = queues.get(key) ?? { last: Promise.resolve(), count: 0 }
-    if (queue.count >= MAX_QUEUED) throw new TooManyHashes()
-    queues.set(key, queue)
-    queue.count += 1
-    const result = queue.last.then(task, task)
-    queue.last = result.then(
-      () => undefined,
-      () => undefined,
-    )
-    try {
-      return await result
-    } finally {
-      queue.count -= 1
-      if (queue.count === 0) queues.delete(key)
-    }
   }
 }
