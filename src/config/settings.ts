@@ -22,13 +22,30 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
   readonly oauth?: { readonly id_token?: { readonly disable?: boolean } }
   readonly login?: { readonly aliasEntitiesEnabled?: boolean }
   readonly scim?: { readonly userids_enabled?: boolean }
+  readonly clientMaxCount?: number
+  readonly userMaxCount?: number
+  readonly groupMaxCount?: number
   readonly zones?: { readonly internal?: { readonly hostnames?: readonly string[] } }
 }
 
 const off = (description: string) => ({ type: 'boolean', default: false, description }) as const
 
+/** More would hold up other requests. */
+const MOST_ON_A_PAGE = 1000
+const maxCount = (what: string) =>
+  ({
+    type: 'integer',
+    minimum: 1,
+    maximum: MOST_ON_A_PAGE,
+    default: 500,
+    description: `Most ${what} on a page of a list; a larger count is reduced to it.`,
+  }) as const
+
 /** JSON Schema of the keys. */
 export const settingsSchemas = {
+  clientMaxCount: maxCount('clients'),
+  userMaxCount: maxCount('users'),
+  groupMaxCount: maxCount('groups'),
   jwt: section('Tokens.', {
     token: section('Tokens of every zone.', {
       queryString: section('Parameters in URLs.', {
@@ -116,6 +133,8 @@ export function settingsOf(
   if (queryString && compatibility !== 'uaa') {
     problems.add('jwt.token.queryString.enabled', 'is only allowed with compatibility: uaa')
   }
+  const countOf = (name: 'clientMaxCount' | 'userMaxCount' | 'groupMaxCount'): number | undefined =>
+    problems.isSound(name) ? file[name] : undefined
   const uaa = problems.isSound('uaa') ? file.uaa : undefined
   const unsafeMatching = uaa?.oauth?.redirect_uri?.allow_unsafe_matching ?? compatibility === 'uaa'
   if (unsafeMatching && compatibility !== 'uaa') {
@@ -130,6 +149,11 @@ export function settingsOf(
     plainBasicCredentials: authentication?.enableUriEncodingCompatibilityMode ?? DEFAULT_SETTINGS.plainBasicCredentials,
     idTokenDisabled: oauth?.id_token?.disable ?? DEFAULT_SETTINGS.idTokenDisabled,
     userIdsDisabled: scim?.userids_enabled === false,
+    maxCounts: {
+      clients: countOf('clientMaxCount') ?? DEFAULT_SETTINGS.maxCounts.clients,
+      users: countOf('userMaxCount') ?? DEFAULT_SETTINGS.maxCounts.users,
+      groups: countOf('groupMaxCount') ?? DEFAULT_SETTINGS.maxCounts.groups,
+    },
     aliasEntities: login?.aliasEntitiesEnabled ?? DEFAULT_SETTINGS.aliasEntities,
     internalHostnames: hostnames.map(name => name.toLowerCase()),
   }

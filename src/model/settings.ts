@@ -22,6 +22,8 @@ export interface TokenSettings {
   readonly aliasEntities: boolean
   /** `scim.userids_enabled: false`: whether /ids/Users is off. */
   readonly userIdsDisabled: boolean
+  /** `clientMaxCount`, `userMaxCount` and `groupMaxCount`: most records on a page of UAA's lists. */
+  readonly maxCounts: { readonly clients: number; readonly users: number; readonly groups: number }
   /**
    * `zones.internal.hostnames`: further host names of the default zone, lower case; their subdomains are other zones.
    */
@@ -39,6 +41,7 @@ export const DEFAULT_SETTINGS: TokenSettings = {
   idTokenDisabled: false,
   aliasEntities: false,
   userIdsDisabled: false,
+  maxCounts: { clients: 500, users: 500, groups: 500 },
   internalHostnames: [],
 }
 

@@ -13,7 +13,7 @@ describe('settings of the reference system', () => {
     }
     assert.deepEqual(
       Object.values(DEFAULT_SETTINGS).filter(value => value !== false),
-      [0, [], []],
+      [0, [], { clients: 500, users: 500, groups: 500 }, []],
     )
   })
 
@@ -28,6 +28,9 @@ authentication: { enableUriEncodingCompatibilityMode: true }
 oauth: { id_token: { disable: true } }
 login: { aliasEntitiesEnabled: true }
 scim: { userids_enabled: false }
+clientMaxCount: 1
+userMaxCount: 2
+groupMaxCount: 3
 zones: { internal: { hostnames: [Login.example] } }
 uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     assert.deepEqual(settings, {
@@ -40,6 +43,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
       idTokenDisabled: true,
       aliasEntities: true,
       userIdsDisabled: true,
+      maxCounts: { clients: 1, users: 2, groups: 3 },
       internalHostnames: ['login.example'],
     })
   })

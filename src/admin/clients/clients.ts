@@ -8,6 +8,7 @@ import { jsonBody, sendJson } from '../../web/json.ts'
 import { batchHandlers } from './batches.ts'
 import { clientJwtHandler } from './client-jwt.ts'
 import { clientListHandler } from './list.ts'
+import type { ClientListDeps } from './list.ts'
 import { metadataHandlers } from './meta.ts'
 import { clientToJson, invalidClient, sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
@@ -17,7 +18,7 @@ import { alreadyExists, createClientWriter } from './writer.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
 /** Dependencies of the client endpoints. */
-export type ClientDeps = ClientWriterDeps & ClientSecretDeps
+export type ClientDeps = ClientWriterDeps & ClientSecretDeps & ClientListDeps
 
 interface OfClient {
   readonly Params: { readonly client_id: string }

@@ -1,6 +1,7 @@
 // Lists the clients of a zone page by page, with UAA's variant of SCIM.
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import type { TokenSettings } from '../../model/settings.ts'
 import type { Store } from '../../store/store.ts'
 import { queryForm } from '../../web/query.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -14,6 +15,7 @@ import type { ClientRoute } from './routes.ts'
 export interface ClientListDeps {
   readonly store: Store
   readonly behaviour: Behaviour
+  readonly settings: Pick<TokenSettings, 'maxCounts'>
 }
 
 const RULES: ListRules = {
@@ -32,9 +34,12 @@ const RULES: ListRules = {
 }
 
 /** `GET /oauth/clients`. */
-export function clientListHandler(on: On<ClientRoute>, { store, behaviour }: ClientListDeps): void {
+export function clientListHandler(on: On<ClientRoute>, { store, behaviour, settings }: ClientListDeps): void {
   on('GET /oauth/clients', async (request, reply) => {
-    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const parameters = readListParameters(queryForm(request), RULES, {
+      behaviour,
+      maxCount: settings.maxCounts.clients,
+    })
     const { records, totalResults } = await findPage(parameters, RULES, query =>
       store.clients.list(request.zone.id, query),
     )

@@ -1,6 +1,7 @@
 // One group at a time: made, read, replaced, patched and deleted.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/group.ts'
+import type { TokenSettings } from '../../model/settings.ts'
 import type { GroupChange, Groups } from '../../users/groups.ts'
 import type { GroupDeps } from '../../users/groups.ts'
 import { jsonBody } from '../../web/json.ts'
@@ -22,11 +23,14 @@ interface OfGroup {
   readonly Params: { readonly id: string }
 }
 
-/** A group with ten thousand members. */
-export const BODY_LIMIT = 2 * 1024 * 1024
+/** Dependencies of `groupHandlers`. */
+export interface GroupEndpointDeps extends GroupDeps {
+  readonly groups: Groups
+  readonly settings: Pick<TokenSettings, 'maxCounts'>
+}
 
-/** Everything below `/Groups`. */
-export function groupHandlers(on: On<GroupRoute>, deps: GroupDeps & { readonly groups: Groups }): void {
+/** What answers `/Groups` and everything below it. */
+export function groupHandlers(on: On<GroupRoute>, deps: GroupEndpointDeps): void {
   const { groups } = deps
   groupListHandler(on, deps)
   singleHandlers(on, groups, deps)

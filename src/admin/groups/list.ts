@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Group, Member } from '../../model/group.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
+import type { TokenSettings } from '../../model/settings.ts'
 import type { Store } from '../../store/store.ts'
 import { sendJson } from '../../web/json.ts'
 import { queryForm } from '../../web/query.ts'
@@ -34,12 +35,19 @@ const MAX_TOGETHER = 1000
 /** `GET /Groups`. */
 export function groupListHandler(
   on: On<GroupRoute>,
-  deps: { readonly store: Store; readonly behaviour: Behaviour },
+  deps: {
+    readonly store: Store
+    readonly behaviour: Behaviour
+    readonly settings: Pick<TokenSettings, 'maxCounts'>
+  },
 ): void {
-  const { store, behaviour } = deps
+  const { store, behaviour, settings } = deps
 
   on('GET /Groups', async (request, reply) => {
-    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const parameters = readListParameters(queryForm(request), RULES, {
+      behaviour,
+      maxCount: settings.maxCounts.groups,
+    })
     const { zone } = request
     const page = await findPage(parameters, RULES, query => store.groups.list(zone.id, query))
     const { totalResults } = page

@@ -4,10 +4,10 @@ import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
+import type { GroupEndpointDeps } from './groups.ts'
 import { groupAccess, MAPPING_PATHS, zoneGroupAccess } from './access.ts'
-import type { GroupDeps, Groups } from '../../users/groups.ts'
 
-/** A group with many members. */
+/** A group with ten thousand members. */
 const RECORD_LIMIT = 2 * 1024 * 1024
 
 function routes(service: Service) {
@@ -48,7 +48,7 @@ const unmapping = (route: DeferredRoute): Record<Unmapping, DeferredRoute> =>
 export type GroupRoute = keyof ReturnType<typeof routes>
 
 /** `/Groups` and everything below it. */
-export function groupEndpoints(app: FastifyInstance, deps: GroupDeps & { readonly groups: Groups }): void {
+export function groupEndpoints(app: FastifyInstance, deps: GroupEndpointDeps): void {
   deferredRoutes<GroupRoute>(app, routes(deps.service), {
     errorHandler: refuseMalformed,
     load: async () => {

@@ -10,8 +10,6 @@ import type { ListQuery, Page } from '../../store/store.ts'
 import type { Form } from '../../web/form.ts'
 import { repeatedName } from '../../web/query.ts'
 
-/** UAA: `userMaxCount`, `groupMaxCount`, `clientMaxCount`. */
-const MAX_PER_PAGE = 500
 /** More than a record has; each is answered for each of five hundred records. */
 const MAX_ATTRIBUTES = 100
 
@@ -50,8 +48,12 @@ export interface ShownQuery {
   readonly sortBy: string
 }
 
-/** Reads the parameters of a list; throws what the rules refuse with. */
-export function readListParameters(query: Form, rules: ListRules, behaviour: Behaviour): ListParameters {
+/** Reads the parameters of a list of at most `maxCount` records a page; throws what the rules refuse with. */
+export function readListParameters(
+  query: Form,
+  rules: ListRules,
+  { behaviour, maxCount }: { readonly behaviour: Behaviour; readonly maxCount: number },
+): ListParameters {
   const names = ['filter', 'sortBy', 'sortOrder', 'startIndex', 'count', 'attributes']
   const repeated = repeatedName(query, names, behaviour)
   if (repeated !== undefined) throw rules.refuse(`The parameter ${repeated} must not be repeated`)
@@ -66,7 +68,7 @@ export function readListParameters(query: Form, rules: ListRules, behaviour: Beh
     descending: rules.isDescending(text('sortOrder', 'ascending')),
     startIndex: Math.max(startIndex, 1),
     // RFC 7644 §3.4.2.4: 0 asks only how many there are.
-    count: Math.min(Math.max(count, 0), MAX_PER_PAGE),
+    count: Math.min(Math.max(count, 0), maxCount),
     attributes: attributesIn(text('attributes', ''), rules),
   }
 }

@@ -41,11 +41,18 @@ export function userIdsHandlers(
   }: {
     readonly store: Store
     readonly behaviour: Behaviour
-    readonly settings: Pick<TokenSettings, 'userIdsDisabled'>
+    readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'maxCounts'>
   },
 ): void {
   async function list(request: FastifyRequest, form: Form) {
-    const { sortBy: _, attributes: _attributes, ...parameters } = readListParameters(form, RULES, behaviour)
+    const {
+      sortBy: _,
+      attributes: _attributes,
+      ...parameters
+    } = readListParameters(form, RULES, {
+      behaviour,
+      maxCount: settings.maxCounts.users,
+    })
     if (parameters.filter.trim() === '') throw refuse("a 'filter' parameter is required")
     // UAA: these quotes are for lists only.
     const isQuotedOtherwise = parameters.filter.replace(/"(?:[^"\\]|\\.)*"/g, '').includes("'")

@@ -42,7 +42,7 @@ import { differsInNamesOnly, draftOf, originIn, patched, replaced } from './want
 export interface UserEndpointDeps extends UserDeps, UserSessionDeps {
   readonly users: Users
   readonly limits: Limits
-  readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities'>
+  readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities' | 'maxCounts'>
   readonly urls: Urls
 }
 
@@ -92,9 +92,9 @@ const RULES: ListRules = {
     }),
 }
 
-function listHandler(on: On<UserRoute>, { store, behaviour }: UserEndpointDeps, views: UserViews): void {
+function listHandler(on: On<UserRoute>, { store, behaviour, settings }: UserEndpointDeps, views: UserViews): void {
   on('GET /Users', async (request, reply) => {
-    const parameters = readListParameters(queryForm(request), RULES, behaviour)
+    const parameters = readListParameters(queryForm(request), RULES, { behaviour, maxCount: settings.maxCounts.users })
     const { records, totalResults } = await findPage(parameters, RULES, query =>
       store.users.list(request.zone.id, query),
     )

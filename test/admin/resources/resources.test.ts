@@ -27,7 +27,7 @@ const RULES: ListRules = {
 const CLOSED: ListRules = { ...RULES, lenient: { startIndex: false, count: true }, attributePaths: false }
 
 const read = (query: string, rules = RULES, mode: 'standard' | 'uaa' = 'standard') =>
-  readListParameters(parseForm(query), rules, behaviourOf(mode))
+  readListParameters(parseForm(query), rules, { behaviour: behaviourOf(mode), maxCount: 500 })
 
 describe('refusals of users and groups', () => {
   it('repeat the description in `message` and have the status of their code', () => {

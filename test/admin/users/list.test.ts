@@ -33,6 +33,25 @@ describe('a page of more users than are written in one go', () => {
   })
 })
 
+describe('a page of a list', () => {
+  it('has as many at most as the configuration says', async () => {
+    const config = { clientMaxCount: 1, userMaxCount: 2, groupMaxCount: 3 }
+    const api = await startUserServer('standard', { config })
+    const lengths = []
+    for (const [path, by] of [
+      ['/oauth/clients', 'root'],
+      ['/Users', 'root'],
+      ['/Groups', 'root'],
+    ] as const) {
+      const answer = await api.send('GET', path, undefined, { by, query: { count: '500' } })
+      assert.equal(answer.status, 200, answer.text)
+      lengths.push(answer.json<List & Record<string, unknown>>().resources.length)
+    }
+    assert.deepEqual(lengths, [1, 2, 3])
+    await api.stop()
+  })
+})
+
 for (const mode of MODES) {
   describe(`GET /Users (${mode})`, () => {
     let api: UserApi
