@@ -6,7 +6,10 @@ import { accountChoicePage } from '../../src/pages/account-choice.ts'
 import { accountChooserPage } from '../../src/pages/account-chooser.ts'
 import { approvalPage, type ScopeChoice } from '../../src/pages/approval.ts'
 import { activationSentPage, createAccountPage, verifyAccountPage } from '../../src/pages/create-account.ts'
+import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../src/pages/change-email.ts'
+import { changePasswordPage } from '../../src/pages/change-password.ts'
 import { describedIn, errorPage } from '../../src/pages/error.ts'
+import { forgottenPasswordPage, resetPasswordPage } from '../../src/pages/forgotten-password.ts'
 import { invitationPage } from '../../src/pages/invitation.ts'
 import { forcePasswordChangePage } from '../../src/pages/force-password-change.ts'
 import { homePage } from '../../src/pages/home.ts'
@@ -162,6 +165,13 @@ const invitation = {
 }
 const consenting = { ...anonymous.branding, consent: { text: 'the terms of use', link: 'https://terms.example/' } }
 
+const reset = {
+  code: 'abc',
+  userName: 'kai@shop.example',
+  email: 'kai@shop.example',
+  demands: ['Password must be at least 8 characters in length.'],
+}
+const email = { current: 'kai@shop.example', newEmail: '', clientId: '', redirectUri: '', isWrong: false }
 const signUp = { email: '', clientId: 'app', redirectUri: '', demands: newPassword.demands }
 
 const tiles = [
@@ -429,6 +439,34 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       needsPassword: true,
       isWrong: true,
     }),
+    'forgotten-password': forgottenPasswordPage(spoken(anonymous), { clientId: 'app', redirectUri: '' }),
+    'forgotten-password-expired': forgottenPasswordPage(spoken(anonymous), {
+      clientId: '',
+      redirectUri: '',
+      expired: true,
+    }),
+    'reset-password': resetPasswordPage(spoken(anonymous), reset),
+    'reset-password-refused': resetPasswordPage(spoken(crowdedAnonymous), {
+      ...reset,
+      userName: hostile,
+      email: hostile,
+      problem: hostile,
+    }),
+    'change-password': changePasswordPage(spoken(signedIn), { userName: 'kai', demands: reset.demands }),
+    'change-password-refused': changePasswordPage(spoken(signedIn), {
+      userName: 'kai',
+      demands: reset.demands,
+      problem: 'Please enter a valid current password.',
+    }),
+    'change-email': changeEmailPage(spoken(signedIn), email),
+    'change-email-refused': changeEmailPage(spoken(signedIn), { ...email, newEmail: hostile, isWrong: true }),
+    'verify-email': verifyEmailPage(spoken(signedIn), {
+      code: 'abc',
+      userName: 'kai',
+      email: 'kai@new.example',
+      other: 'ann',
+    }),
+    'email-sent': emailSentPage(spoken(anonymous), 'reset_password'),
     'signed-out': signedOutPage(spoken(anonymous), { signInUrl: '/login' }),
     'logout-confirmation': logoutConfirmationPage(spoken(signedIn), {
       action: '/logout.do',
