@@ -39,17 +39,19 @@ export function beyond(
 }
 
 /**
- * Ties are ordered by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
+ * Ties are ordered by the columns of `also`, then by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
  * one that finds the rows. The databases differ in the position of nulls.
  */
 export function orderBy(
   column: string,
   { key, indexed, nulls = 'first' }: Listing,
-  { descending, walk }: { descending: boolean; walk: boolean },
+  { descending, walk, also = [] }: { descending: boolean; walk: boolean; also?: readonly string[] },
 ): string {
   const direction = descending ? 'desc' : 'asc'
-  const byKey = `${walk ? key : hide(key)} ${direction}`
+  const place = descending === (nulls === 'first') ? 'last' : 'first'
+  const ties = also.map(other => `${hide(other)} ${direction} nulls ${place}, `).join('')
+  const byKey = `${ties}${walk ? key : hide(key)} ${direction}`
   if (column === key) return byKey
   if (indexed?.has(column) === true) return `${walk ? column : hide(column)} ${direction}, ${byKey}`
-  return `${column} ${direction} nulls ${descending === (nulls === 'first') ? 'last' : 'first'}, ${byKey}`
+  return `${column} ${direction} nulls ${place}, ${byKey}`
 }

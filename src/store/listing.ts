@@ -62,6 +62,7 @@ const SMALL_LIST = 1000
 const SMALL_RESULT = 5000
 /** Walking past more rows takes long enough to be noticed by others. */
 const MAX_PASSED = 10_000
+const MAX_SORT_COLUMNS = 5
 
 /** A page of the matching rows; throws `InvalidFilter` for a filter as `compileFilter` does, or an unknown sort attribute. */
 export async function readPage<Row extends object>(
@@ -71,7 +72,8 @@ export async function readPage<Row extends object>(
 ): Promise<RowPage<Row>> {
   const { table, columns, key, walk = key } = listing
   const { zoneId, filter, descending, startIndex, count } = query
-  const column = sortColumn(listing, query.sortBy)
+  const [column, ...also] = sortColumns(listing, query.sortBy)
+  const isWalk = column === walk && also.length === 0
   const all = isEverything(filter, listing)
   const condition = all ? EVERYTHING : compileFilter(filter, listing)
 
@@ -82,7 +84,7 @@ export async function readPage<Row extends object>(
   const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'scan' }) : undefined
   const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
   const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
-  const isNear = few === undefined ? (all && column === walk) || (whole?.total ?? 0) <= SMALL_LIST : quick
+  const isNear = few === undefined ? (all && isWalk) || (whole?.total ?? 0) <= SMALL_LIST : quick
   const way = isNear ? 'read' : 'scan'
   const outline = all ? whole : undefined
   const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
@@ -93,17 +95,21 @@ export async function readPage<Row extends object>(
   // Starts from the nearer end, so that fewer rows are skipped; the result is in ascending order.
   const before = descending ? totalResults - skipped - most : skipped
   const after = totalResults - before - most
-  const known = column === walk ? outline : undefined
+  const known = isWalk ? outline : undefined
   const place = nearest(known, before)
   const backwards = after < before - place.before
-  const order = orderBy(column, listing, { descending: backwards, walk: totalResults > SMALL_LIST })
+  const order = orderBy(column, listing, {
+    descending: backwards,
+    walk: also.length === 0 && totalResults > SMALL_LIST,
+    also,
+  })
   const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, '>=')}`
   // Skipped rows are not read, only their keys in the index.
   const keys = `select ${key} from ${table} where ${whereOf(found)}${from} order by ${order} limit :most offset :passed`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
      where zone_id = :zone_id and ${key} in (${keys})
-     order by ${orderBy(column, listing, { descending: backwards, walk: false })}`,
+     order by ${orderBy(column, listing, { descending: backwards, walk: false, also })}`,
   )
   const passed = backwards ? after : before - place.before
   const args = { ...condition.args, zone_id: zoneId, most, passed, ...placeArgs(place.at) }
@@ -158,6 +164,14 @@ export async function readFrom<Row extends object>(
     ...(first && { first: positionOf(first, key) }),
     ...(rows.length > count && last && { next: positionOf(last, key) }),
   }
+}
+
+/** UAA: a comma list, of which each orders what the ones before leave equal. */
+function sortColumns(listing: Listing, sortBy: string): readonly [first: string, ...others: string[]] {
+  const [first = '', ...others] = sortBy.split(',', MAX_SORT_COLUMNS + 1).map(name => name.trim())
+  if (others.length >= MAX_SORT_COLUMNS) throw new InvalidFilter('there are too many attributes to sort by')
+  const column = sortColumn(listing, first)
+  return [column, ...new Set(others.map(name => sortColumn(listing, name)))]
 }
 
 function sortColumn({ orders }: Listing, sortBy: string): string {

@@ -22,6 +22,7 @@ const RULES: ListRules = {
   lenient: { startIndex: false, count: false },
   attributePaths: true,
   allowsNot: false,
+  ordersBySeveral: true,
   schemas: SCHEMAS,
   refuse: message => refuseResource('scim', message),
   refuseFilter: ({ filter }, cause) =>

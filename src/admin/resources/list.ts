@@ -30,6 +30,8 @@ export interface ListRules {
   readonly lenient: { readonly startIndex: boolean; readonly count: boolean }
   /** Whether filters know `not (…)`, which UAA's do not. */
   readonly allowsNot: boolean
+  /** Whether `sortBy` may be a list with commas. */
+  readonly ordersBySeveral?: true
   /** Whether a name can be a path such as `meta.created`; anything that is none is refused then. */
   readonly attributePaths: boolean
   /** Attributes whose values are not where their name says. */
@@ -93,11 +95,12 @@ function attributesIn(text: string, { attributePaths, refuse }: ListRules): read
 /** Reads the page from the store; throws what the rules say of a filter or an order that cannot be. */
 export async function findPage<T>(
   { filter, sortBy, ...page }: ListParameters,
-  { refuseFilter, allowsNot }: ListRules,
+  { refuseFilter, allowsNot, ordersBySeveral }: ListRules,
   list: (query: ListQuery) => Promise<Page<T>>,
 ): Promise<Page<T>> {
   try {
     const parsed = parseFilter(filter)
+    if (ordersBySeveral !== true && sortBy.includes(',')) throw new InvalidFilter('there is one attribute to sort by')
     if (!allowsNot && hasNot(parsed)) throw new InvalidFilter('there is no operator not')
     return await list({ ...page, sortBy, filter: parsed })
   } catch (cause) {

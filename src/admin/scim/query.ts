@@ -112,6 +112,8 @@ function readList({ text, number, names }: Parameters): ListRequest {
   if (sortOrder !== 'ascending' && sortOrder !== 'descending') {
     throw new ScimError('invalidValue', 'sortOrder must be ascending or descending')
   }
+  const sortBy = text('sortBy') || DEFAULT_ORDER
+  if (sortBy.includes(',')) throw new ScimError('invalidValue', 'sortBy must be one attribute')
   const cursor = text('cursor')
   const [startIndex = 1, count = LIMITS.defaultPageSize] = [number('startIndex'), number('count')]
   if (![startIndex, count].every(each => Number.isInteger(each) && Math.abs(each) <= MAX_INT32)) {
@@ -121,7 +123,7 @@ function readList({ text, number, names }: Parameters): ListRequest {
   return {
     filterText,
     filter: filterText === '' ? EVERYTHING : parseFilter(filterText, 'scim'),
-    sortBy: text('sortBy') || DEFAULT_ORDER,
+    sortBy,
     descending: sortOrder === 'descending',
     // RFC 7644 §3.4.2.4: values that are too small count as the smallest.
     startIndex: Math.max(startIndex, 1),

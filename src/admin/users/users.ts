@@ -81,6 +81,7 @@ const RULES: ListRules = {
   isDescending: sortOrder => sortOrder !== 'ascending', // UAA: whatever else it says
   lenient: { startIndex: true, count: false },
   allowsNot: false,
+  ordersBySeveral: true,
   attributePaths: true,
   attributes: MAPPED,
   schemas: SCHEMAS,

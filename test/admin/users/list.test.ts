@@ -33,6 +33,36 @@ describe('a page of more users than are written in one go', () => {
   })
 })
 
+describe('a list in the order of several attributes', () => {
+  it('orders by the next one what those before leave equal, whatever the page', async () => {
+    const api = await startUserServer('standard')
+    for (const [name, familyName, givenName] of [
+      ['order1', 'B', 'B'],
+      ['order2', 'B', 'A'],
+      ['order3', 'A', 'C'],
+      ['order4', 'B', 'A'],
+    ] as const) {
+      await api.create(name, { name: { familyName, givenName } })
+    }
+    const namesBy = async (sortBy: string, more: Readonly<Record<string, string>> = {}) => {
+      const query = { filter: 'userName sw "order"', attributes: 'userName', sortBy, ...more }
+      const answer = await api.send('GET', '/Users', undefined, { by: 'reader', query })
+      if (answer.status !== 200) return answer.status
+      return answer.json<List & Record<string, unknown>>().resources.map(({ userName }) => userName)
+    }
+    const ascending = ['order3', 'order2', 'order4', 'order1']
+    assert.deepEqual(await namesBy('familyName,givenName,userName'), ascending)
+    const backwards = { sortOrder: 'descending' }
+    assert.deepEqual(await namesBy('familyName, givenName, userName', backwards), ascending.toReversed())
+    const last = { startIndex: '3', count: '2' }
+    assert.deepEqual(await namesBy('familyName,givenName,userName', last), ascending.slice(2))
+    assert.equal(await namesBy('familyName,nonsense'), 400)
+    assert.equal(await namesBy('familyName,'), 400)
+    assert.equal(await namesBy('id,id,id,id,id,id'), 400)
+    await api.stop()
+  })
+})
+
 describe('a page of a list', () => {
   it('has as many at most as the configuration says', async () => {
     const config = { clientMaxCount: 1, userMaxCount: 2, groupMaxCount: 3 }
