@@ -1,0 +1,136 @@
+// The authorization code flow (RFC 6749 §4.1) with PKCE, for every type of provider that has it: the address that the browser
+// is sent to, and the exchange of the code. What the tokens say is read elsewhere.
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { isOwnParameter } from '../../providers/provider-oauth.ts'
+import { openProviderSecrets } from '../../providers/provider-secrets.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+import type { RedirectAttempt, RedirectRefusal, RedirectStart } from '../source.ts'
+import { basic, errorOf, parseObject, stringOf } from './oidc-request.ts'
+import type { OidcRecord } from './oidc-request.ts'
+import { refuse } from './oidc-token.ts'
+
+/** The settings that the flow needs. */
+export interface CodeEndpoints {
+  readonly authUrl: string
+  readonly tokenUrl: string
+  /** The client id of this server at the provider. */
+  readonly relyingPartyId: string
+}
+
+/** The tokens of a redeemed code, unverified. */
+export interface Redeemed {
+  readonly outcome: 'tokens'
+  readonly tokens: object
+}
+
+/** Exchanges a code for tokens. */
+export type CodeExchange = (
+  provider: IdentityProvider,
+  endpoints: CodeEndpoints,
+  redeemable: { readonly code: string; readonly attempt: RedirectAttempt },
+) => Promise<Redeemed | RedirectRefusal>
+
+/** `sign-in`: connections reserved for users who return from a provider. */
+export const shareOf = ({ zoneId }: IdentityProvider): OutboundShare => ({ zoneId, purpose: 'sign-in' })
+
+/** The refusal of a provider that did not answer, or not as its protocol says; the detail is for the log. */
+export const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })
+
+/** The settings, if they are complete for the flow. */
+export function codeEndpoints(settings: Partial<CodeEndpoints>): CodeEndpoints | undefined {
+  const { authUrl, tokenUrl, relyingPartyId } = settings
+  if (tokenUrl === undefined || relyingPartyId === undefined) return undefined
+  // The browser is redirected there: a record or discovery document must not supply another scheme, such as javascript.
+  if (authUrl === undefined || !URL.canParse(authUrl) || !/^https?:$/.test(new URL(authUrl).protocol)) return undefined
+  return { authUrl, tokenUrl, relyingPartyId }
+}
+
+/** Whether the record asks for the code flow; with other response types, tokens would pass through the browser. */
+export const usesCode = ({ responseType }: OidcProviderConfig): boolean =>
+  responseType === undefined || responseType === null || responseType === 'code'
+
+/**
+ * The authorization URL. `first` are parameters that the record may replace (`additionalAuthzParameters`), `own` are
+ * those that it may not.
+ */
+export function authorizationUrl(
+  config: OidcProviderConfig,
+  { authUrl, relyingPartyId }: CodeEndpoints,
+  { start, first, own }: { start: RedirectStart; first: Parameters; own: Parameters },
+): string {
+  const { redirectUri, state, codeVerifier, userName } = start
+  const url = new URL(authUrl)
+  const wanted = {
+    ...first,
+    ...additionalParameters(config),
+    client_id: relyingPartyId,
+    response_type: 'code',
+    redirect_uri: redirectUri,
+    state,
+    ...own,
+    ...(usesPkce(config) && { code_challenge: digest(codeVerifier), code_challenge_method: 'S256' }), // RFC 7636 §4.2
+  }
+  for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
+  const propagation = stringOf(config.userPropagationParameter)
+  if (propagation !== undefined && userName && !isReserved(propagation)) url.searchParams.set(propagation, userName)
+  return url.href
+}
+
+type Parameters = Readonly<Record<string, string>>
+
+/** Makes the exchange. Never passes on the provider's error texts, which may repeat secrets of the request. */
+export function createCodeExchange({ outbound, vault }: { outbound: Outbound; vault: Vault }): CodeExchange {
+  return async (provider, { tokenUrl, relyingPartyId }, { code, attempt }) => {
+    const { config }: OidcRecord = openProviderSecrets(provider, vault)
+    const secret = stringOf(config.relyingPartySecret)
+    const inBody = config.clientAuthInBody === true
+    const body = new URLSearchParams({
+      ...additionalParameters(config),
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: attempt.redirectUri,
+      client_id: relyingPartyId,
+      ...(secret !== undefined && inBody && { client_secret: secret }),
+      ...(usesPkce(config) && { code_verifier: attempt.codeVerifier }),
+    })
+    const headers = {
+      accept: 'application/json',
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(secret !== undefined && !inBody && { authorization: basic(relyingPartyId, secret) }),
+    }
+    const share = shareOf(provider)
+    try {
+      const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })
+      const answer = parseObject(await response.text())
+      if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
+      if (response.status !== 200) return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
+      return answer ? { outcome: 'tokens', tokens: answer } : unavailable('the token endpoint answered no JSON object')
+    } catch (error) {
+      if (error instanceof OutboundError) return unavailable(error.message)
+      throw error
+    }
+  }
+}
+
+const REFUSED = 'The provider did not accept the code.'
+
+/** `response_mode` is reserved because the response is read from the query. */
+const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'
+
+/** Required without a client secret: nothing else would bind the code to this server. */
+const usesPkce = (config: OidcProviderConfig): boolean =>
+  config.pkce !== false || stringOf(config.relyingPartySecret) === undefined
+
+function additionalParameters(config: OidcProviderConfig): Parameters {
+  const given = config.additionalAuthzParameters
+  if (typeof given !== 'object' || given === null) return {}
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string' && !isReserved(entry[0]),
+    ),
+  )
+}
