@@ -1,6 +1,7 @@
 // Shadow accounts of users of external providers: found, created and updated at every sign-in. Decides which account a
 // user gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-who-an-upstream-person-is.md.
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
@@ -19,17 +20,20 @@ import type { ExternalPerson, ExternalRefusal } from './source.ts'
 /** The user's account, or why there is none. */
 export type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
 
+/** A person with the roles that follow from their groups; absent where the provider says nothing of them. */
+export type KnownPerson = ExternalPerson & { readonly roles?: readonly string[] }
+
 /** Shadow accounts. */
 export interface Accounts {
   /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
-  enter(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry>
+  enter(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry>
   /**
    * Links the person to the account that they were invited to, if the provider has verified that they have its address
    *, or updates it where they are linked already. No other account is found, and none is made.
    */
-  enterInvited(zone: Zone, provider: Origin, person: ExternalPerson, invited: User): Promise<Entry>
+  enterInvited(zone: Zone, provider: Origin, person: KnownPerson, invited: User): Promise<Entry>
   /** Finds and updates the person's account; undefined if there is none. */
-  find(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry | undefined>
+  find(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry | undefined>
 }
 
 /** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
@@ -59,14 +63,14 @@ export function createAccounts(deps: {
 }): Accounts {
   const { store, clock, random, behaviour } = deps
 
-  const findOwn = (zone: Zone, origin: string, { externalId }: ExternalPerson): Promise<User | undefined> =>
+  const findOwn = (zone: Zone, origin: string, { externalId }: KnownPerson): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
 
   /** Finds a pre-created account for this person that nobody has signed in to yet. */
   async function findUnbound(
     zone: Zone,
     { originKey, config }: Origin,
-    person: ExternalPerson,
+    person: KnownPerson,
   ): Promise<User | ExternalRefusal | undefined> {
     const { userName, externalId, email, emailVerified } = person
     // A name that is not the external id may be chosen by the user at the provider.
@@ -91,7 +95,7 @@ export function createAccounts(deps: {
     }
   }
 
-  async function update(zone: Zone, user: User, person: ExternalPerson): Promise<Entry> {
+  async function update(zone: Zone, user: User, person: KnownPerson): Promise<Entry> {
     const current = upToDate(user, person)
     if (current === user) return { outcome: 'entered', user }
     const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
@@ -103,7 +107,7 @@ export function createAccounts(deps: {
   }
 
   /** Binds the account to the person and ends all earlier sessions and tokens of it. */
-  async function bind(zone: Zone, user: User, person: ExternalPerson): Promise<Entry | undefined> {
+  async function bind(zone: Zone, user: User, person: KnownPerson): Promise<Entry | undefined> {
     const now = clock.now()
     const { externalId, userName } = person
     const bound: User = {
@@ -125,7 +129,7 @@ export function createAccounts(deps: {
     }
   }
 
-  async function create(zone: Zone, origin: string, person: ExternalPerson): Promise<Entry> {
+  async function create(zone: Zone, origin: string, person: KnownPerson): Promise<Entry> {
     const user = newAccount(zone, origin, person)
     for (const userName of [person.userName, `${person.userName}-${digest(person.externalId).slice(0, 8)}`]) {
       try {
@@ -143,7 +147,7 @@ export function createAccounts(deps: {
     return NOT_USABLE
   }
 
-  function newAccount(zone: Zone, origin: string, person: ExternalPerson): User {
+  function newAccount(zone: Zone, origin: string, person: KnownPerson): User {
     const { userName, givenName, familyName, phoneNumber, externalId, email } = person
     const draft = {
       userName,
@@ -156,13 +160,14 @@ export function createAccounts(deps: {
       active: true,
       verified: email !== undefined && person.emailVerified === true,
     }
-    return newUser(draft, { zoneId: zone.id }, deps) // without a password: nobody signs in to it here
+    // Without a password: nobody signs in to it here.
+    return withDetails(newUser(draft, { zoneId: zone.id }, deps), person)
   }
 
-  const enterOwn = async (zone: Zone, own: User, person: ExternalPerson): Promise<Entry> =>
+  const enterOwn = async (zone: Zone, own: User, person: KnownPerson): Promise<Entry> =>
     own.active ? update(zone, own, person) : NOT_USABLE
 
-  async function find(zone: Zone, provider: Origin, person: ExternalPerson): Promise<Entry | undefined> {
+  async function find(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry | undefined> {
     const own = await findOwn(zone, provider.originKey, person)
     if (own) return enterOwn(zone, own, person)
     const unbound = await findUnbound(zone, provider, person)
@@ -201,7 +206,7 @@ export function createAccounts(deps: {
 const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
 
 /** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
-function upToDate(user: User, person: ExternalPerson): User {
+function upToDate(user: User, person: KnownPerson): User {
   const { email, givenName, familyName, phoneNumber } = person
   const claimed = {
     ...(email !== undefined && { email }),
@@ -210,14 +215,37 @@ function upToDate(user: User, person: ExternalPerson): User {
     ...(phoneNumber !== undefined && { phoneNumber }),
     verified: isVerified(user, person),
   }
+  const detailed = withDetails(user, person)
   const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
-  if (!differs) return user
-  const updated = withPhoneNumber(withEmail(user, email ?? user.email), phoneNumber ?? user.phoneNumber)
+  if (!differs && detailed === user) return user
+  const updated = withPhoneNumber(withEmail(detailed, email ?? user.email), phoneNumber ?? user.phoneNumber)
   return { ...updated, ...claimed, userName: person.userName }
 }
 
+/** The account with the provider's roles and attributes; the same object if it has them already. */
+function withDetails(user: User, { roles, attributes }: KnownPerson): User {
+  const { profile: { custom, ...profile } = {}, providerRoles, ...rest } = user
+  const newRoles = roles ?? providerRoles ?? []
+  // Attributes that the provider does not map are set by the APIs, and stay.
+  const newCustom = Object.fromEntries(
+    Object.entries({ ...custom, ...attributes }).flatMap(([name, values]) =>
+      values.length > 0 && name !== '__proto__' ? [[name, values.slice(0, MAX_ATTRIBUTE_VALUES)]] : [],
+    ),
+  )
+  if (isDeepStrictEqual([newRoles, newCustom], [providerRoles ?? [], { ...custom }])) return user
+  const newProfile = { ...profile, ...(Object.keys(newCustom).length > 0 && { custom: newCustom }) }
+  return {
+    ...rest,
+    ...(newRoles.length > 0 && { providerRoles: newRoles }),
+    ...(Object.keys(newProfile).length > 0 && { profile: newProfile }),
+  }
+}
+
+/** As many as the APIs accept. */
+const MAX_ATTRIBUTE_VALUES = 100
+
 /** The provider's claim decides; without one, an unchanged address stays verified. */
-function isVerified(user: User, { email, emailVerified }: ExternalPerson): boolean {
+function isVerified(user: User, { email, emailVerified }: KnownPerson): boolean {
   if (emailVerified === false) return false
   if (email === undefined) return user.verified
   return emailVerified === true || (user.verified && user.email === email)

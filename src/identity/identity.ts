@@ -12,10 +12,12 @@ import type { IdentityProvider } from '../model/identity-provider.ts'
 import { userAgentIn } from '../model/user-agent.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
+import { createMemberships } from './memberships.ts'
 import type {
   AnswerShape,
   AssertionReader,
@@ -121,16 +123,18 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
   readonly random: Random
   readonly audit: Audit
   readonly behaviour: Behaviour
-  readonly serviceName: string
+  readonly service: Service
   readonly settings: Pick<TokenSettings, 'aliasEntities'>
 }
 
 /** A new provider type is one file and one entry in `types`. */
 export function createIdentity(deps: IdentityDeps): Identity {
-  const types: readonly IdentitySourceType[] = [internalSource(deps.serviceName), oidcSource(deps)]
-  const { audit, clock, store, serviceName, behaviour } = deps
-  const aliases = createAliases({ ...deps, service: { name: serviceName } })
+  const types: readonly IdentitySourceType[] = [internalSource(deps.service.name), oidcSource(deps)]
+  const { audit, clock, store, behaviour } = deps
+  const serviceName = deps.service.name
+  const aliases = createAliases(deps)
   const accounts = createAccounts({ ...deps, aliases })
+  const memberships = createMemberships(deps)
 
   function open(zone: Zone, provider: IdentityProvider): IdentitySource {
     return types.find(type => type.type === provider.type)?.open(zone, provider, deps) ?? {}
@@ -250,17 +254,21 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return entered
   }
 
-  /** Updates or creates the account. Does not record the logon: a browser session does that itself. */
+  /** Updates or creates the account with its memberships. Does not record the logon: a browser session does that itself. */
   async function enter(
     zone: Zone,
     provider: IdentityProvider,
     person: ExternalPerson,
     invited?: User,
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
+    const resolved = person.groups && (await memberships.resolve(zone, provider, person.groups))
+    if (resolved && 'outcome' in resolved) return resolved
+    const known = { ...person, ...(resolved && { roles: resolved.roles }) }
     const entry = invited
-      ? await accounts.enterInvited(zone, provider, person, invited)
-      : await accounts.enter(zone, provider, person)
+      ? await accounts.enterInvited(zone, provider, known, invited)
+      : await accounts.enter(zone, provider, known)
     if (entry.outcome === 'refused') return entry
+    if (resolved) await memberships.apply(zone, entry.user, resolved)
     const { amr, authenticatedAt } = person
     return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
   }

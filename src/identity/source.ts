@@ -55,6 +55,26 @@ export interface ExternalPerson {
   readonly amr: readonly string[]
   /** When the user signed in at the provider; absent if it does not say. */
   readonly authenticatedAt?: Date
+  /** Authentication context classes that the provider used (`acr`). */
+  readonly acr?: readonly string[]
+  /** What the provider says of the user's groups; absent if it says nothing, which changes nothing. */
+  readonly groups?: ExternalGroups
+  /** Values of the mapped `user.attribute.<name>`, by name; one without values is no longer there. */
+  readonly attributes?: Readonly<Record<string, readonly string[]>>
+}
+
+/** A user's groups at a provider, and what becomes of them here. Names that are no short text are left out by the source. */
+export interface ExternalGroups {
+  /** Names that the mappings of `/Groups/External` are looked up by, whatever the case. */
+  readonly mapped?: readonly string[]
+  /** Names of groups here. Administrative ones count only where `externalGroupsWhitelist` has them to the letter. */
+  readonly asScopes?: readonly string[]
+  /** Patterns of the groups here that count, in which `*` is any characters; absent means all. */
+  readonly keeps?: readonly string[]
+  /** The claim `roles`; `memberships`: the groups here that resulted. */
+  readonly roles: readonly string[] | 'memberships'
+  /** Whether groups that the zone lacks are created. */
+  readonly addsMissing: boolean
 }
 
 /** Why a provider's user cannot sign in; the description is for the caller. */

@@ -9,7 +9,7 @@ import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
-import { customAttributes, nonEmpty, personClaims } from '../token/person-claims.ts'
+import { customAttributes, nonEmpty, personClaims, roles } from '../token/person-claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { BadEncoding } from '../web/form.ts'
@@ -196,7 +196,10 @@ function shown({ claims }: VerifiedToken): Record<string, unknown> {
 export function userInfo(user: User, scopes: readonly string[], behaviour: Behaviour): Record<string, unknown> {
   const has = (scope: string): boolean => scopes.includes(scope)
   const identity = { user_id: user.id, sub: user.id, user_name: user.userName }
-  const attributes = has('user_attributes') ? customAttributes(user) : undefined
+  const fromProvider = {
+    user_attributes: has('user_attributes') ? customAttributes(user) : undefined,
+    roles: has('roles') ? roles(user) : undefined,
+  }
   if (!behaviour.claimsByScope) {
     return {
       ...identity,
@@ -207,13 +210,13 @@ export function userInfo(user: User, scopes: readonly string[], behaviour: Behav
       email: user.email,
       email_verified: user.verified,
       previous_logon_time: user.previousLogonAt?.getTime() ?? null,
-      user_attributes: attributes,
+      ...fromProvider,
     }
   }
   return {
     ...identity,
     ...personClaims(user, has),
     previous_logon_time: user.previousLogonAt?.getTime(),
-    user_attributes: attributes,
+    ...fromProvider,
   }
 }

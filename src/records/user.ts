@@ -154,6 +154,8 @@ export const userFields = describeRecord({
     attribute: 'alias_zid',
     sort: true,
   },
+  /** What the provider said at the last sign-in: claim `roles`. */
+  providerRoles: { kind: own<readonly string[]>(), column: 'provider_roles', storage: 'json', optional: true },
   profile: { kind: profileKind, column: 'profile', storage: 'json', optional: true },
   ...metaFields,
 })

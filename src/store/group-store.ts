@@ -76,6 +76,26 @@ export interface GroupStore {
   /** The groups that this one is in, directly or through others. */
   listOuter(zoneId: string, id: string): Promise<readonly Group[]>
 
+  /** Names of the groups that each of these is in, directly or through others. */
+  listOuterNames(
+    zoneId: string,
+    ids: readonly string[],
+  ): Promise<readonly { readonly inner: string; readonly displayName: string }[]>
+
+  /** The groups that the user is a member of, each with who owns that. */
+  listDirect(zoneId: string, userId: string): Promise<readonly Pick<Membership, 'groupId' | 'origin'>[]>
+  /**
+   * Changes those that the provider of this origin owns, in one transaction. What is not there (any more) is left out, and a membership that the user has
+   * otherwise stays as it is.
+   */
+  changeOwned(
+    zoneId: string,
+    of: { readonly userId: string; readonly origin: string },
+    change: { readonly remove: readonly string[]; readonly add: readonly string[] },
+  ): Promise<void>
+  /** The groups that any of these external groups, in lower case, is mapped to. */
+  findMapped(zoneId: string, origin: string, externalGroups: readonly string[]): Promise<readonly NamedGroup[]>
+
   /** Adds a mapping if it does not exist yet. */
   addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>
   findExternal(zoneId: string, mapping: ExternalGroup): Promise<ExternalGroup | undefined>
@@ -84,6 +104,9 @@ export interface GroupStore {
   /** Those that fit, in the order of external group and name; case counts. */
   listExternal(zoneId: string, query: ExternalGroupQuery): Promise<Page<MappedGroup>>
 }
+
+/** A group as far as a sign-in needs it. */
+export type NamedGroup = Pick<Group, 'id' | 'displayName'>
 
 /** What happens to the members of a group. */
 export interface MemberChange {

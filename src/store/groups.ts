@@ -8,6 +8,7 @@ import { chunks, toGroup, withList } from './group-rows.ts'
 import type { GroupStore } from './group-store.ts'
 import { lowerCase } from './rows.ts'
 import { GROUP_COLUMNS, type GroupRow, list } from './schema.ts'
+import { createUserMemberships } from './user-memberships.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, GroupRow>(
   `select ${list(GROUP_COLUMNS)} from groups where zone_id = :zone_id and id = :id`,
@@ -27,6 +28,7 @@ export function createGroups(db: Database): GroupStore {
     ...createGroupChanges(db),
     ...createExternalGroups(db),
     ...createGroupList(db),
+    ...createUserMemberships(db),
     async find(zoneId, id) {
       const [row] = await db.read(FIND, { zone_id: zoneId, id })
       return row && toGroup(row)

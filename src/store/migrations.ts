@@ -312,6 +312,10 @@ const MIGRATIONS: readonly Migration[] = [
       `create index outgoing_mails_by_end on outgoing_mails (useful_until)`,
     ],
   },
+  {
+    id: '0016-provider-roles',
+    statements: ({ text }) => [`alter table users add column provider_roles ${text}`],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -67,6 +67,7 @@ const PROFILE = [
   'phone_number',
   'external_id',
   'profile',
+  'provider_roles',
   'verified',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]

@@ -3,7 +3,7 @@ import { epochSeconds } from '../base/clock.ts'
 import type { Authorization } from '../model/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/user.ts'
-import { customAttributes, nonEmpty, personClaims } from './person-claims.ts'
+import { customAttributes, nonEmpty, personClaims, roles } from './person-claims.ts'
 
 /** Values shared by the claims of all tokens of one response. */
 export interface Facts {
@@ -129,6 +129,7 @@ export function idTokenClaims(
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
     ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, tells)),
     user_attributes: attributes,
+    roles: has('roles') ? roles(user) : undefined,
     aud: [client.clientId],
     iss: facts.issuer,
     iat: epochSeconds(facts.issuedAt),

@@ -26,6 +26,10 @@ export function personClaims(user: User, has: (scope: string) => boolean): Recor
 export const customAttributes = ({ profile }: User): Profile['custom'] =>
   profile?.custom && Object.keys(profile.custom).length > 0 ? profile.custom : undefined
 
+/** What the user's provider said at the last sign-in, which has a scope of its own; undefined for nothing. */
+export const roles = ({ providerRoles = [] }: User): readonly string[] | undefined =>
+  providerRoles.length > 0 ? providerRoles : undefined
+
 function profileClaims(user: User): Record<string, unknown> {
   const { profile = {} } = user
   return {

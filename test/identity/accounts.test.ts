@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
 import { createAccounts } from '../../src/identity/accounts.ts'
-import type { Accounts } from '../../src/identity/accounts.ts'
+import type { Accounts, KnownPerson } from '../../src/identity/accounts.ts'
 import type { ExternalPerson } from '../../src/identity/source.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -51,7 +51,7 @@ describe('createAccounts', () => {
   })
   const pat: ExternalPerson = { userName: 'pat', externalId: 'sub-1', email: 'pat@corp.example', amr: ['ext'] }
 
-  async function enter(person: Partial<ExternalPerson> = {}, at = provider()): Promise<User> {
+  async function enter(person: Partial<KnownPerson> = {}, at = provider()): Promise<User> {
     const entry = await accounts.enter(zone, at, { ...pat, ...person })
     assert.equal(entry.outcome, 'entered', JSON.stringify(entry))
     return entry.user
@@ -165,12 +165,18 @@ describe('createAccounts', () => {
     assert.equal((await enter()).id, first.id)
   })
 
-  const updates: readonly { name: string; change: Partial<ExternalPerson>; want: Partial<User> }[] = [
+  const updates: readonly { name: string; change: Partial<KnownPerson>; want: Partial<User> }[] = [
     { name: 'a given name', change: { givenName: 'Patricia' }, want: { givenName: 'Patricia' } },
     { name: 'a family name', change: { familyName: 'Roe' }, want: { familyName: 'Roe' } },
     { name: 'a phone number', change: { phoneNumber: '+9' }, want: { phoneNumber: '+9' } },
     { name: 'an address', change: { email: 'p@corp.example' }, want: { email: 'p@corp.example' } },
     { name: 'a verified address', change: { emailVerified: true }, want: { verified: true } },
+    { name: 'roles', change: { roles: ['a', 'b'] }, want: { providerRoles: ['a', 'b'] } },
+    {
+      name: 'attributes',
+      change: { attributes: { team: ['x', 'y'], none: [] } },
+      want: { profile: { custom: { team: ['x', 'y'] } } },
+    },
     {
       name: 'the spelling of the user name along with the rest',
       change: { userName: 'Pat', givenName: 'P' },
@@ -186,6 +192,36 @@ describe('createAccounts', () => {
       assert.deepEqual(await store.users.find(zone.id, before.id), after)
     })
   }
+
+  it('forgets roles and attributes that the provider no longer names, and keeps those that it does not map', async () => {
+    const first = await enter({ roles: ['a'], attributes: { team: ['x'], floor: ['3'] } })
+    const profile = { displayName: 'Pat D', custom: { ...first.profile?.custom, car: ['fast'] } }
+    await store.users.updateProfile(zone.id, { ...first, profile })
+    const said = { roles: [], attributes: { team: [], floor: ['4'], ['__proto__']: ['x'] } }
+    const after = await enter(said)
+    assert.deepEqual(
+      [after.providerRoles, after.profile],
+      [undefined, { displayName: 'Pat D', custom: { floor: ['4'], car: ['fast'] } }],
+    )
+    assert.deepEqual(await store.users.find(zone.id, first.id), { ...after, version: first.version + 2 })
+    const { version } = await enter({})
+    assert.equal(version, first.version + 2)
+  })
+
+  it('keeps as many values of an attribute as the APIs accept', async () => {
+    const { profile } = await enter({ attributes: { team: Array.from({ length: 150 }, (_, n) => `t${n}`) } })
+    assert.equal(profile?.custom?.['team']?.length, 100)
+  })
+
+  it('has the roles and attributes of a new person, and of one who is bound to a pre-created account', async () => {
+    const details = { roles: ['a'], attributes: { team: ['x'] } }
+    await precreated({ userName: 'sub-9' })
+    for (const externalId of ['sub-8', 'sub-9']) {
+      const made = await enter({ ...details, userName: externalId, externalId })
+      assert.deepEqual([made.providerRoles, made.profile?.custom], [['a'], { team: ['x'] }])
+      assert.deepEqual((await store.users.find(zone.id, made.id))?.providerRoles, ['a'])
+    }
+  })
 
   const unchanged: readonly { name: string; change: Partial<ExternalPerson> }[] = [
     { name: 'nothing changed', change: {} },

@@ -14,7 +14,7 @@ const bootstrap = {
       client_id: 'all',
       client_secret: 'secret',
       authorized_grant_types: ['password', 'client_credentials'],
-      scope: ['openid', 'profile', 'email', 'phone', 'address', 'user_attributes', 'cloud.read', 'openid.x'],
+      scope: ['openid', 'profile', 'email', 'phone', 'address', 'user_attributes', 'roles', 'cloud.read', 'openid.x'],
       authorities: ['openid'],
     },
   ],
@@ -58,7 +58,11 @@ const bootstrap = {
 for (const mode of MODES) {
   describe(`/userinfo, ${mode}`, () => {
     let server: TestServer
-    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+      const complete = await userNamed(server, 'complete')
+      await server.store.users.updateProfile(complete.zoneId, { ...complete, providerRoles: ['boss', 'staff'] })
+    })
     after(() => server.stop())
     const tokenFor = async (scope: string, userName = 'marissa', password = 'koala'): Promise<string> =>
       (await passwordTokens(server, { scope, username: userName, password }, ALL)).access_token
@@ -127,6 +131,7 @@ for (const mode of MODES) {
         },
       },
       user_attributes: { user_attributes: attributes },
+      roles: { roles: ['boss', 'staff'] },
     }
 
     if (mode === 'standard') {
@@ -151,15 +156,15 @@ for (const mode of MODES) {
       }
     } else {
       it('tells the attributes of the account with their scope, and no claim that UAA does not have', async () => {
-        const form = { scope: 'openid profile user_attributes', username: 'complete', password: 'secret' }
+        const form = { scope: 'openid profile user_attributes roles', username: 'complete', password: 'secret' }
         const tokens = await passwordTokens(server, form, ALL)
         const told = (await send(tokens.access_token)).json()
         for (const shown of [told, decoded(tokens.id_token)]) {
-          assert.deepEqual(shown['user_attributes'], attributes)
+          assert.deepEqual([shown['user_attributes'], shown['roles']], [attributes, ['boss', 'staff']])
           for (const name of ['nickname', 'picture', 'address']) assert.equal(shown[name], undefined)
         }
         const without = (await send(await tokenFor('openid', 'complete', 'secret'))).json()
-        assert.equal(without['user_attributes'], undefined)
+        assert.deepEqual([without['user_attributes'], without['roles']], [undefined, undefined])
       })
     }
 

@@ -414,6 +414,64 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
+  describe('the memberships of a user that a provider owns', () => {
+    const owned = async (z: string, userId: string, origin: string) =>
+      (await store().groups.listDirect(z, userId))
+        .flatMap(each => (each.origin === origin ? [each.groupId] : []))
+        .toSorted((a, b) => a.localeCompare(b))
+    const change = (z: string, origin: string, remove: readonly string[], add: readonly string[]) =>
+      store().groups.changeOwned(z, { userId: 'u0', origin }, { remove, add })
+
+    it('are changed, and those of others are not', async () => {
+      const z = await zoneOf({ users: 2, groups: 4 })
+      await join(z, 'u0', 'g0')
+      await join(z, 'u1', 'g1')
+      await change(z, 'corp', [], ['g0', 'g1', 'g2', 'none'])
+      await change(z, 'other', [], ['g2', 'g3'])
+      assert.deepEqual([await owned(z, 'u0', 'corp'), await owned(z, 'u0', 'other')], [['g1', 'g2'], ['g3']])
+      await change(z, 'corp', ['g0', 'g1', 'g3', 'none'], [])
+      assert.deepEqual([await owned(z, 'u0', 'corp'), await namesOf(z, 'u0')], [['g2'], ['g0', 'g2', 'g3']])
+      assert.deepEqual(await namesOf(z, 'u1'), ['g1'])
+    })
+
+    it('are many, and none of a user who is not there', async () => {
+      const z = await zoneOf({ users: 1, groups: 130 })
+      const all = Array.from({ length: 130 }, (_, n) => `g${n}`)
+      await change(z, 'corp', [], all)
+      assert.equal((await owned(z, 'u0', 'corp')).length, 130)
+      await change(z, 'corp', all.slice(1), [])
+      assert.deepEqual(await owned(z, 'u0', 'corp'), ['g0'])
+      await store().groups.changeOwned(z, { userId: 'gone', origin: 'corp' }, { remove: ['g1'], add: ['g0'] })
+      assert.deepEqual(await owned(z, 'gone', 'corp'), [])
+    })
+
+    it('come from mappings of the origin in the zone, and groups are known with those around them', async () => {
+      const z = await zoneOf({ groups: 4 })
+      const map = (groupId: string, externalGroup: string, origin = 'corp') =>
+        store().groups.addExternal(z, { groupId, externalGroup, origin })
+      await map('g0', 'staff')
+      await map('g1', 'staff')
+      await map('g1', 'cn=dev')
+      await map('g2', 'staff', 'other')
+      const found = await store().groups.findMapped(z, 'corp', ['staff', 'cn=dev', 'none', 'bad\u0000name'])
+      assert.deepEqual(
+        found.toSorted((a, b) => a.id.localeCompare(b.id)),
+        [
+          { id: 'g0', displayName: 'g0' },
+          { id: 'g1', displayName: 'g1' },
+        ],
+      )
+      assert.deepEqual(await store().groups.findMapped(newZone(), 'corp', ['staff']), [])
+      await nest(z, 'g0', 'g1')
+      await nest(z, 'g1', 'g3')
+      const outer = await store().groups.listOuterNames(z, ['g0', 'g2'])
+      assert.deepEqual(
+        outer.map(({ inner, displayName }) => `${inner} in ${displayName}`).toSorted((a, b) => a.localeCompare(b)),
+        ['g0 in g1', 'g0 in g3'],
+      )
+    })
+  })
+
   describe('groups with the names of SCIM 2.0', () => {
     it('are found by their members and the ids that others have for them, and read by position', async () => {
       const z = await zoneOf({ users: 2, groups: 4 })

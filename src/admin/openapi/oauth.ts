@@ -299,6 +299,7 @@ export function oauthArea(facts: Facts): Area {
             { type: 'object', additionalProperties: texts },
             'Custom attributes, with scope `user_attributes`.',
           ),
+          roles: described(texts, "What the user's provider said at the last sign-in, with scope `roles`."),
         },
         ['sub', 'user_id', 'user_name'],
       ),

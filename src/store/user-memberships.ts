@@ -1,0 +1,74 @@
+// The direct memberships of one user that a provider owns, and the groups that mappings lead to.
+import { type Database, isStorable, statement } from './database.ts'
+import { chunks, withList } from './group-rows.ts'
+import type { GroupStore, NamedGroup } from './group-store.ts'
+
+const MAPPED = withList<{ id: string; display_name: string }>(
+  places => `select distinct groups.id, groups.display_name from external_groups
+   join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
+   where external_groups.zone_id = :zone_id and origin = :origin and external_group in (${places})`,
+)
+const OUTER = withList<{ inner_id: string; display_name: string }>(
+  places => `select inner_id, groups.display_name from group_nesting
+   join groups on groups.zone_id = group_nesting.zone_id and groups.id = outer_id
+   where group_nesting.zone_id = :zone_id and inner_id in (${places})`,
+)
+const DIRECT = statement<{ zone_id: string; user_id: string }, { group_id: string; origin: string }>(
+  `select group_id, origin from group_members
+   where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'`,
+)
+const LEAVE = withList<never>(
+  places => `delete from group_members where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'
+   and origin = :origin and group_id in (${places})`,
+)
+/** Only groups that are still there; a membership that somebody else gave stays theirs. */
+const JOIN = withList<never>(
+  places => `insert into group_members (zone_id, group_id, member_id, member_type, origin)
+   select groups.zone_id, groups.id, users.id, 'USER', :origin from groups
+   join users on users.zone_id = groups.zone_id and users.id = :user_id
+   where groups.zone_id = :zone_id and groups.id in (${places}) on conflict do nothing`,
+)
+
+/** The part of `GroupStore` that sign-ins at providers use. */
+export function createUserMemberships(
+  db: Database,
+): Pick<GroupStore, 'findMapped' | 'listOuterNames' | 'listDirect' | 'changeOwned'> {
+  return {
+    async findMapped(zoneId, origin, externalGroups) {
+      const found = new Map<string, NamedGroup>()
+      for (const part of chunks([...new Set(externalGroups)].filter(isStorable))) {
+        const { of, args } = MAPPED(part)
+        const rows = await db.read(of, { ...args, zone_id: zoneId, origin })
+        for (const { id, display_name: displayName } of rows) found.set(id, { id, displayName })
+      }
+      return [...found.values()]
+    },
+    async listOuterNames(zoneId, ids) {
+      const names = []
+      for (const part of chunks(ids)) {
+        const { of, args } = OUTER(part)
+        const rows = await db.read(of, { ...args, zone_id: zoneId })
+        names.push(...rows.map(row => ({ inner: row.inner_id, displayName: row.display_name })))
+      }
+      return names
+    },
+    async listDirect(zoneId, userId) {
+      const rows = await db.read(DIRECT, { zone_id: zoneId, user_id: userId })
+      return rows.map(({ group_id: groupId, origin }) => ({ groupId, origin }))
+    },
+    async changeOwned(zoneId, { userId, origin }, { remove, add }) {
+      const of = { zone_id: zoneId, user_id: userId, origin }
+      await db.transaction(async within => {
+        for (const [change, ids] of [
+          [LEAVE, remove],
+          [JOIN, add],
+        ] as const) {
+          for (const part of chunks(ids)) {
+            const { of: statement, args } = change(part)
+            await within.run(statement, { ...args, ...of })
+          }
+        }
+      })
+    },
+  }
+}
