@@ -20,7 +20,7 @@ export interface GroupCaller extends Caller {
 /** Refuses callers who would give more than they have. */
 export interface GroupRights {
   /** For what gives a group a name, or takes it. */
-  checkNames(zone: Zone, names: readonly string[], by: GroupCaller): void
+  checkNames(zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): void
   /** For what gives somebody the scope of the group, and of those that it is nested in. */
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
   /** For what would let somebody sign in as the user, who may be an administrator. */

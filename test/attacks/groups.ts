@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../support/groups.ts'
 import type { GroupCallerName, GroupServer } from '../support/groups.ts'
 import { MODES } from '../support/oauth.ts'
+import { oidc, providerApi, providerBootstrap } from '../support/provider-api.ts'
+import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
 /** The attempt with a server of groups, whose administrators must be the same before and after. */
@@ -248,5 +250,33 @@ export const groupAttacks: readonly Attack[] = [
       )
       assert.equal((await api.send('GET', `/Groups/${id}`)).headers['etag'], '"4"')
     }),
+  },
+  {
+    attack: 'lists an administrative group in externalGroupsWhitelist with idps.write alone, to let a provider name it',
+    outcome: 'is refused with 403 in both modes, unless the caller has that right or the list had it before',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
+        const api = providerApi(() => server)
+        const listing = (...names: readonly string[]) =>
+          oidc('corp', { groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: ['app.*', ...names] })
+        for (const name of ['svc.admin', 'SCIM.write', 'zones.z1.admin', 'app.x svc.admin']) {
+          const create = { as: 'writer', method: 'POST', json: listing(name) } as const
+          assertForbidden(await api.call(create), name)
+          assertForbidden(await api.call({ ...create, host: HOST_OF_Z1 }), name)
+        }
+        const made = await api.create(listing('svc.admin'))
+        const path = `/${made.id}`
+        const change = { as: 'writer', method: 'PUT', path } as const
+        assertForbidden(await api.call({ ...change, json: listing('svc.admin', 'scim.write') }))
+        assert.equal((await api.call({ ...change, json: listing('svc.admin', 'idps.write') })).status, 200)
+        assert.deepEqual((await api.read(made.id)).config['externalGroupsWhitelist'], [
+          'app.*',
+          'svc.admin',
+          'idps.write',
+        ])
+        await server.stop()
+      }
+    },
   },
 ]

@@ -1,8 +1,5 @@
 // Who may call what below `/Groups`.
-import type { FastifyRequest } from 'fastify'
 import type { Service } from '../../model/service.ts'
-import type { GroupCaller } from '../../users/group-rights.ts'
-import { auditOriginOf } from '../../web/requester.ts'
 import type { Access } from '../../web/route.ts'
 
 /** Who may call an endpoint of groups: those with one of the scopes, and administrators, also of another zone. */
@@ -18,14 +15,6 @@ export const zoneGroupAccess = (service: Service): Access => ({
   by: 'bearer',
   scopes: [],
   ofDefaultZone: [service.scope('admin'), 'scim.zones'],
-})
-
-/** Who asks, and what they may do. */
-export const groupCallerOf = (request: FastifyRequest, service: Service): GroupCaller => ({
-  ...auditOriginOf(request),
-  ...(request.bearer?.user && { userId: request.bearer.user.id }),
-  scopes: request.bearer?.scopes ?? [],
-  ofDefaultZone: request.bearer?.client.zoneId === service.name,
 })
 
 /** Paths that name a mapping: a group by id or name, and an external group, of LDAP unless there is an origin. */

@@ -13,6 +13,9 @@ import { openProviderSecrets, sealProviderSecrets } from '../../providers/provid
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
+import { createGroupRights } from '../../users/group-rights.ts'
+import type { GroupCaller } from '../../users/group-rights.ts'
+import { wordsOf } from '../../records/kinds.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { createAliases } from './alias.ts'
 import type { AliasCaller } from './alias.ts'
@@ -34,6 +37,9 @@ export interface ProviderChangeDeps {
   readonly log: { refusal(message: string): void }
 }
 
+/** The rights of the caller. */
+export type ProviderCaller = AliasCaller & GroupCaller
+
 /** The written record, and its copy if it has one. */
 export interface Written {
   readonly provider: IdentityProvider
@@ -42,8 +48,8 @@ export interface Written {
 
 /** Changes of one zone's providers; each refusal is an `OAuthError`, an `AlreadyExists` or a `ChangedMeanwhile`. */
 export interface ProviderChanges {
-  create(zoneId: string, json: JsonRecord, caller: AliasCaller): Promise<Written>
-  replace(zoneId: string, id: string, change: { json: JsonRecord; caller: AliasCaller }): Promise<Written>
+  create(zoneId: string, json: JsonRecord, caller: ProviderCaller): Promise<Written>
+  replace(zoneId: string, id: string, change: { json: JsonRecord; caller: ProviderCaller }): Promise<Written>
   /** Does not delete the internal provider. */
   delete(zoneId: string, id: string, caller: AliasCaller): Promise<Written & { readonly deleted: boolean }>
   /** Expires all current passwords of the internal accounts. */
@@ -68,6 +74,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
   const { store, service, vault, clock, random } = deps
   const aliases = createAliases(deps)
   const readEntityId = createEntityIdReader(deps)
+  const rights = createGroupRights(deps)
   const serviceName = service.name
 
   async function find(zoneId: string, id: string): Promise<StoredProvider> {
@@ -92,6 +99,17 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     return { ...definition, externalKey }
   }
 
+  /** A provider makes members of an administrative group only where its record lists the group; who lists it gives it. */
+  function checkListed(
+    { id, config }: { id: string; config: JsonRecord },
+    by: GroupCaller,
+    before: JsonRecord = {},
+  ): void {
+    const known = new Set(wordsOf(before['externalGroupsWhitelist']))
+    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !known.has(name))
+    rights.checkNames({ id }, added, by)
+  }
+
   const othersIn = async (zoneId: string, id?: string): Promise<readonly IdentityProvider[]> =>
     (await store.providers.list(zoneId)).map(({ provider }) => provider).filter(provider => provider.id !== id)
 
@@ -102,6 +120,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const given = readProvider(json, { serviceName })
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
+      checkListed({ id: zoneId, config: given.config }, caller)
       const now = clock.now()
       const definition = await identified(zoneId, given, others)
       const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
@@ -113,6 +132,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     async replace(zoneId, id, { json, caller }) {
       const { provider: before, revision } = await find(zoneId, id)
       const given = readProvider(json, { serviceName, before: openProviderSecrets(before, vault) })
+      checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const definition = await identified(zoneId, given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1

@@ -5,12 +5,12 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../../model/event.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
-import { hasRight } from '../../web/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/form.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { queryForm, refuseRepeated } from '../../web/query.ts'
 import { auditOriginOf } from '../../web/requester.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
@@ -42,11 +42,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     ...(isIdleRow(provider) && { config: null }),
   })
 
-  /** `<service>.admin` counts only in a token of the default zone. */
-  const callerOf = (request: FastifyRequest) => ({
-    isServerAdmin:
-      request.bearer?.client.zoneId === serviceName && hasRight(request, { scopes: [service.scope('admin')] }, service),
-  })
+  const callerOf = (request: FastifyRequest) => groupCallerOf(request, service)
 
   function report(request: FastifyRequest, type: AuditEventType, { provider, copy }: Written): void {
     const isCreated = copy?.kind === 'insert' && type === 'IdentityProviderModifiedEvent'

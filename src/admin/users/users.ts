@@ -13,6 +13,7 @@ import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -139,12 +140,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
   const { store, clock, service, users } = deps
   const internalOrigin = service.name
 
-  const by = (request: FastifyRequest): GroupCaller => ({
-    ...callerOf(request),
-    scopes: request.bearer?.scopes ?? [],
-    ofDefaultZone: request.bearer?.client.zoneId === service.name,
-    isServerAdmin: hasRight(request, { scopes: [], ofDefaultZone: [service.scope('admin')] }, service),
-  })
+  const by = (request: FastifyRequest): GroupCaller => groupCallerOf(request, service)
 
   /** People without a right to write users may change the names of their own account, if it is an internal one. */
   function isSelfEdit(request: FastifyRequest, id: string): boolean {
