@@ -10,6 +10,7 @@ import { identityAttacks } from './attacks/identity.ts'
 import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { mailAttacks } from './attacks/mail.ts'
+import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { scimAttacks } from './attacks/scim.ts'
@@ -21,6 +22,7 @@ import { userAttacks } from './attacks/users.ts'
 
 const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
+  'providers of OAuth 2.0': oauth2Attacks,
   'vouching for others': externalLoginAttacks,
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,

@@ -36,6 +36,7 @@ import type {
   SourceDeps,
 } from './source.ts'
 import { internalSource } from './sources/internal.ts'
+import { oauth2Source } from './sources/oauth2.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
 import type { RequestOrigin } from '../model/request.ts'
@@ -129,7 +130,7 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
 
 /** A new provider type is one file and one entry in `types`. */
 export function createIdentity(deps: IdentityDeps): Identity {
-  const types: readonly IdentitySourceType[] = [internalSource(deps.service.name), oidcSource(deps)]
+  const types: readonly IdentitySourceType[] = [internalSource(deps.service.name), oidcSource(deps), oauth2Source(deps)]
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name
   const aliases = createAliases(deps)

@@ -154,6 +154,8 @@ const mappings = setting({
   ),
   needs: 'an object of texts and lists of texts',
   unset: {},
+  about:
+    'Claims or attributes, by what they become: user_name, email, given_name, external_groups, user.attribute.<name> and others; external_id names the claim that identifies people of an OAuth 2.0 provider.',
   schema: { type: 'object', additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } } },
 })
 

@@ -1,5 +1,6 @@
 // The authorization code flow (RFC 6749 §4.1) with PKCE, for every type of provider that has it: the address that the browser
 // is sent to, and the exchange of the code. What the tokens say is read elsewhere.
+import { memberOf } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
@@ -41,7 +42,9 @@ export const shareOf = ({ zoneId }: IdentityProvider): OutboundShare => ({ zoneI
 export const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })
 
 /** The settings, if they are complete for the flow. */
-export function codeEndpoints(settings: Partial<CodeEndpoints>): CodeEndpoints | undefined {
+export function codeEndpoints(
+  settings: { [K in keyof CodeEndpoints]?: string | undefined },
+): CodeEndpoints | undefined {
   const { authUrl, tokenUrl, relyingPartyId } = settings
   if (tokenUrl === undefined || relyingPartyId === undefined) return undefined
   // The browser is redirected there: a record or discovery document must not supply another scheme, such as javascript.
@@ -105,9 +108,11 @@ export function createCodeExchange({ outbound, vault }: { outbound: Outbound; va
     const share = shareOf(provider)
     try {
       const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })
-      const answer = parseObject(await response.text())
+      const answer = isForm(response) ? formObject(await response.text()) : parseObject(await response.text())
       if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
-      if (response.status !== 200) return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
+      // GitHub: answers 200 with an error.
+      if (response.status !== 200 || memberOf(answer, 'error') !== undefined)
+        return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
       return answer ? { outcome: 'tokens', tokens: answer } : unavailable('the token endpoint answered no JSON object')
     } catch (error) {
       if (error instanceof OutboundError) return unavailable(error.message)
@@ -117,6 +122,17 @@ export function createCodeExchange({ outbound, vault }: { outbound: Outbound; va
 }
 
 const REFUSED = 'The provider did not accept the code.'
+
+/** GitHub: answers so unless asked for JSON, and some providers ignore what they are asked for. */
+const isForm = ({ headers }: Response): boolean =>
+  /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+
+/** The fields of a form; undefined if one is repeated (RFC 6749 §5.1). */
+function formObject(text: string): object | undefined {
+  const fields = [...new URLSearchParams(text)]
+  const names = new Set(fields.map(([name]) => name))
+  return names.size === fields.length ? Object.fromEntries(fields) : undefined
+}
 
 /** `response_mode` is reserved because the response is read from the query. */
 const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'

@@ -1,0 +1,159 @@
+// Signs people in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
+// what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
+// docs/decisions/0025-people-of-oauth-2-providers.md.
+import type { Clock } from '../../base/clock.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+import type { AnswerShape, ExternalPerson, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
+import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
+import type { CodeEndpoints } from './code-flow.ts'
+import { identifierIn } from './oauth2-claims.ts'
+import { personOf, UnmappableClaims } from './oidc-claims.ts'
+import type { ForeignClaims } from './oidc-claims.ts'
+import { stringOf } from './oidc-request.ts'
+import type { OidcRecord } from './oidc-request.ts'
+import { createTokenCheck, refuse } from './oidc-token.ts'
+import type { KeyFinder } from './oidc-token.ts'
+import { readUserinfo } from './userinfo.ts'
+
+/** The type of OAuth 2.0 providers. */
+export const OAUTH = 'oauth2.0'
+
+/** Dependencies of `oauth2Source`. */
+export interface Oauth2Deps {
+  readonly outbound: Outbound
+  readonly foreignKeys: KeyFinder
+  readonly clock: Clock
+  readonly vault: Vault
+}
+
+/** RFC 6749 §4.1.2, RFC 9207 §2. */
+const ANSWER: AnswerShape = { state: 'state', fields: ['code', 'error', 'iss'] }
+
+/** OAuth 2.0 providers: sign-in by redirect, and nothing else. */
+export function oauth2Source(deps: Oauth2Deps): IdentitySourceType {
+  const redirectTo = createRedirect(deps)
+  return {
+    type: OAUTH,
+    // An access token that comes through the browser may have been issued to another client.
+    open: (_, provider) => (usesCode(provider.config) ? { redirect: redirectTo(provider) } : {}),
+  }
+}
+
+function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => RedirectSignIn {
+  const { outbound, clock } = deps
+  const redeem = createCodeExchange(deps)
+  const check = createTokenCheck(deps)
+
+  /** Asks the userinfo endpoint or, where the record has none, verifies the access token. */
+  async function claimsOf(
+    provider: IdentityProvider,
+    settings: Oauth2Settings,
+    tokens: object,
+  ): Promise<{ readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal> {
+    const accessToken: unknown = Reflect.get(tokens, 'access_token')
+    const type: unknown = Reflect.get(tokens, 'token_type')
+    // RFC 6749 §7.1. Providers that leave the type out mean this one.
+    if (typeof type === 'string' && type.toLowerCase() !== 'bearer') {
+      return refuse('untrusted', 'The provider gave no bearer token.')
+    }
+    const { userInfoUrl } = settings
+    const share = shareOf(provider)
+    if (userInfoUrl !== undefined) {
+      const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
+      return answer.outcome === 'described' ? { ...answer, claims: withoutAuthentication(answer.claims) } : answer
+    }
+    if (typeof accessToken !== 'string') return unavailable('the provider gave no access token')
+    const checked = await check(accessToken, settings, share)
+    return checked.outcome === 'refused' ? checked : { outcome: 'described', claims: checked.claims }
+  }
+
+  return provider => ({
+    answer: ANSWER,
+    async start(start) {
+      const { config }: OidcRecord = provider
+      const settings = settingsOf(config)
+      if (!settings) return undefined
+      const first = start.reauthenticate ? { prompt: 'login' } : {}
+      const scope = scopesOf(config)
+      return authorizationUrl(config, settings, { start, first, own: { ...(scope !== '' && { scope }) } })
+    },
+    isReady: () => Promise.resolve(settingsOf(provider.config) !== undefined),
+    isOffered: () => settingsOf(provider.config) !== undefined,
+    async finish({ code, error, iss }, attempt) {
+      const { config }: OidcRecord = provider
+      const settings = settingsOf(config)
+      if (!settings) return unavailable('the addresses of the provider are not complete')
+      if (iss !== undefined && settings.ownIssuer !== undefined && iss !== settings.ownIssuer) {
+        return refuse('untrusted', 'The answer is from another provider.') // RFC 9207 §2.4
+      }
+      if (error !== undefined) return { outcome: 'declined', error }
+      if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
+      const redeemed = await redeem(provider, settings, { code, attempt })
+      if (redeemed.outcome !== 'tokens') return redeemed
+      const described = await claimsOf(provider, settings, redeemed.tokens)
+      return described.outcome === 'described' ? read(described.claims, config, clock.now()) : described
+    },
+  })
+}
+
+/** The settings of a record that are complete for a sign-in. */
+interface Oauth2Settings extends CodeEndpoints {
+  readonly userInfoUrl?: string
+  readonly tokenKey?: string
+  readonly tokenKeyUrl?: string
+  /** What signed tokens must name. */
+  readonly issuer: string
+  /** As the record has it. */
+  readonly ownIssuer?: string
+}
+
+function settingsOf(config: OidcProviderConfig): Oauth2Settings | undefined {
+  const text = (name: keyof OidcProviderConfig): string | undefined => stringOf(config[name])
+  const [userInfoUrl, tokenKey, tokenKeyUrl] = [text('userInfoUrl'), text('tokenKey'), text('tokenKeyUrl')]
+  const endpoints = codeEndpoints({
+    authUrl: text('authUrl'),
+    tokenUrl: text('tokenUrl'),
+    relyingPartyId: text('relyingPartyId'),
+  })
+  if (!endpoints || (userInfoUrl ?? tokenKey ?? tokenKeyUrl) === undefined) return undefined
+  const ownIssuer = text('issuer')
+  return {
+    ...endpoints,
+    issuer: ownIssuer ?? endpoints.tokenUrl,
+    ...(ownIssuer !== undefined && { ownIssuer }),
+    ...(userInfoUrl !== undefined && { userInfoUrl }),
+    ...(tokenKey !== undefined && { tokenKey }),
+    ...(tokenKeyUrl !== undefined && { tokenKeyUrl }),
+  }
+}
+
+/** The scopes of the record; `openid` is not added. */
+const scopesOf = ({ scopes }: OidcProviderConfig): string =>
+  Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '').join(' ') : ''
+
+/** The endpoint describes a person; how and when they signed in is for signed tokens to say. */
+function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
+  const { amr: _amr, acr: _acr, auth_time: _authTime, ...rest } = claims
+  return rest
+}
+
+/** Maps the claims to a person, with the identifier in the place of `sub`. */
+function read(
+  claims: ForeignClaims,
+  { attributeMappings }: OidcProviderConfig,
+  now: Date,
+): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal {
+  const identifier = identifierIn(claims, attributeMappings)
+  if (typeof identifier === 'string') return refuse('untrusted', 'The provider names no stable identifier.', identifier)
+  const { claim, value } = identifier
+  try {
+    const person = personOf({ ...claims, [claim]: value, sub: value }, attributeMappings, now)
+    return { outcome: 'genuine', person }
+  } catch (error) {
+    if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
+    throw error
+  }
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OutboundError } from '../../src/base/outbound.ts'
+import type { Outbound } from '../../src/base/outbound.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createVault } from '../../src/base/secrets.ts'
+import { oauth2Source } from '../../src/identity/sources/oauth2.ts'
+import { createTestClock } from '../support/clock.ts'
+
+const clock = createTestClock()
+const vault = createVault(Buffer.alloc(32, 7), createRandom())
+const now = clock.now()
+const attempt = { redirectUri: 'https://here.example/cb', nonce: 'n', codeVerifier: 'v' }
+const config = {
+  authUrl: 'https://git.example/authorize',
+  tokenUrl: 'https://git.example/token',
+  userInfoUrl: 'https://git.example/user',
+  relyingPartyId: 'me',
+}
+
+/** The redirect ability of a provider whose requests end as `fetch` says, by their address. */
+function open(fetch: (address: string) => Promise<Response>) {
+  const outbound: Outbound = { fetch, getJson: () => Promise.reject(new Error('not asked for')) }
+  const times = { createdAt: now, updatedAt: now }
+  const provider = { zoneId: 'svc', id: 'p', originKey: 'git', type: 'oauth2.0', name: 'Git', active: true, version: 0 }
+  const zone = { id: 'svc', subdomain: '', name: 'svc', active: true, version: 0, config: {}, ...times }
+  const foreignKeys = { find: () => Promise.resolve(undefined) }
+  const source = oauth2Source({ outbound, foreignKeys, clock, vault })
+  return source.open(zone, { ...provider, ...times, config }, {} as never).redirect // it uses no store
+}
+
+describe('signing in at an OAuth 2.0 provider', () => {
+  for (const path of ['/token', '/user']) {
+    for (const failure of ['timeout', 'unreachable', 'busy', 'too-large', 'forbidden', 'redirect'] as const) {
+      it(`ends without a sign-in when the request to ${path} ends as ${failure}, and tells it the log only`, async () => {
+        const redirect = open(async address => {
+          if (new URL(address).pathname === path) throw new OutboundError(failure, 'https://git.example: why')
+          return Response.json({ access_token: 'a' })
+        })
+        assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt), {
+          outcome: 'unavailable',
+          detail: 'https://git.example: why',
+        })
+      })
+    }
+
+    it(`does not hide a fault of our own in the request to ${path}`, async () => {
+      const redirect = open(async address => {
+        if (new URL(address).pathname === path) throw new TypeError('a bug')
+        return Response.json({ access_token: 'a' })
+      })
+      await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt), TypeError)
+    })
+  }
+})

@@ -1,0 +1,486 @@
+// Signing in at a provider of OAuth 2.0 without OpenID Connect, which a fake of GitHub plays.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { digest } from '../../src/base/secrets.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
+import { createTestClock } from '../support/clock.ts'
+import { unescaped } from '../support/forms.ts'
+import type { Github, GithubAnswer } from '../support/github.ts'
+import { githubRecord, OCTOCAT, OUR_ID, OUR_SECRET, startGithub } from '../support/github.ts'
+import { MODES } from '../support/oauth.ts'
+import type { OidcProvider } from '../support/oidc-provider.ts'
+import { createOidcProvider, publicKeyAsSecret, unsigned } from '../support/oidc-provider.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { SignJWT } from 'jose'
+
+const ISSUER = 'https://tokens.example'
+const FORM = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
+
+/** Answers with a body of a type. */
+const typed =
+  (body: string | Buffer, headers: Readonly<Record<string, string>>, status = 200): GithubAnswer =>
+  response =>
+    void response.writeHead(status, headers).end(body)
+
+for (const mode of MODES) {
+  describe(`signing in at an OAuth 2.0 provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    const uaa = mode === 'uaa'
+    let github: Github
+    let signer: OidcProvider
+    let server: TestServer
+
+    before(async () => {
+      github = await startGithub()
+      signer = await createOidcProvider(clock)
+      const withTokens = { userInfoUrl: undefined, tokenKey: signer.pem, issuer: ISSUER, attributeMappings: {} }
+      const mapped = (originKey: string, attributeMappings: object) =>
+        githubRecord(github, { attributeMappings, linkText: originKey }, originKey)
+      server = await startServer({
+        mode,
+        clock,
+        config: {
+          bootstrap: {
+            ...authorizeBootstrap,
+            identity_providers: [
+              githubRecord(github, { emailDomain: ['git.example'], userPropagationParameter: 'login' }),
+              mapped('plain', {}),
+              mapped('node', { external_id: 'node_id' }),
+              mapped('list', { external_id: ['id'] }),
+              mapped('number', { user_name: 'id' }),
+              githubRecord(github, withTokens, 'signed'),
+              githubRecord(github, { ...withTokens, issuer: undefined }, 'unnamed'),
+              githubRecord(github, { issuer: ISSUER, scopes: undefined }, 'issuer'),
+              githubRecord(github, { clientAuthInBody: false, pkce: false }, 'basic'),
+              githubRecord(github, { relyingPartySecret: undefined, pkce: false }, 'public'),
+              githubRecord(github, { addShadowUserOnLogin: false }, 'closed'),
+              githubRecord(github, { userInfoUrl: undefined }, 'blind'),
+              githubRecord(github, { authUrl: undefined }, 'homeless'),
+              ...['token', 'id_token', 'code token', 'signed_request'].map(responseType =>
+                githubRecord(github, { responseType }, responseType.replace(' ', '-')),
+              ),
+            ],
+          },
+        },
+      })
+    })
+    beforeEach(() => {
+      github.person = OCTOCAT
+      github.answers = {}
+      github.requests.length = 0
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await github.stop()
+    })
+
+    const START = `http://localhost:8080${uaa ? '/home' : '/'}`
+
+    const leave = async (browser: Browser, origin = 'github'): Promise<URL> => {
+      const answer = await browser.send(`/login/external/${origin}`)
+      assert.equal(answer.status, 302, answer.text)
+      return answer.location()
+    }
+
+    /** Goes there, agrees and comes back. */
+    async function signIn(origin = 'github', browser = server.browser()): Promise<TestAnswer> {
+      const query = github.agree(await leave(browser, origin))
+      return browser.send(`/login/callback/${origin}`, { query })
+    }
+
+    const userOf = (origin: string, externalId: string) =>
+      server.store.users.findByExternalId('svc', origin, externalId)
+
+    /** Nobody is signed in; in uaa the page says nothing about why. */
+    async function assertRefused(answer: TestAnswer, status: number, words: RegExp): Promise<void> {
+      assert.equal(answer.cookies['Current-User'] ?? '', '')
+      if (uaa) {
+        assert.deepEqual([answer.status, answer.headers['location']], [302, 'http://localhost:8080/oauth_error'])
+        return
+      }
+      assert.equal(answer.status, status, answer.text)
+      assert.match(unescaped(answer.text), words)
+    }
+    const UNVERIFIED = /What \w+ said about you could not be verified/
+    const NO_ANSWER = /GitHub did not respond correctly/
+
+    describe('the way there', () => {
+      it('has a link on the sign-in page only if the record is complete and asks for a code', async () => {
+        const { text } = await server.send('/login')
+        const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="\/login\/external\/([^"]*)"/g)]
+        const origins = new Set(links.map(([, origin]) => origin))
+        const complete = 'basic closed github issuer list node number plain public signed unnamed'
+        assert.deepEqual(origins, new Set(complete.split(' ')))
+      })
+
+      for (const origin of ['blind', 'homeless', 'token', 'id_token', 'code-token', 'signed_request']) {
+        it(`is none to ${origin}`, async () => {
+          const answer = await server.send(`/login/external/${origin}`)
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=idp_not_found')
+        })
+      }
+
+      it('requests a code with state and challenge, and only the scopes of the record', async () => {
+        const { origin, pathname, searchParams } = await leave(server.browser())
+        assert.equal(origin + pathname, `${github.url}/login/oauth/authorize`)
+        const { state, code_challenge: challenge, ...rest } = Object.fromEntries(searchParams)
+        assert.deepEqual(rest, {
+          client_id: OUR_ID,
+          response_type: 'code',
+          redirect_uri: 'http://localhost:8080/login/callback/github',
+          scope: 'read:user',
+          code_challenge_method: 'S256',
+        })
+        for (const value of [state, challenge]) assert.match(value ?? '', /^[\w-]{43}$/)
+      })
+
+      it('names no scope if the record has none', async () =>
+        assert.equal((await leave(server.browser(), 'issuer')).searchParams.has('scope'), false))
+
+      it('omits PKCE if the record says so, but never without a secret', async () => {
+        assert.equal((await leave(server.browser(), 'basic')).searchParams.has('code_challenge'), false)
+        assert.equal((await leave(server.browser(), 'public')).searchParams.has('code_challenge'), true)
+      })
+
+      it('leads there from the domain of an address, with the name in the parameter of the record', async () => {
+        const browser = server.browser()
+        const answer = await browser.send('/login', { query: { login_hint: 'mona@git.example' } })
+        const { pathname, searchParams } = answer.location()
+        assert.equal(pathname, '/login/oauth/authorize')
+        assert.equal(searchParams.get('login'), uaa ? null : 'mona@git.example')
+        const known = await browser.send('/login/external/github', { query: { username: 'octocat' } })
+        assert.equal(known.location().searchParams.get('login'), 'octocat')
+      })
+    })
+
+    describe('the way back', () => {
+      it('signs the person in, by their number, under the name of the mapping', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const answer = await signIn('github', browser)
+        assert.match(String(answer.headers['location']), /\/oauth\/authorize\?response_type=code&client_id=auto/)
+        const { userName, givenName, email, verified } = (await userOf('github', '583231')) ?? assert.fail()
+        assert.deepEqual(
+          { userName, givenName, email, verified },
+          { userName: 'octocat', givenName: 'Mona Lisa', email: 'octocat@user.from.github.cf', verified: false },
+        )
+        const code = (await authorize(browser, AUTO_REQUEST)).location().searchParams.get('code') ?? ''
+        const tokens = await server.token(
+          { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri },
+          { basic: ['auto', 'auto-secret'] },
+        )
+        const [, payload = ''] = tokens.json<{ id_token: string }>().id_token.split('.')
+        const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+        assert.deepEqual([claims.amr, claims.origin, claims.acr], [['ext', 'oauth'], 'github', undefined])
+      })
+
+      it('redeems the code and asks who it is, from server to server', async () => {
+        const browser = server.browser()
+        const address = await leave(browser)
+        const { code, state } = github.agree(address)
+        await browser.send('/login/callback/github', { query: { code, state } })
+        const [token, user, third] = github.requests
+        assert.equal(third, undefined)
+        const { code_verifier: verifier, ...form } = Object.fromEntries(token?.form ?? [])
+        assert.deepEqual(form, {
+          grant_type: 'authorization_code',
+          code,
+          redirect_uri: 'http://localhost:8080/login/callback/github',
+          client_id: OUR_ID,
+          client_secret: OUR_SECRET,
+        })
+        assert.equal(digest(verifier ?? ''), address.searchParams.get('code_challenge'))
+        const { path, headers } = user ?? assert.fail()
+        assert.deepEqual(
+          [path, headers.authorization, headers.accept, headers['user-agent']],
+          ['/user', `Bearer gho_${code}`, 'application/json', 'Latchkey'],
+        )
+      })
+
+      it('authenticates by Basic unless the record wants it in the body', async () => {
+        assert.equal((await signIn('basic')).headers['location'], START)
+        const [token] = github.requests
+        assert.match(token?.headers.authorization ?? '', /^Basic /)
+        assert.equal(token?.form.has('client_secret'), false)
+      })
+
+      it('is the same account when the person takes another name there', async () => {
+        await signIn()
+        const before = await userOf('github', '583231')
+        github.person = { ...OCTOCAT, login: 'monalisa' }
+        assert.equal((await signIn()).headers['location'], START)
+        const renamed = await userOf('github', '583231')
+        assert.deepEqual([renamed?.id, renamed?.userName], [before?.id, 'octocat'], 'a name alone writes nothing')
+        github.person = { ...OCTOCAT, login: 'monalisa', email: 'mona@git.example' }
+        await signIn()
+        const changed = await userOf('github', '583231')
+        assert.deepEqual([changed?.id, changed?.userName, changed?.email], [before?.id, 'monalisa', 'mona@git.example'])
+      })
+
+      it('reads tokens that come as a form', async () => {
+        const browser = server.browser()
+        const query = github.agree(await leave(browser))
+        github.answers.token = typed('access_token=abc&scope=a%2Cb&token_type=bearer', FORM)
+        github.answers.user = { body: OCTOCAT }
+        assert.equal((await browser.send('/login/callback/github', { query })).headers['location'], START)
+        assert.equal(github.requests.at(-1)?.headers.authorization, 'Bearer abc')
+      })
+
+      it('takes the identifier for the name where no mapping names another', async () => {
+        await signIn('plain')
+        assert.equal((await userOf('plain', '583231'))?.userName, '583231')
+        await signIn('number')
+        assert.equal((await userOf('number', '583231'))?.userName, '583231')
+      })
+
+      it('believes only a true email_verified', async () => {
+        const addresses: readonly [id: number, given: unknown, want: boolean][] = [
+          [21, true, true],
+          [22, 'true', false],
+          [23, 1, false],
+          [24, undefined, false],
+        ]
+        for (const [id, given, want] of addresses) {
+          github.person = { id, login: `person-${id}`, email: `person-${id}@git.example`, email_verified: given }
+          await signIn()
+          assert.equal((await userOf('github', String(id)))?.verified, want, String(given))
+        }
+      })
+
+      it('takes neither methods nor times of a sign-in from a description', async () => {
+        github.person = { id: 31, login: 'late', amr: ['hwk'], acr: 'gold', auth_time: 1 }
+        const browser = server.browser()
+        await signIn('github', browser)
+        const code = (await authorize(browser, AUTO_REQUEST)).location().searchParams.get('code') ?? ''
+        const tokens = await server.token(
+          { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri },
+          { basic: ['auto', 'auto-secret'] },
+        )
+        const [, payload = ''] = tokens.json<{ id_token: string }>().id_token.split('.')
+        const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+        assert.deepEqual(claims.amr, ['ext', 'oauth'])
+        assert.equal(claims.acr, undefined)
+        assert.notEqual(claims.auth_time, 1)
+      })
+
+      it('makes no account where accounts are made beforehand', async () => {
+        await assertRefused(await signIn('closed'), 403, /The user account must be pre-created/)
+        assert.equal(await userOf('closed', '583231'), undefined)
+      })
+
+      it('accepts the issuer beside the code if it is that of the record, and any if it has none', async () => {
+        const cases: readonly [origin: string, iss: string, fits: boolean][] = [
+          ['issuer', ISSUER, true],
+          ['issuer', 'https://other.example', false],
+          ['issuer', '', false],
+          ['github', 'https://other.example', true],
+        ]
+        for (const [origin, iss, fits] of cases) {
+          const browser = server.browser()
+          const query = github.agree(await leave(browser, origin))
+          const answer = await browser.send(`/login/callback/${origin}`, { query: { ...query, iss } })
+          if (fits) assert.equal(answer.headers['location'], START)
+          else await assertRefused(answer, 502, UNVERIFIED)
+        }
+      })
+
+      for (const [error, status] of [
+        ['access_denied', 403],
+        ['application_suspended', 502],
+      ] as const) {
+        it(`shows that the provider said ${error}, and asks for no token`, async () => {
+          const browser = server.browser()
+          const { state } = github.agree(await leave(browser))
+          const query = { error, error_description: '<b>evil</b>', state, code: 'c' }
+          const answer = await browser.send('/login/callback/github', { query })
+          await assertRefused(answer, status, /GitHub (?:was cancelled or refused|refused to sign you in)/)
+          assert.doesNotMatch(answer.text, /evil/)
+          assert.equal(github.requests.length, 0)
+        })
+      }
+    })
+
+    describe('the identifier', () => {
+      const given: readonly { name: string; origin?: string; person: object; want: string | undefined }[] = [
+        { name: 'is sub', person: { sub: 'abc-1', login: 'x' }, want: 'abc-1' },
+        { name: 'is a string in id', person: { id: 'A1b', login: 'x' }, want: 'A1b' },
+        { name: 'is id where sub is null', person: { sub: null, id: 17, login: 'x' }, want: '17' },
+        { name: 'is sub where id says the same', person: { sub: '18', id: 18, login: 'x' }, want: '18' },
+        {
+          name: 'is the claim that the record names',
+          origin: 'node',
+          person: { ...OCTOCAT, sub: '1', node_id: 'MDQ6' },
+          want: 'MDQ6',
+        },
+        { name: 'is missing', person: { login: 'x', email: 'x@git.example' }, want: undefined },
+        { name: 'is missing in the claim that the record names', origin: 'node', person: OCTOCAT, want: undefined },
+        { name: 'is a list of claims', origin: 'list', person: OCTOCAT, want: undefined },
+        { name: 'differs in sub and id', person: { sub: '19', id: 20, login: 'x' }, want: undefined },
+        { name: 'is 2^53', person: { id: 2 ** 53, login: 'x' }, want: undefined },
+        { name: 'is a fraction', person: { id: 1.5, login: 'x' }, want: undefined },
+        { name: 'is 0', person: { id: 0, login: 'x' }, want: undefined },
+        { name: 'is negative', person: { id: -7, login: 'x' }, want: undefined },
+        { name: 'is true', person: { id: true, login: 'x' }, want: undefined },
+        { name: 'is an object', person: { id: { id: 1 }, login: 'x' }, want: undefined },
+        { name: 'is a list', person: { id: [1], login: 'x' }, want: undefined },
+        { name: 'is empty', person: { sub: '', id: 1, login: 'x' }, want: undefined },
+      ]
+      for (const { name, origin = 'github', person, want } of given) {
+        it(`${want === undefined ? 'is none if it ' : ''}${name}`, async () => {
+          github.person = person
+          const before = server.events.length
+          const answer = await signIn(origin)
+          if (want !== undefined) {
+            assert.equal(answer.headers['location'], START)
+            assert.ok(await userOf(origin, want))
+            return
+          }
+          await assertRefused(answer, 502, UNVERIFIED)
+          assert.deepEqual(
+            server.events.slice(before).map(({ type }) => type),
+            ['IdentityProviderAuthenticationFailure'],
+          )
+        })
+      }
+
+      for (const [name, sub] of [
+        ['too long', 'x'.repeat(256)],
+        ['a character that databases do not keep', 'a\u0000b'],
+      ] as const) {
+        it(`is none if it has ${name}`, async () => {
+          github.person = { sub, login: 'x' }
+          await assertRefused(await signIn(), 403, /whom it speaks of|Unable to map claim/)
+        })
+      }
+
+      it('does not make up for a name that the mapping misses', async () => {
+        github.person = { id: 41, login: 41 }
+        await assertRefused(await signIn(), 403, /Unable to map claim to a username/)
+      })
+    })
+
+    describe('what the endpoints answer', () => {
+      const TOKEN = { access_token: 'abc', token_type: 'bearer' }
+      const tokens: readonly { name: string; answer: GithubAnswer; words: RegExp }[] = [
+        { name: 'an error with status 200', answer: { body: { error: 'bad_verification_code' } }, words: UNVERIFIED },
+        {
+          name: 'an error as a form',
+          answer: typed('error=bad_verification_code&access_token=abc', FORM),
+          words: UNVERIFIED,
+        },
+        { name: 'a refusal', answer: { status: 400, body: { error: 'invalid_grant' } }, words: UNVERIFIED },
+        { name: 'no access token', answer: { body: { token_type: 'bearer' } }, words: NO_ANSWER },
+        { name: 'a number for an access token', answer: { body: { ...TOKEN, access_token: 7 } }, words: NO_ANSWER },
+        { name: 'an empty access token', answer: { body: { ...TOKEN, access_token: '' } }, words: NO_ANSWER },
+        {
+          name: 'a token with a line break',
+          answer: { body: { ...TOKEN, access_token: 'a\r\nx: y' } },
+          words: NO_ANSWER,
+        },
+        { name: 'a token of another type', answer: { body: { ...TOKEN, token_type: 'DPoP' } }, words: UNVERIFIED },
+        {
+          name: 'a form that repeats a field',
+          answer: typed('access_token=a&access_token=b', FORM),
+          words: NO_ANSWER,
+        },
+        { name: 'a form that says JSON', answer: { body: 'access_token=abc&token_type=bearer' }, words: NO_ANSWER },
+        { name: 'status 503', answer: { status: 503, body: {} }, words: NO_ANSWER },
+      ]
+      for (const { name, answer, words } of tokens) {
+        it(`sign nobody in with ${name} for a token`, async () => {
+          github.answers.token = answer
+          await assertRefused(await signIn(), 502, words)
+          assert.equal(github.requests.filter(({ path }) => path === '/user').length, 0)
+        })
+      }
+
+      const latin = Buffer.concat([Buffer.from('{"login":"x","sub":"a'), Buffer.from([0xe9]), Buffer.from('"}')])
+      const users: readonly { name: string; answer: GithubAnswer }[] = [
+        { name: 'a refusal of the token', answer: { status: 401, body: OCTOCAT } },
+        { name: 'status 201', answer: { status: 201, body: OCTOCAT } },
+        { name: 'status 500', answer: { status: 500, body: OCTOCAT } },
+        { name: 'no JSON', answer: { body: '<html>' } },
+        { name: 'a list', answer: { body: [OCTOCAT] } },
+        { name: 'null', answer: { body: null } },
+        { name: 'nothing', answer: { body: '' } },
+        { name: 'a signed description', answer: typed('a.b.c', { 'content-type': 'application/jwt' }) },
+        { name: 'Latin-1', answer: typed(latin, { 'content-type': 'application/json' }) },
+        { name: 'too much', answer: { body: { ...OCTOCAT, bio: 'x'.repeat(100_000) } } },
+        { name: 'a redirect', answer: typed('', { location: '/user' }, 302) },
+        { name: 'a hang-up', answer: response => void response.destroy() },
+      ]
+      for (const { name, answer } of users) {
+        it(`sign nobody in with ${name} for a person`, async () => {
+          github.answers.user = answer
+          await assertRefused(await signIn(), 502, NO_ANSWER)
+          assert.equal(github.requests.filter(({ path }) => path === '/user').length, 1)
+        })
+      }
+
+      it('bring no markup into pages', async () => {
+        github.person = { id: 51, login: '<script>alert(1)</script>', name: '"><img src=x onerror=alert(1)>' }
+        const browser = server.browser()
+        await signIn('github', browser)
+        for (const path of ['/home', '/profile']) {
+          assert.doesNotMatch((await browser.send(path)).text, /<script>alert|<img src=x/)
+        }
+      })
+    })
+
+    describe('an access token that is a signed JWT', () => {
+      const given = async (claims: Readonly<Record<string, unknown>> = {}): Promise<GithubAnswer> => {
+        const token = await signer.token({ iss: ISSUER, aud: OUR_ID, sub: 'signed-1', ...claims })
+        return { body: { access_token: token, token_type: 'Bearer' } }
+      }
+
+      it('signs its subject in', async () => {
+        github.answers.token = await given({ amr: ['otp'] })
+        assert.equal((await signIn('signed')).headers['location'], START)
+        assert.equal((await userOf('signed', 'signed-1'))?.userName, 'signed-1')
+        assert.deepEqual(
+          github.requests.map(({ path }) => path),
+          ['/login/oauth/access_token'],
+        )
+      })
+
+      it('names the token endpoint as its issuer where the record names none', async () => {
+        github.answers.token = await given({ iss: `${github.url}/login/oauth/access_token` })
+        assert.equal((await signIn('unnamed')).headers['location'], START)
+        github.answers.token = await given()
+        await assertRefused(await signIn('unnamed'), 502, UNVERIFIED)
+      })
+
+      const lies: readonly { name: string; token: () => Promise<unknown> }[] = [
+        { name: 'another client', token: () => signer.token({ iss: ISSUER, aud: 'other' }) },
+        { name: 'no audience', token: () => signer.token({ iss: ISSUER, aud: undefined }) },
+        { name: 'another issuer', token: () => signer.token({ aud: OUR_ID }) },
+        { name: 'a past end', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: 1 }) },
+        { name: 'no end', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: undefined }) },
+        {
+          name: 'another key',
+          token: async () => (await createOidcProvider(clock)).token({ iss: ISSUER, aud: OUR_ID }),
+        },
+        {
+          name: 'no signature',
+          token: async () => unsigned({ alg: 'none' }, { iss: ISSUER, aud: OUR_ID, sub: 'x', exp: 9e9 }),
+        },
+        {
+          name: 'its public key as a secret',
+          token: () =>
+            new SignJWT({ iss: ISSUER, aud: OUR_ID, sub: 'x', exp: 9e9 })
+              .setProtectedHeader({ alg: 'HS256' })
+              .sign(publicKeyAsSecret(signer)),
+        },
+        { name: 'no structure', token: async () => 'opaque' },
+      ]
+      for (const { name, token } of lies) {
+        it(`signs nobody in with ${name}`, async () => {
+          github.answers.token = { body: { access_token: await token(), token_type: 'Bearer' } }
+          await assertRefused(await signIn('signed'), 502, UNVERIFIED)
+        })
+      }
+    })
+  })
+}
