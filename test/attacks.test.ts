@@ -18,11 +18,13 @@ import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
+import { upstreamAttacks } from './attacks/upstream.ts'
 import { userAttacks } from './attacks/users.ts'
 
 const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
   'providers of OAuth 2.0': oauth2Attacks,
+  'answers of other providers': upstreamAttacks,
   'vouching for others': externalLoginAttacks,
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,

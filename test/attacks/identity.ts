@@ -15,9 +15,10 @@ import type { Attack } from './attack.ts'
 type Claims = Readonly<Record<string, unknown>>
 
 /** A server whose people come from `corp`, and what an attacker has: accounts there, and browsers. */
-interface Scene {
+export interface Scene {
   readonly mode: CompatibilityMode
   readonly server: TestServer
+  readonly upstream: Upstream
   /** Signs in at `corp` as the person of the claims. */
   readonly signIn: (claims: Claims) => Promise<{ readonly browser: Browser; readonly answer: TestAnswer }>
   /** Whose session the browser has; undefined when it has none. */
@@ -30,8 +31,8 @@ const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified:
 const VICTIM = { sub: 'victim', email: 'victim@corp.example', email_verified: true }
 const REQUEST = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
 
-/** Plays the scene in both modes. */
-const inBothModes =
+/** Plays the scene in both modes; `config` is what the record of `corp` has besides what it needs. */
+export const inBothModes =
   (play: (scene: Scene) => Promise<void>, config: Claims = {}, users: readonly object[] = []) =>
   async (): Promise<void> => {
     for (const mode of MODES) {
@@ -73,6 +74,7 @@ function sceneOf(mode: CompatibilityMode, server: TestServer, upstream: Upstream
   return {
     mode,
     server,
+    upstream,
     async signIn(claims) {
       const browser = server.browser()
       const { searchParams } = (await browser.send('/login/external/corp')).location()

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
 import type { ExternalPerson } from '../../src/identity/source.ts'
+import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
 import { personOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
 import type { Wanted } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
@@ -12,9 +13,9 @@ import { createTestClock } from '../support/clock.ts'
 const NOW = new Date('2026-01-15T12:00:00Z')
 
 describe('personOf', () => {
-  const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown): ExternalPerson =>
-    personOf({ sub: 's', ...claims }, mappings, NOW)
-  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'] }
+  const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown, more: object = {}): ExternalPerson =>
+    personOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, NOW) // some are wrong on purpose
+  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], attributes: {} }
 
   const cases: readonly {
     name: string
@@ -124,6 +125,125 @@ describe('personOf', () => {
   ]
   for (const { name, claims, mappings, message } of refusals) {
     it(`refuses ${name}`, () => assert.throws(() => read(claims, mappings), new UnmappableClaims(message)))
+  }
+})
+
+describe('personOf: groups, attributes and context classes', () => {
+  const GROUPS = { external_groups: 'groups' }
+  const read = (claims: Readonly<Record<string, unknown>>, config: MappingConfig): ExternalPerson =>
+    personOf({ sub: 's', ...claims }, config, NOW)
+
+  const groups: readonly {
+    name: string
+    claims: Readonly<Record<string, unknown>>
+    config: MappingConfig
+    want: ExternalPerson['groups']
+  }[] = [
+    { name: 'says nothing of groups without a mapping', claims: { groups: ['a'] }, config: {}, want: undefined },
+    {
+      name: 'says nothing of groups with an empty mapping',
+      claims: { '': ['a'] },
+      config: { attributeMappings: { external_groups: '' } },
+      want: undefined,
+    },
+    {
+      name: 'looks groups up in the mappings by default',
+      claims: { groups: ['a', 'b c', 'a'] },
+      config: { attributeMappings: GROUPS },
+      want: { mapped: ['a', 'b c'], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'splits a string at commas, but not the strings of a list',
+      claims: { groups: 'a, b,,c', more: ['d,e'] },
+      config: { attributeMappings: { external_groups: ['groups', 'more'] } },
+      want: { mapped: ['a', 'b', 'c', 'd,e'], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'takes groups for scopes, limited by the whitelist',
+      claims: { groups: ['a'] },
+      config: { attributeMappings: GROUPS, groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: ['x.*'] },
+      want: { asScopes: ['a'], keeps: ['x.*'], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'has no groups where the claim is missing',
+      claims: {},
+      config: { attributeMappings: GROUPS },
+      want: { mapped: [], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'ignores what is no short string',
+      claims: { groups: [7, null, {}, ['a'], 'x'.repeat(256), 'a\0', 'ok'] },
+      config: { attributeMappings: GROUPS },
+      want: { mapped: ['ok'], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'has no groups in an object',
+      claims: { groups: { a: 'b' } },
+      config: { attributeMappings: GROUPS },
+      want: { mapped: [], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'keeps no roles where the record says so',
+      claims: { groups: ['a'] },
+      config: { attributeMappings: GROUPS, storeCustomAttributes: false },
+      want: { mapped: ['a'], roles: [], addsMissing: true },
+    },
+  ]
+  for (const { name, claims, config, want } of groups) {
+    it(name, () => assert.deepEqual(read(claims, config).groups, want))
+  }
+
+  const attributes: readonly {
+    name: string
+    claims: Readonly<Record<string, unknown>>
+    config: MappingConfig
+    want: ExternalPerson['attributes']
+  }[] = [
+    {
+      name: 'reads mapped attributes as lists of strings',
+      claims: { cc: 'X1', list: ['a', 'a', 7], flag: true, object: { a: 1 }, other: 'o' },
+      config: {
+        attributeMappings: {
+          'user.attribute.costCentre': 'cc',
+          'user.attribute.list': 'list',
+          'user.attribute.flag': ['flag', 'object'],
+          'user.attribute.': 'other',
+        },
+      },
+      want: { costCentre: ['X1'], list: ['a', 'a', '7'], flag: ['true', '{"a":1}'] },
+    },
+    {
+      name: 'has an empty attribute where nothing of the claim can be kept',
+      claims: { b: null, c: '', d: ['x'.repeat(256), 'a\0'] },
+      config: {
+        attributeMappings: Object.fromEntries(['a', 'b', 'c', 'd'].map(name => [`user.attribute.${name}`, name])),
+      },
+      want: { a: [], b: [], c: [], d: [] },
+    },
+    {
+      name: 'keeps no attribute where the record says so',
+      claims: { a: 'x' },
+      config: { attributeMappings: { 'user.attribute.a': 'a' }, storeCustomAttributes: false },
+      want: { a: [] },
+    },
+  ]
+  for (const { name, claims, config, want } of attributes) {
+    it(name, () => assert.deepEqual(read(claims, config).attributes, want))
+  }
+
+  const classes: readonly { acr: unknown; want: readonly string[] | undefined }[] = [
+    { acr: 'urn:mfa', want: ['urn:mfa'] },
+    { acr: { values: ['a', 'b', 7] }, want: ['a', 'b'] },
+    { acr: ['a'], want: undefined },
+    { acr: { values: 'a' }, want: ['a'] },
+    { acr: 'x'.repeat(256), want: undefined },
+    { acr: '', want: undefined },
+    { acr: 1, want: undefined },
+  ]
+  for (const { acr, want } of classes) {
+    it(`reads ${JSON.stringify(acr).slice(0, 30)} as context classes`, () => {
+      assert.deepEqual(read({ acr }, {}).acr, want)
+    })
   }
 })
 

@@ -143,14 +143,14 @@ function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
 /** Maps the claims to a person, with the identifier in the place of `sub`. */
 function read(
   claims: ForeignClaims,
-  { attributeMappings }: OidcProviderConfig,
+  config: OidcProviderConfig,
   now: Date,
 ): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal {
-  const identifier = identifierIn(claims, attributeMappings)
+  const identifier = identifierIn(claims, config.attributeMappings)
   if (typeof identifier === 'string') return refuse('untrusted', 'The provider names no stable identifier.', identifier)
   const { claim, value } = identifier
   try {
-    const person = personOf({ ...claims, [claim]: value, sub: value }, attributeMappings, now)
+    const person = personOf({ ...claims, [claim]: value, sub: value }, config, now)
     return { outcome: 'genuine', person }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)

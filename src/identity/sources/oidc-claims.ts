@@ -1,7 +1,8 @@
 // Maps a provider's claims to a user, with its attribute mappings.
 import { memberOf } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
-import type { ExternalPerson } from '../source.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+import type { ExternalGroups, ExternalPerson } from '../source.ts'
 
 /** The claims of a verified token. */
 export type ForeignClaims = Readonly<Record<string, unknown>>
@@ -15,9 +16,12 @@ export class UnmappableClaims extends Error {
 }
 
 const MAX_STRING_LENGTH = 255
+/** Of `amr` and `acr`. */
+const MAX_METHODS = 20
 
-/** Maps the claims; `mappings` is the provider's `attributeMappings`. Throws `UnmappableClaims`. */
-export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): ExternalPerson {
+/** Maps the claims as the provider's record says. Throws `UnmappableClaims`. */
+export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date): ExternalPerson {
+  const { attributeMappings: mappings } = config
   const claimFor = (attribute: string, fallback = attribute): string => {
     const mapped = memberOf(mappings, attribute)
     return typeof mapped === 'string' && mapped !== '' ? mapped : fallback
@@ -35,6 +39,8 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
     ? memberOf(claims, claimFor('email_verified'))
     : undefined
   const authenticatedAt = pastDate(claims['auth_time'], now)
+  const acr = acrOf(claims['acr'])
+  const groups = groupsOf(claims, config)
   return {
     userName,
     externalId: sub,
@@ -45,8 +51,70 @@ export function personOf(claims: ForeignClaims, mappings: unknown, now: Date): E
     ...(emailVerified !== undefined && { emailVerified: emailVerified === true }),
     amr: [...new Set([...amrOf(claims['amr']), 'ext', 'oauth'])],
     ...(authenticatedAt && { authenticatedAt }),
+    ...(acr.length > 0 && { acr }),
+    ...(groups && { groups }),
+    attributes: attributesOf(claims, config),
   }
 }
+
+/** The settings that decide what becomes of claims. */
+export type MappingConfig = Pick<
+  OidcProviderConfig,
+  'attributeMappings' | 'externalGroupsWhitelist' | 'groupMappingMode' | 'storeCustomAttributes'
+>
+
+/** The claims that an attribute is mapped to. */
+const claimsFor = (mappings: unknown, attribute: string): readonly string[] =>
+  [memberOf(mappings, attribute)].flat().filter(name => typeof name === 'string' && name !== '') as readonly string[] // filtered
+
+/** The claims that a person needs besides those of OpenID Connect, and without which something of them is missing. */
+export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
+  Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
+
+/** The groups, where the record maps any: a token without the claim then names none. */
+function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups | undefined {
+  const named = claimsFor(config.attributeMappings, 'external_groups')
+  if (named.length === 0) return undefined
+  const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim))))].filter(isShortString)
+  const keeps = [config.externalGroupsWhitelist ?? []].flat().filter(pattern => typeof pattern === 'string')
+  return {
+    ...(config.groupMappingMode === 'AS_SCOPES' ? { asScopes: names } : { mapped: names }),
+    ...(keeps.length > 0 && { keeps }), // UAA: filters what the mapping resulted in; an empty list keeps all
+    roles: config.storeCustomAttributes === false ? [] : 'memberships',
+    addsMissing: true,
+  }
+}
+
+/** UAA: splits a string at commas, and uses a list as it is. */
+function groupNames(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  return typeof value === 'string' ? value.split(',').map(name => name.trim()) : []
+}
+
+const ATTRIBUTE = 'user.attribute.'
+
+/** The values of each mapped `user.attribute.<name>`; none where the record says not to keep them. */
+function attributesOf(claims: ForeignClaims, config: MappingConfig): Readonly<Record<string, readonly string[]>> {
+  const { attributeMappings: mappings, storeCustomAttributes } = config
+  const attributes = Object.keys(mappings ?? {}).filter(key => key.startsWith(ATTRIBUTE) && key !== ATTRIBUTE)
+  return Object.fromEntries(
+    attributes.map(key => {
+      const values = claimsFor(mappings, key).flatMap(claim => [memberOf(claims, claim)].flat().flatMap(asText))
+      return [key.slice(ATTRIBUTE.length), storeCustomAttributes === false ? [] : values]
+    }),
+  )
+}
+
+/** A value as a string; nothing for null, and for one that is empty or too long. */
+function asText(value: unknown): readonly string[] {
+  if (value === undefined || value === null) return []
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return isShortString(text) ? [text] : []
+}
+
+/** `acr` as OpenID Connect Core §2 has it, a string, or as UAA does: `{"values":[...]}`. */
+const acrOf = (value: unknown): readonly string[] =>
+  [typeof value === 'string' ? value : memberOf(value, 'values')].flat().filter(isShortString).slice(0, MAX_METHODS)
 
 /** OpenID Connect Core §5.1: `email_verified` is about `email`, not about another claim mapped to the address. */
 const coversEmail = (email: string, verified: string): boolean => email === 'email' || verified !== 'email_verified'
@@ -66,9 +134,9 @@ function singleString(claims: ForeignClaims, attribute: string, claim: string): 
 const isShortString = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_STRING_LENGTH && isStorable(value)
 
-/** The provider's authentication methods, at most 20; anything but short strings is ignored. */
+/** The provider's authentication methods; anything but short strings is ignored. */
 const amrOf = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter(isShortString).slice(0, 20) : []
+  Array.isArray(value) ? value.filter(isShortString).slice(0, MAX_METHODS) : []
 
 /** Reads a NumericDate. One in the future becomes now, so that no sign-in appears fresher than it is. */
 function pastDate(value: unknown, now: Date): Date | undefined {

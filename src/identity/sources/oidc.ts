@@ -61,7 +61,7 @@ function read(
   now: Date,
 ): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal {
   try {
-    return { outcome: 'genuine', person: personOf(claims, config.attributeMappings, now) }
+    return { outcome: 'genuine', person: personOf(claims, config, now) }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
     throw error
