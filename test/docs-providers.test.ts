@@ -1,0 +1,203 @@
+// The pages of docs/providers/: each record is sent to a real server, the settings of directories are read as a sign-in reads
+// them, and providers of the tests' own say what the pages say that comes back.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { isJsonRecord, parseJson } from '../src/base/json.ts'
+import type { JsonRecord } from '../src/base/json.ts'
+import { readDirectorySettings } from '../src/identity/directory/settings.ts'
+import { createTestClock } from './support/clock.ts'
+import { temporaryFolder } from './support/config.ts'
+import { githubRecord, startGithub } from './support/github.ts'
+import type { Github } from './support/github.ts'
+import { RELYING_PARTY } from './support/oidc-provider.ts'
+import { serve } from './support/process.ts'
+import { defaultBootstrap, startServer } from './support/server.ts'
+import type { TestAnswer, TestServer } from './support/server.ts'
+import { startUpstream } from './support/upstream.ts'
+import type { Upstream } from './support/upstream.ts'
+
+const FOLDER = join(import.meta.dirname, '../docs/providers')
+const INDEX = readFileSync(join(FOLDER, 'README.md'), 'utf8')
+const PAGES = readdirSync(FOLDER).filter(name => name !== 'README.md')
+
+const textOf = (page: string): string => readFileSync(join(FOLDER, page), 'utf8')
+
+const blocksIn = (text: string, language: string): readonly string[] =>
+  Array.from(text.matchAll(/^```(\w*)\n([^]*?)^```$/gm))
+    .filter(match => match[1] === language)
+    .map(match => match[2] ?? '')
+
+function objectIn(text: string | undefined): JsonRecord {
+  const value = parseJson(text ?? '')
+  assert.ok(isJsonRecord(value), text)
+  return value
+}
+
+/** The record of a page, and the claims or members that come back, if it has an example. */
+function pageOf(page: string) {
+  const [text, claims] = blocksIn(textOf(page), 'json')
+  const record = objectIn(text)
+  const { type, originKey, config } = record
+  assert.ok(typeof type === 'string' && typeof originKey === 'string' && isJsonRecord(config))
+  return { record, type, originKey, config, claims: claims === undefined ? undefined : objectIn(claims) }
+}
+
+const ROOT = {
+  client_id: 'root',
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['idps.write', 'idps.read', 'scim.write', 'scim.read'],
+}
+
+describe('docs/providers', () => {
+  const clock = createTestClock()
+  let server: TestServer
+  let upstream: Upstream
+  let github: Github
+  let bearer: string
+
+  before(async () => {
+    upstream = await startUpstream(clock)
+    github = await startGithub()
+    const clients = [...defaultBootstrap.clients, ROOT]
+    server = await startServer({ clock, config: { bootstrap: { ...defaultBootstrap, clients } } })
+    const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['root', 'secret'] })
+    bearer = answer.json<{ access_token: string }>().access_token
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+    await upstream.stop()
+    await github.stop()
+  })
+
+  const headers = { 'content-type': 'application/json' }
+  const post = (path: string, body: object) => server.send(path, { body: JSON.stringify(body), bearer, headers })
+  const send = (record: object) => post('/identity-providers?rawConfig=true', record)
+
+  it('has a page for each provider of the index, each of the same shape', () => {
+    const linked = Array.from(INDEX.matchAll(/\]\(([a-z-]+\.md)\)/g)).map(([, page]) => page ?? '')
+    assert.deepEqual(
+      linked.toSorted((a, b) => a.localeCompare(b)),
+      PAGES,
+    )
+    for (const page of PAGES) {
+      const headings = Array.from(textOf(page).matchAll(/^## (.*)$/gm)).map(([, heading]) => heading)
+      const first = pageOf(page).type === 'ldap' ? 'Prepare there' : 'Register there'
+      assert.deepEqual(headings, [first, 'Send here', 'What comes back', 'Pitfalls'], page)
+    }
+  })
+
+  it('names the type of each record in the index', () => {
+    for (const page of PAGES) {
+      assert.match(INDEX, new RegExp(`\\(${page}\\) \\| \`${pageOf(page).type}\` \\|`))
+    }
+  })
+
+  for (const page of PAGES) {
+    const { record, type, originKey: origin, config, claims } = pageOf(page)
+
+    it(`has a record that is taken, and a secret that is not shown: ${page}`, async () => {
+      const originKey = type === 'ldap' ? 'ldap' : `${origin}-as-it-stands`
+      const answer = await send({ ...record, originKey })
+      assert.equal(answer.status, 201, answer.text)
+      const made = answer.json<{ id: string; config: JsonRecord }>()
+      for (const secret of ['relyingPartySecret', 'bindPassword']) assert.ok(!(secret in made.config))
+      for (const [name, value] of Object.entries(config)) {
+        if (!['relyingPartySecret', 'bindPassword', 'linkByEmail'].includes(name)) {
+          assert.deepEqual(made.config[name], value, name)
+        }
+      }
+      // There is one directory in a zone, and one provider with an issuer.
+      await server.send(`/identity-providers/${made.id}`, { method: 'DELETE', bearer })
+    })
+
+    if (type === 'ldap') {
+      it(`has settings that a directory is asked with: ${page}`, () => {
+        const { profile, groups, urls, account } = readDirectorySettings(config)
+        assert.equal(profile.kind, 'search-and-bind')
+        assert.equal(groups.kind, 'search')
+        assert.ok(account)
+        for (const { tls } of urls) assert.notEqual(tls, 'none')
+      })
+      continue
+    }
+
+    it(`has an address to register: ${page}`, () => assert.ok(textOf(page).includes(`{base}/login/callback/${origin}`)))
+
+    it(`signs in whom it says, with what comes back: ${page}`, async () => {
+      assert.ok(claims)
+      const made = await send({ ...record, config: { ...config, ...ourOwn(type) } })
+      assert.equal(made.status, 201, made.text)
+      const externalId = String(claims['sub'] ?? claims['id'])
+      if (config['addShadowUserOnLogin'] === false) {
+        const emails = [{ value: claims['email'] ?? 'placeholder@acme.example' }]
+        const known = config['linkByEmail'] === true ? {} : { externalId }
+        const user = { userName: 'beforehand', origin, emails, name: {}, verified: false, ...known }
+        assert.equal((await post('/Users', user)).status, 201)
+      }
+      const answer = await signIn(origin, claims)
+      assert.equal(answer.headers['location'], 'http://localhost:8080/', answer.text)
+      const user = await server.store.users.findByExternalId('svc', origin, externalId)
+      const mappings = objectIn(JSON.stringify(config['attributeMappings']))
+      const named = (attribute: string): unknown => {
+        const claim = mappings[attribute]
+        return claims[typeof claim === 'string' ? claim : attribute]
+      }
+      assert.equal(user?.email, claims['email'] ?? 'placeholder@acme.example')
+      assert.equal(user.verified, claims['email_verified'] === true)
+      assert.equal(user.givenName, named('given_name'))
+      assert.equal(user.userName, named('user_name'))
+      const { id } = made.json<{ id: string }>()
+      await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer }) // another page has the same issuer
+    })
+  }
+
+  /** What a record says of our providers in the place of the real one. */
+  function ourOwn(type: string): JsonRecord {
+    if (type !== 'oauth2.0') {
+      const discoveryUrl = `${upstream.url}/.well-known/openid-configuration`
+      return { discoveryUrl, relyingPartyId: RELYING_PARTY }
+    }
+    const { authUrl, tokenUrl, userInfoUrl, relyingPartyId, relyingPartySecret } = githubRecord(github).config
+    return { authUrl, tokenUrl, userInfoUrl, relyingPartyId, relyingPartySecret }
+  }
+
+  async function signIn(origin: string, claims: JsonRecord): Promise<TestAnswer> {
+    const browser = server.browser()
+    const address = (await browser.send(`/login/external/${origin}`)).location()
+    github.person = claims
+    upstream.nonce = address.searchParams.get('nonce') ?? ''
+    upstream.answer = () => upstream.usual(claims)
+    const isGithub = address.origin === github.url
+    const code = isGithub ? github.agree(address).code : 'c'
+    const iss = isGithub ? {} : { iss: upstream.url }
+    const query = { code, state: address.searchParams.get('state') ?? '', ...iss }
+    return browser.send(`/login/callback/${origin}`, { query })
+  }
+})
+
+const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+describe('docs/providers/README.md', { skip: !hasCurl && 'curl is not installed' }, () => {
+  it('does what it says', async () => {
+    const playground = await serve({ args: ['--database', 'sqlite::memory:'] })
+    try {
+      const folder = temporaryFolder()
+      writeFileSync(join(folder, 'provider.json'), blocksIn(textOf('entra-id.md'), 'json')[0] ?? '')
+      const commands = blocksIn(INDEX, 'sh').join('\necho\n')
+      const script = commands.replaceAll('localhost:8080', `localhost:${playground.port}`)
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8', cwd: folder })
+      assert.equal(status, 0, stderr)
+      assert.doesNotMatch(stdout, /"error"/)
+      for (const answer of [/"originKey":"entra"/, /"displayName":"shop.admin"/, /"externalGroup":"shop.admin"/i]) {
+        assert.match(stdout, answer)
+      }
+    } finally {
+      await playground.stop('SIGKILL')
+    }
+  })
+})
