@@ -139,18 +139,26 @@ describe('docs/providers', () => {
         const user = { userName: 'beforehand', origin, emails, name: {}, verified: false, ...known }
         assert.equal((await post('/Users', user)).status, 201)
       }
-      const answer = await signIn(origin, claims)
-      assert.equal(answer.headers['location'], 'http://localhost:8080/', answer.text)
-      const user = await server.store.users.findByExternalId('svc', origin, externalId)
       const mappings = objectIn(JSON.stringify(config['attributeMappings']))
       const named = (attribute: string): unknown => {
         const claim = mappings[attribute]
         return claims[typeof claim === 'string' ? claim : attribute]
       }
+      const [externalGroup] = [named('external_groups') ?? []].flat()
+      const displayName = `docs.${origin}`
+      if (externalGroup !== undefined) {
+        assert.equal((await post('/Groups', { displayName })).status, 201)
+        assert.equal((await post('/Groups/External', { displayName, externalGroup, origin })).status, 201)
+      }
+      const answer = await signIn(origin, claims)
+      assert.equal(answer.headers['location'], 'http://localhost:8080/', answer.text)
+      const user = await server.store.users.findByExternalId('svc', origin, externalId)
       assert.equal(user?.email, claims['email'] ?? 'placeholder@acme.example')
       assert.equal(user.verified, claims['email_verified'] === true)
       assert.equal(user.givenName, named('given_name'))
       assert.equal(user.userName, named('user_name'))
+      const groups = await server.store.groups.namesOfUser('svc', user.id)
+      assert.equal(groups.includes(displayName), externalGroup !== undefined)
       const { id } = made.json<{ id: string }>()
       await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer }) // another page has the same issuer
     })

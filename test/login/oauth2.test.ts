@@ -14,6 +14,16 @@ import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { SignJWT } from 'jose'
 
+const CLIENTS = [
+  {
+    client_id: 'inviter',
+    client_secret: 'secret',
+    authorized_grant_types: ['client_credentials', 'password', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
+    authorities: ['scim.invite'],
+    scope: ['openid'],
+    redirect_uri: ['https://app.example/invited'],
+  },
+]
 const ISSUER = 'https://tokens.example'
 const FORM = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
 
@@ -43,12 +53,16 @@ for (const mode of MODES) {
         config: {
           bootstrap: {
             ...authorizeBootstrap,
+            clients: [...authorizeBootstrap.clients, ...CLIENTS],
+            groups: [...authorizeBootstrap.groups, { displayName: 'app.read' }],
+            external_groups: [{ displayName: 'app.read', externalGroup: 'acme/staff', origin: 'teams' }],
             identity_providers: [
               githubRecord(github, { emailDomain: ['git.example'], userPropagationParameter: 'login' }),
               mapped('plain', {}),
               mapped('node', { external_id: 'node_id' }),
               mapped('list', { external_id: ['id'] }),
               mapped('number', { user_name: 'id' }),
+              mapped('teams', { external_groups: 'teams', 'user.attribute.company': 'company' }),
               githubRecord(github, withTokens, 'signed'),
               githubRecord(github, { ...withTokens, issuer: undefined }, 'unnamed'),
               githubRecord(github, { issuer: ISSUER, scopes: undefined }, 'issuer'),
@@ -111,7 +125,7 @@ for (const mode of MODES) {
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="\/login\/external\/([^"]*)"/g)]
         const origins = new Set(links.map(([, origin]) => origin))
-        const complete = 'basic closed github issuer list node number plain public signed unnamed'
+        const complete = 'basic closed github issuer list node number plain public signed teams unnamed'
         assert.deepEqual(origins, new Set(complete.split(' ')))
       })
 
@@ -426,6 +440,65 @@ for (const mode of MODES) {
         for (const path of ['/home', '/profile']) {
           assert.doesNotMatch((await browser.send(path)).text, /<script>alert|<img src=x/)
         }
+      })
+    })
+
+    describe('what a provider says', () => {
+      const membershipsOf = async (userId: string): Promise<readonly string[]> =>
+        (await server.store.groups.namesOfUser('svc', userId)).filter(name => /^(?:app|svc)\./.test(name))
+
+      it('makes mapped groups and attributes of mapped members, and follows the next sign-in', async () => {
+        github.person = { ...OCTOCAT, teams: ['Acme/Staff', 'svc.admin'], company: '@acme' }
+        await signIn('teams')
+        const { id } = (await userOf('teams', '583231')) ?? assert.fail()
+        assert.deepEqual(await membershipsOf(id), ['app.read'])
+        github.person = { ...OCTOCAT, teams: [] }
+        await signIn('teams')
+        assert.deepEqual(await membershipsOf(id), [])
+      })
+
+      it('accepts an invitation only with email_verified for the address that was invited', async () => {
+        const { access_token: bearer } = (
+          await server.token({ grant_type: 'client_credentials' }, { basic: ['inviter', 'secret'] })
+        ).json<{ access_token: string }>()
+        const invited = await server.send('/invite_users', {
+          bearer,
+          query: { redirect_uri: 'https://app.example/invited' },
+          body: JSON.stringify({ emails: ['invited@git.example'] }),
+          headers: { 'content-type': 'application/json' },
+        })
+        const [invitation] = invited.json<{ new_invites: readonly { origin: string; inviteLink: string }[] }>()
+          .new_invites
+        assert.equal(invitation?.origin, 'github')
+        const { pathname, search } = new URL(invitation.inviteLink)
+        const accept = async (person: object): Promise<TestAnswer> => {
+          github.person = person
+          const browser = server.browser()
+          const query = github.agree((await browser.send(pathname + search)).location())
+          return browser.send('/login/callback/github', { query })
+        }
+        const person = { id: 61, login: 'invited', email: 'invited@git.example' }
+        const unconfirmed = /Your provider did not confirm that you have the e-mail address/
+        await assertRefused(await accept(person), 403, unconfirmed)
+        await assertRefused(await accept({ ...person, email_verified: 'true' }), 403, unconfirmed)
+        const answer = await accept({ ...person, email_verified: true })
+        assert.equal(answer.headers['location'], 'https://app.example/invited')
+        assert.equal((await userOf('github', '61'))?.verified, true)
+      })
+
+      it('is not asked for passwords, and its tokens are no assertions', async () => {
+        const provider = (await server.store.providers.findByOrigin('svc', 'signed')) ?? assert.fail()
+        const config = { ...provider.config, passwordGrantEnabled: true }
+        await server.store.providers.update('svc', { ...provider, config })
+        const basic = ['inviter', 'secret'] as const
+        const password = { grant_type: 'password', username: 'octocat', password: 'p' }
+        const hinted = { ...password, login_hint: JSON.stringify({ origin: 'signed' }) }
+        assert.ok((await server.token(hinted, { basic })).status >= 400)
+        const assertion = await signer.token({ iss: ISSUER, aud: OUR_ID })
+        const bearer = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }
+        assert.match((await server.token(bearer, { basic })).text, /to a single registered provider/)
+        assert.equal(github.requests.length, 0)
+        await server.store.providers.update('svc', provider)
       })
     })
 
