@@ -188,7 +188,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
-  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault })
+  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
   const vouching = createVouching({ ...shared, users, aliases, serviceName: service.name })

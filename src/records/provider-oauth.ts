@@ -36,7 +36,8 @@ const jwtClientAuthentication = setting({
   needs: `true or an object of texts: ${KEY_MEMBERS.join(', ')}`,
   unset: null,
   secret: { member: 'key' },
-  about: 'How this server proves itself with a signed JWT: true for the keys of the zone, or a key of its own.',
+  about:
+    'How this server proves itself with a signed JWT: true for the active key of the zone, or a key of its own. References are not resolved.',
   schema: {
     type: ['boolean', 'object'],
     properties: Object.fromEntries(KEY_MEMBERS.map(name => [name, { type: ['string', 'null'] }])),

@@ -54,7 +54,8 @@ export const inBothModes =
     }
   }
 
-const providerAt = ({ url }: Upstream, config: Claims) => ({
+/** The record of `corp`. */
+export const providerAt = ({ url }: Upstream, config: Claims) => ({
   originKey: 'corp',
   type: 'oidc1.0',
   name: 'Corp',

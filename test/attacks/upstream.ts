@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import { startUpstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
-import { inBothModes } from './identity.ts'
+import { inBothModes, providerAt } from './identity.ts'
 
 const GROUPS = { attributeMappings: { external_groups: 'groups' } }
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
@@ -62,5 +66,31 @@ export const upstreamAttacks: readonly Attack[] = [
       },
       { ...GROUPS, groupMappingMode: 'AS_SCOPES' },
     ),
+  },
+  {
+    attack: 'has a provider of their zone told who this server is, by the key that other zones sign with',
+    outcome: 'nothing is signed: the zone needs a key of its own',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const clock = createTestClock()
+        const upstream = await startUpstream(clock)
+        const config = { relyingPartySecret: undefined, jwtClientAuthentication: true, passwordGrantEnabled: true }
+        const identity_providers = [providerAt(upstream, config)]
+        const zone = { id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { identity_providers } }
+        const bootstrap = { ...defaultBootstrap, identity_zones: [zone] }
+        const server = await startServer({ mode, clock, config: { bootstrap } })
+        try {
+          const browser = server.browser('z1.localhost:8080')
+          const { searchParams } = (await browser.send('/login/external/corp')).location()
+          const query = { code: 'c', state: searchParams.get('state') ?? '' }
+          await browser.send('/login/callback/corp', { query })
+          assert.equal(upstream.requests.length, 0)
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+          await upstream.stop()
+        }
+      }
+    },
   },
 ]

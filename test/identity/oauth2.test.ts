@@ -7,6 +7,8 @@ import { createVault } from '../../src/base/secrets.ts'
 import { oauth2Source } from '../../src/identity/sources/oauth2.ts'
 import { createTestClock } from '../support/clock.ts'
 
+const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
+
 const clock = createTestClock()
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const now = clock.now()
@@ -25,7 +27,7 @@ function open(fetch: (address: string) => Promise<Response>) {
   const provider = { zoneId: 'svc', id: 'p', originKey: 'git', type: 'oauth2.0', name: 'Git', active: true, version: 0 }
   const zone = { id: 'svc', subdomain: '', name: 'svc', active: true, version: 0, config: {}, ...times }
   const foreignKeys = { find: () => Promise.resolve(undefined) }
-  const source = oauth2Source({ outbound, foreignKeys, clock, vault })
+  const source = oauth2Source({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys })
   return source.open(zone, { ...provider, ...times, config }, {} as never).redirect // it uses no store
 }
 

@@ -10,6 +10,8 @@ import { sealProviderSecrets } from '../../src/providers/provider-secrets.ts'
 import type { Zone } from '../../src/model/zone.ts'
 import { createTestClock } from '../support/clock.ts'
 
+const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
+
 const clock = createTestClock()
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const now = clock.now()
@@ -58,7 +60,11 @@ function open(
     vault,
   )
   const foreignKeys = { find: () => Promise.resolve(undefined) }
-  return oidcSource({ outbound, foreignKeys, clock, vault }).open(zone, provider, {} as never).redirect // it uses no store
+  return oidcSource({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys }).open(
+    zone,
+    provider,
+    {} as never,
+  ).redirect // it uses no store
 }
 
 describe('signing in at an OpenID Connect provider', () => {
@@ -107,7 +113,14 @@ describe('signing in at an OpenID Connect provider', () => {
       fetch: () => Promise.reject(new Error('sent')),
       getJson: () => Promise.reject(new Error('sent')),
     }
-    const source = oidcSource({ outbound, foreignKeys: { find: () => Promise.resolve(undefined) }, clock, vault })
+    const source = oidcSource({
+      outbound,
+      foreignKeys: { find: () => Promise.resolve(undefined) },
+      clock,
+      vault,
+      random: createRandom(),
+      zoneKeys,
+    })
     const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {} as never).redirect // it uses no store
     await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt), /unable to authenticate|Unsupported state/i)
   })

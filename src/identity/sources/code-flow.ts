@@ -4,13 +4,13 @@ import { memberOf } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { isOwnParameter } from '../../providers/provider-oauth.ts'
-import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { RedirectAttempt, RedirectRefusal, RedirectStart } from '../source.ts'
-import { basic, errorOf, parseObject, stringOf } from './oidc-request.ts'
+import { createClientAuthentication } from './client-authentication.ts'
+import type { ClientAuthenticationDeps } from './client-authentication.ts'
+import { errorOf, parseObject, stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 import { refuse } from './oidc-token.ts'
 
@@ -86,24 +86,27 @@ export function authorizationUrl(
 type Parameters = Readonly<Record<string, string>>
 
 /** Makes the exchange. Never passes on the provider's error texts, which may repeat secrets of the request. */
-export function createCodeExchange({ outbound, vault }: { outbound: Outbound; vault: Vault }): CodeExchange {
-  return async (provider, { tokenUrl, relyingPartyId }, { code, attempt }) => {
-    const { config }: OidcRecord = openProviderSecrets(provider, vault)
-    const secret = stringOf(config.relyingPartySecret)
-    const inBody = config.clientAuthInBody === true
+export function createCodeExchange(deps: ClientAuthenticationDeps & { outbound: Outbound }): CodeExchange {
+  const { outbound } = deps
+  const prove = createClientAuthentication(deps)
+  return async (provider, endpoints, { code, attempt }) => {
+    const { config }: OidcRecord = provider
+    const { tokenUrl, relyingPartyId } = endpoints
+    const proof = await prove(provider, endpoints)
+    if (proof.outcome !== 'proof') return proof
     const body = new URLSearchParams({
       ...additionalParameters(config),
       grant_type: 'authorization_code',
       code,
       redirect_uri: attempt.redirectUri,
       client_id: relyingPartyId,
-      ...(secret !== undefined && inBody && { client_secret: secret }),
+      ...proof.fields,
       ...(usesPkce(config) && { code_verifier: attempt.codeVerifier }),
     })
     const headers = {
       accept: 'application/json',
       'content-type': 'application/x-www-form-urlencoded',
-      ...(secret !== undefined && !inBody && { authorization: basic(relyingPartyId, secret) }),
+      ...proof.headers,
     }
     const share = shareOf(provider)
     try {

@@ -1,12 +1,11 @@
 // Signs people in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
 // what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
 // docs/decisions/0025-people-of-oauth-2-providers.md.
-import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { AnswerShape, ExternalPerson, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
+import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
 import type { CodeEndpoints } from './code-flow.ts'
 import { identifierIn } from './oauth2-claims.ts'
@@ -22,11 +21,9 @@ import { readUserinfo } from './userinfo.ts'
 export const OAUTH = 'oauth2.0'
 
 /** Dependencies of `oauth2Source`. */
-export interface Oauth2Deps {
+export interface Oauth2Deps extends ClientAuthenticationDeps {
   readonly outbound: Outbound
   readonly foreignKeys: KeyFinder
-  readonly clock: Clock
-  readonly vault: Vault
 }
 
 /** RFC 6749 §4.1.2, RFC 9207 §2. */

@@ -5,10 +5,10 @@ import { OutboundError } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
 import { promptsOfProvider } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
+import { createClientAuthentication } from './client-authentication.ts'
 import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'
-import { basic, errorOf, parseObject, scopesOf, stringOf } from './oidc-request.ts'
+import { errorOf, parseObject, scopesOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
 
@@ -31,7 +31,8 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 
 /** Creates the relay of one provider. */
 export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => PasswordRelay {
-  const { outbound, vault, check } = deps
+  const { outbound, check } = deps
+  const prove = createClientAuthentication(deps)
 
   return (provider, read) => ({
     async check({ remoteAddress }, attempt) {
@@ -42,8 +43,9 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
       if (tokenUrl === undefined || relyingPartyId === undefined) {
         return unavailable('the token endpoint or relyingPartyId is not known')
       }
-      const { config }: OidcRecord = openProviderSecrets(provider, vault)
-      const secret = stringOf(config.relyingPartySecret)
+      const { config }: OidcRecord = provider
+      const proof = await prove(provider, { tokenUrl, relyingPartyId }, { ignoresBody: true })
+      if (proof.outcome !== 'proof') return proof
       const body = new URLSearchParams({
         ...promptedFields(provider, attempt),
         grant_type: 'password',
@@ -51,13 +53,12 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
         username: attempt.userName,
         password: attempt.password,
         scope: scopesOf(config),
-        ...(secret === undefined && { client_id: relyingPartyId }),
+        ...proof.fields,
       })
       const headers = {
         accept: 'application/json',
         'content-type': 'application/x-www-form-urlencoded',
-        // UAA: ignores `clientAuthInBody` here.
-        ...(secret !== undefined && { authorization: basic(relyingPartyId, secret) }),
+        ...proof.headers,
         ...(config.setForwardHeader === true && remoteAddress !== undefined && { 'x-forwarded-for': remoteAddress }),
       }
       try {

@@ -1,9 +1,9 @@
 // Signs users in at an OpenID Connect provider with the authorization code flow (OpenID Connect Core §3.1). See
 // docs/decisions/0014-upstream-sign-in.md.
 import type { Outbound } from '../../base/outbound.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { AnswerShape, ExternalPerson, ExternalRefusal, RedirectAnswer, RedirectSignIn } from '../source.ts'
+import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
 import type { CodeEndpoints } from './code-flow.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -14,9 +14,8 @@ import { idTokenProblem, refuse } from './oidc-token.ts'
 import type { TokenCheck } from './oidc-token.ts'
 
 /** Dependencies of `createOidcRedirect`. */
-export interface OidcRedirectDeps {
+export interface OidcRedirectDeps extends ClientAuthenticationDeps {
   readonly outbound: Outbound
-  readonly vault: Vault
   readonly settings: OidcSettingsReader
   readonly check: TokenCheck
 }

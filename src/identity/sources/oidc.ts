@@ -1,8 +1,7 @@
 import { decodeJwt } from 'jose/jwt/decode'
-import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { ExternalPerson, ExternalRefusal, IdentitySourceType } from '../source.ts'
+import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { createOidcRedirect, mayRedirect } from './oidc-redirect.ts'
@@ -16,11 +15,9 @@ import type { OidcRecord } from './oidc-request.ts'
 export const OIDC = 'oidc1.0'
 
 /** Dependencies of `oidcSource`. */
-export interface OidcDeps {
+export interface OidcDeps extends ClientAuthenticationDeps {
   readonly outbound: Outbound
   readonly foreignKeys: KeyFinder
-  readonly clock: Clock
-  readonly vault: Vault
 }
 
 /** OpenID Connect providers: sign-in by redirect or relayed password, and their tokens as assertions. */

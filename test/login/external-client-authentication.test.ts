@@ -1,0 +1,183 @@
+// How this server proves itself at the token endpoint of another provider.
+import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import type { JWK } from 'jose'
+import { epochSeconds } from '../../src/base/clock.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+const pem = (key: { export(options: { type: 'pkcs8'; format: 'pem' }): string | Buffer }): string =>
+  key.export({ type: 'pkcs8', format: 'pem' }).toString()
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const SECRET = { relyingPartySecret: 'a secret: 100%' }
+
+const RECORDS: Readonly<Record<string, Config>> = {
+  basic: { ...SECRET, authMethod: 'client_secret_basic', clientAuthInBody: true },
+  post: { ...SECRET, authMethod: 'client_secret_post' },
+  none: { authMethod: 'none' },
+  zone: { jwtClientAuthentication: true },
+  issuer: { jwtClientAuthentication: { aud: 'UPSTREAM' } },
+  rsa: {
+    authMethod: 'private_key_jwt',
+    jwtClientAuthentication: { kid: 'ours', key: pem(rsa.privateKey), iss: 'other', aud: 'https://as.example' },
+  },
+  ec: { jwtClientAuthentication: { key: pem(ec.privateKey) } },
+  // None of these can be used.
+  weak: { jwtClientAuthentication: { key: pem(weak.privateKey) } },
+  reference: { jwtClientAuthentication: { key: '-----BEGIN KEY-----' } },
+  wrong: { jwtClientAuthentication: { key: pem(ec.privateKey), alg: 'RS256' } },
+  uncertain: { jwtClientAuthentication: { key: pem(ec.privateKey), cert: 'none' } },
+  elsewhere: { jwtClientAuthentication: { aud: 'https://as.example/token' } },
+  impostor: { jwtClientAuthentication: { iss: 'http://localhost:8080/oauth/token' } },
+  gone: { jwtClientAuthentication: { kid: 'not-the-active-key' } },
+}
+
+for (const mode of MODES) {
+  describe(`client authentication at another provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      const { url } = upstream
+      const records = Object.entries(RECORDS).map(([originKey, config]) => ({
+        originKey,
+        type: 'oidc1.0',
+        name: originKey,
+        config: {
+          authUrl: `${url}/authorize`,
+          tokenUrl: `${url}/token`,
+          tokenKeyUrl: `${url}/keys`,
+          issuer: url,
+          relyingPartyId: RELYING_PARTY,
+          passwordGrantEnabled: true,
+          showLinkText: false,
+          ...JSON.parse(JSON.stringify(config).replace('UPSTREAM', url)),
+        },
+      }))
+      const bootstrap = { ...defaultBootstrap, identity_providers: records }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+    })
+    beforeEach(() => {
+      upstream.requests.length = 0
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    /** Signs in at the provider; what it was asked, and where the browser was sent then. */
+    async function signIn(origin: string): Promise<{ answer: TestAnswer; form: URLSearchParams; basic: string }> {
+      const browser = server.browser()
+      const { searchParams } = (await browser.send(`/login/external/${origin}`)).location()
+      upstream.nonce = searchParams.get('nonce') ?? ''
+      upstream.answer = () => upstream.usual()
+      const query = { code: 'c', state: searchParams.get('state') ?? '', iss: upstream.url }
+      const answer = await browser.send(`/login/callback/${origin}`, { query })
+      const [asked] = upstream.requests
+      return { answer, form: asked?.form ?? new URLSearchParams(), basic: asked?.headers.authorization ?? '' }
+    }
+    const isSignedIn = ({ answer }: { answer: TestAnswer }): boolean =>
+      answer.status === 302 && !String(answer.headers['location']).includes('/oauth_error')
+
+    it('sends the secret as authMethod says, whatever clientAuthInBody', async () => {
+      const basic = await signIn('basic')
+      assert.ok(isSignedIn(basic))
+      assert.match(basic.basic, /^Basic /)
+      assert.equal(basic.form.get('client_secret'), null)
+      upstream.requests.length = 0
+      const post = await signIn('post')
+      assert.ok(isSignedIn(post))
+      assert.deepEqual([post.basic, post.form.get('client_secret')], ['', SECRET.relyingPartySecret])
+    })
+
+    it('says only its name with none', async () => {
+      const none = await signIn('none')
+      assert.ok(isSignedIn(none))
+      assert.deepEqual([none.basic, none.form.get('client_id')], ['', RELYING_PARTY])
+      assert.equal(none.form.get('client_secret') ?? none.form.get('client_assertion'), null)
+      assert.ok(none.form.get('code_verifier'))
+    })
+
+    it('signs with the key of the zone, which it publishes, a new assertion each time', async () => {
+      const signed = await signIn('zone')
+      assert.ok(isSignedIn(signed))
+      const { form, basic } = signed
+      assert.deepEqual([basic, form.get('client_assertion_type')], ['', ASSERTION_TYPE])
+      const assertion = form.get('client_assertion') ?? ''
+      const { keys } = (await server.send('/token_keys')).json<{ keys: JWK[] }>()
+      const jwk = keys.find(({ kid }) => kid === decodeProtectedHeader(assertion).kid)
+      assert.ok(jwk)
+      const { payload } = await jwtVerify(assertion, createPublicKey({ key: jwk, format: 'jwk' }), {
+        currentDate: clock.now(),
+      })
+      const now = epochSeconds(clock.now())
+      const { jti, ...claims } = payload
+      assert.deepEqual(claims, {
+        iss: RELYING_PARTY,
+        sub: RELYING_PARTY,
+        aud: `${upstream.url}/token`,
+        iat: now - 120,
+        exp: now + 300,
+      })
+      upstream.requests.length = 0
+      const again = await signIn('zone')
+      assert.notEqual(decodeJwt(again.form.get('client_assertion') ?? '').jti, jti)
+    })
+
+    it('names the audience of the record, on the host of the token endpoint', async () => {
+      const { form } = await signIn('issuer')
+      assert.equal(decodeJwt(form.get('client_assertion') ?? '').aud, upstream.url)
+    })
+
+    it('signs with a key of the record', async () => {
+      const assertion = (await signIn('rsa')).form.get('client_assertion') ?? ''
+      const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { currentDate: clock.now() })
+      assert.deepEqual(protectedHeader, { alg: 'RS256', typ: 'JWT', kid: 'ours' })
+      const { iss, sub, aud } = payload
+      assert.deepEqual([iss, sub, aud], ['other', RELYING_PARTY, 'https://as.example'])
+      upstream.requests.length = 0
+      const second = (await signIn('ec')).form.get('client_assertion') ?? ''
+      assert.deepEqual((await jwtVerify(second, ec.publicKey, { currentDate: clock.now() })).protectedHeader, {
+        alg: 'ES256',
+        typ: 'JWT',
+      })
+    })
+
+    for (const origin of ['weak', 'reference', 'wrong', 'uncertain', 'elsewhere', 'impostor', 'gone']) {
+      it(`signs nobody in with a key that is ${origin}, and sends nothing`, async () => {
+        assert.ok(!isSignedIn(await signIn(origin)))
+        assert.equal(upstream.requests.length, 0)
+      })
+    }
+
+    it('proves itself in the same way with a password that it passes on', async () => {
+      upstream.answer = () => upstream.usual({ nonce: undefined })
+      for (const [origin, field] of [
+        ['zone', 'client_assertion'],
+        ['post', 'client_secret'],
+        ['none', 'client_id'],
+      ] as const) {
+        upstream.requests.length = 0
+        const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: JSON.stringify({ origin }) }
+        const answer = await server.token(form, { basic: ['app', 'app-secret'] })
+        assert.equal(answer.status, 200, answer.text)
+        assert.ok(upstream.requests[0]?.form.get(field), origin)
+      }
+    })
+  })
+}
