@@ -24,6 +24,7 @@ import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
 import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
+import { createDirectories } from './identity/directory/directory.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
@@ -188,7 +189,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
-  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys })
+  // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
+  const directories = createDirectories({ outbound, passwords: createPasswords({ places: 1, cost: config.hashCost }) })
+  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys, directories, log })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
   const vouching = createVouching({ ...shared, users, aliases, serviceName: service.name })
@@ -285,8 +288,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     codeEndpoints(app, shared)
     invitationEndpoints(app, { ...shared, users })
     passwordEndpoints(app, { ...shared, users })
-    const directoryPasswords = createPasswords({ places: 1, cost: config.hashCost })
-    providerEndpoints(app, { ...shared, outbound, vault, log, directoryPasswords })
+    providerEndpoints(app, { ...shared, outbound, directories, vault, log })
     const groups = createGroups(shared)
     userEndpoints(app, { ...shared, users, limits })
     emailChangeEndpoints(app, { ...shared, users })

@@ -30,9 +30,9 @@ interface Absence {
 
 const ABSENCES: readonly Absence[] = [
   {
-    entry: 'signing in through LDAP or SAML',
+    entry: 'signing in through SAML',
     paths: ['/saml/metadata', '/saml/SSO/alias/latchkey', '/saml/discovery'],
-    files: { folder: 'src/identity/sources', pattern: /ldap|saml|directory/ },
+    files: { folder: 'src/identity/sources', pattern: /saml/ },
   },
   {
     entry: 'the device grant, token exchange, dynamic registration, PAR, DPoP',

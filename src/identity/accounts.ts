@@ -41,7 +41,11 @@ type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
 
 const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
 
-const NOT_PRECREATED = refuse('The user account must be pre-created. Please contact your system administrator.')
+const NOT_PRECREATED: ExternalRefusal = {
+  outcome: 'refused',
+  reason: 'not-precreated',
+  description: 'The user account must be pre-created. Please contact your system administrator.',
+}
 const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
 const OTHER_EMAIL = refuse(
@@ -72,10 +76,14 @@ export function createAccounts(deps: {
     { originKey, config }: Origin,
     person: KnownPerson,
   ): Promise<User | ExternalRefusal | undefined> {
-    const { userName, externalId, email, emailVerified } = person
-    // A name that is not the external id may be chosen by the user at the provider.
-    const namesake = userName === externalId ? await store.users.findByName(zone.id, originKey, userName) : undefined
-    if (namesake?.userName === userName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
+    const { userName, externalId, nameIsAssigned = false, email, emailVerified } = person
+    // Any other name may be chosen by the user at the provider.
+    const isTheirs = userName === externalId || nameIsAssigned
+    const namesake = isTheirs ? await store.users.findByName(zone.id, originKey, userName) : undefined
+    const isSameName =
+      namesake?.userName === userName ||
+      (nameIsAssigned && namesake && asciiLower(namesake.userName) === asciiLower(userName))
+    if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
     const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
     if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
     const found = await store.users.findByEmail(zone.id, originKey, email)

@@ -36,6 +36,8 @@ import type {
   SourceDeps,
 } from './source.ts'
 import { internalSource } from './sources/internal.ts'
+import { LDAP, ldapSource } from './sources/ldap.ts'
+import type { LdapDeps } from './sources/ldap.ts'
 import { oauth2Source } from './sources/oauth2.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
@@ -120,7 +122,7 @@ export interface Identity {
 }
 
 /** Dependencies of `createIdentity`. */
-export interface IdentityDeps extends SourceDeps, OidcDeps {
+export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps {
   readonly random: Random
   readonly audit: Audit
   readonly behaviour: Behaviour
@@ -130,7 +132,12 @@ export interface IdentityDeps extends SourceDeps, OidcDeps {
 
 /** A new provider type is one file and one entry in `types`. */
 export function createIdentity(deps: IdentityDeps): Identity {
-  const types: readonly IdentitySourceType[] = [internalSource(deps.service.name), oidcSource(deps), oauth2Source(deps)]
+  const types: readonly IdentitySourceType[] = [
+    internalSource(deps.service.name),
+    ldapSource(deps),
+    oidcSource(deps),
+    oauth2Source(deps),
+  ]
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name
   const aliases = createAliases(deps)
@@ -147,7 +154,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
   ): Promise<{ providers: readonly IdentityProvider[] } | { reason: NoProvider }> {
     const all = (await store.providers.listActive(zone.id)).filter(provider => {
       const { password, relay } = open(zone, provider)
-      return password !== undefined || (relay !== undefined && field !== undefined)
+      return password !== undefined || (relay !== undefined && (relay.onPages || field !== undefined))
     })
     const allowed = all.filter(provider => !client || allowsProvider(client, provider.originKey))
     if (origin !== undefined) {
@@ -161,7 +168,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       return (await internalIsDisabled(zone, client)) ? { providers: [] } : { reason: 'no-provider' }
     }
     // The internal accounts and directories may be used together: they are tried in order.
-    const chain = allowed.filter(provider => provider.type === serviceName || provider.type === 'ldap')
+    const chain = allowed.filter(provider => provider.type === serviceName || provider.type === LDAP)
     if (chain.length > 0) return { providers: chain.toSorted((a, b) => rank(a) - rank(b)) }
     return allowed.length === 1 ? { providers: allowed } : { reason: 'several-providers' }
   }
@@ -212,6 +219,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         }
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
       case 'refused-upstream':
+      case 'account-not-precreated':
         return audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
       case 'account-not-verified':
         return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
@@ -232,15 +240,16 @@ export function createIdentity(deps: IdentityDeps): Identity {
     { relay, signIn }: { relay: PasswordRelay; signIn: PasswordSignIn },
   ): Promise<SignInResult> {
     const { zone } = from
-    const { userName, password, field = () => undefined } = signIn
+    const { userName, password, field = () => undefined, opensSession = false } = signIn
     const checked = await relay.check(from, { userName, password, field })
     const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person) : checked
     if (result.outcome === 'signed-in') {
-      await store.users.recordLogon(zone.id, result.user.id, clock.now())
+      if (!opensSession) await store.users.recordLogon(zone.id, result.user.id, clock.now())
       return result
     }
-    const description = result.outcome === 'refused' ? result.description : 'The identity provider could not be asked.'
-    return { outcome: 'refused', reason: 'refused-upstream', description }
+    if (result.outcome !== 'refused') return { outcome: 'refused', reason: 'refused-upstream', description: NOT_ASKED }
+    const reason = result.reason === 'not-precreated' ? 'account-not-precreated' : 'refused-upstream'
+    return { outcome: 'refused', reason, description: result.description }
   }
 
   async function enterByAssertion(
@@ -283,6 +292,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
     return provider && redirect && { provider, redirect }
   }
 
+  /** Whether the next provider is asked. UAA: sends it a wrong password of an account here, too. */
+  const goesOn = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>): boolean =>
+    reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
+
   /** Hides lockouts from callers: one would reveal that the account exists, and when to resume guessing. */
   const withoutLockout = (result: SignInResult): SignInResult =>
     behaviour.hideLockout && result.outcome === 'refused' && result.reason === 'account-locked'
@@ -292,8 +305,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
   return {
     async loginProviders(zone) {
       return (await store.providers.listActive(zone.id)).flatMap((provider): LoginProvider[] => {
-        const { redirect, password } = open(zone, provider)
-        if (!redirect && !password) return []
+        const { redirect, password, relay } = open(zone, provider)
+        if (!redirect && !password && relay?.onPages !== true) return []
         const by = redirect ? 'redirect' : 'form'
         const { originKey: origin } = provider
         return [{ provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }]
@@ -355,13 +368,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
         else if (relay) result = await checkUpstream(from, provider, { relay, signIn })
         else continue
         report(provider, { from, signIn }, result)
-        // Ask the next provider only about names that this one does not know.
-        if (result.outcome === 'signed-in' || result.userId !== undefined) return withoutLockout(result)
+        if (result.outcome === 'signed-in' || !goesOn(result)) return withoutLockout(result)
       }
       return result
     },
   }
 }
+
+const NOT_ASKED = 'The identity provider could not be asked.'
 
 const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
 

@@ -17,6 +17,8 @@ export type SignInRefusal =
   | 'provider-disabled'
   /** The external provider refused or gave no usable response. */
   | 'refused-upstream'
+  /** The external provider accepted the user, whose account an administrator must create first. */
+  | 'account-not-precreated'
 
 /** The result of checking a password. */
 export type SignInResult =
@@ -45,6 +47,8 @@ export interface ExternalPerson {
   readonly userName: string
   /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
+  /** Whether the provider's administrators gave `userName` to this person alone: an account prepared with it is theirs. */
+  readonly nameIsAssigned?: boolean
   readonly email?: string
   /** Whether the provider has verified `email`; absent if it does not say. */
   readonly emailVerified?: boolean
@@ -80,8 +84,8 @@ export interface ExternalGroups {
 /** Why a provider's user cannot sign in; the description is for the caller. */
 export interface ExternalRefusal {
   readonly outcome: 'refused'
-  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. */
-  readonly reason: 'untrusted' | 'unusable'
+  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. */
+  readonly reason: 'untrusted' | 'unusable' | 'not-precreated'
   readonly description: string
   /** For the log only. */
   readonly detail?: string
@@ -157,6 +161,8 @@ export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'pass
 
 /** Sends a name and password to the provider and reads the user that it returns. */
 export interface PasswordRelay {
+  /** Whether pages take these passwords too; otherwise only clients send them, with the fields that the provider wants. */
+  readonly onPages: boolean
   check(
     from: RequestOrigin,
     attempt: RelayedAttempt,

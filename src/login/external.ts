@@ -243,7 +243,7 @@ function failureOf(result: Refused, name: string): Failure {
     case 'unavailable':
       return { status: 502, description: `${name} did not respond correctly. Please try again in a few minutes.` }
     case 'refused':
-      if (result.reason === 'unusable') return { status: 403, description: result.description }
+      if (result.reason !== 'untrusted') return { status: 403, description: result.description }
       return {
         status: 502,
         description: `What ${name} said about you could not be verified. Please try again; if that does not help, contact your administrator.`,

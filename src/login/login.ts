@@ -302,6 +302,8 @@ function messageCode(reason: SignInRefusal): string {
       return 'login_failure'
     case 'account-locked':
       return 'account_locked'
+    case 'account-not-precreated':
+      return 'account_not_precreated'
     case 'account-not-verified':
       return 'account_not_verified'
     case 'password-change-required':

@@ -160,6 +160,8 @@ const rows = {
   missingAssertion: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
   /** C11: verification of the assertion failed: signature, audience, time or revocation. */
   untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
+  /** C14: whether a directory is asked only about names without an internal account; otherwise after every wrong password. */
+  directoryForUnknownNames: { id: 'C14', standard: true, uaa: false },
   /** C11: the assertion is malformed, of an unknown provider, or matches no account. */
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: the account is locked, its provider is disabled, or a password change is required. */

@@ -55,8 +55,9 @@ export async function startFalseDirectory(
     socket.on('error', () => {}) // the other side ends it whenever it likes
     socket.on('data', bytes => {
       chunks.push(bytes)
-      // Every message that the tests send first has short lengths, and comes in one piece.
-      const start = bytes[0] === 0x30 ? 2 : undefined
+      // Every message that the tests send comes in one piece; beyond 127 bytes its length has more than one.
+      const first = bytes[1] ?? 0
+      const start = bytes[0] === 0x30 ? 2 + (first < 0x80 ? 0 : first - 0x80) : undefined
       const id = start === undefined ? undefined : bytes[start + 2]
       const operation = start === undefined ? undefined : bytes[start + 3]
       answer(socket, { id: id ?? 0, operation: operation ?? 0 })

@@ -3,11 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { OutboundConnections } from '../../base/outbound.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
-import type { Passwords } from '../../base/passwords.ts'
-import { createDirectories } from '../../identity/directory/directory.ts'
-import type { DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
+import type { Directories, DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
 import { readDirectorySettings, UnusableDirectory } from '../../identity/directory/settings.ts'
 import { echoOf } from '../../providers/provider-json.ts'
 import type { Service } from '../../model/service.ts'
@@ -23,9 +20,7 @@ import type { ProviderRoute } from './routes.ts'
 /** Dependencies of `providerTestHandler`. */
 export interface ProviderTestDeps {
   readonly service: Service
-  readonly outbound: OutboundConnections
-  /** A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much. */
-  readonly directoryPasswords: Pick<Passwords, 'verify'>
+  readonly directories: Directories
   readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
 }
 
@@ -43,8 +38,7 @@ const TEXTS = {
 
 /** `POST /identity-providers/test` (§7). */
 export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDeps): void {
-  const { service, log } = deps
-  const directories = createDirectories({ ...deps, passwords: deps.directoryPasswords })
+  const { service, log, directories } = deps
 
   async function ask(provider: JsonRecord, attempt: DirectoryAttempt): Promise<DirectoryResult | Fault> {
     const { config: settings } = readProvider(provider, { serviceName: service.name })

@@ -205,7 +205,7 @@ async function searchAndCheck(
       continue
     // Drop the stored password.
     const remaining = new Map([...whole.attributes].filter(([each]) => each !== name))
-    return { entry: { dn: whole.dn, attributes: remaining }, session }
+    return { entry: { ...whole, attributes: remaining }, session }
   }
   return undefined
 }

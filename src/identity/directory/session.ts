@@ -7,6 +7,7 @@ import type { Client, Entry, Filter } from 'ldapts'
 import type { OpenConnection } from '../../base/outbound.ts'
 import { MessageStream } from './message-stream.ts'
 import type { DirectoryUrl } from './settings.ts'
+import { OBJECT_GUID, uniqueIdOf } from './unique-id.ts'
 
 /** The kinds of failure; `refused` includes a wrong password, `missing` an absent entry or attribute. */
 export type DirectoryFailure = 'refused' | 'missing' | 'misconfigured' | 'untrusted' | 'unreachable'
@@ -24,6 +25,8 @@ export class DirectoryError extends Error {
 /** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
 export interface DirectoryEntry {
   readonly dn: string
+  /** The identifier that the directory gave the entry and never gives another; undefined if it shows none. */
+  readonly uniqueId?: string
   readonly attributes: ReadonlyMap<string, readonly string[]>
 }
 
@@ -94,7 +97,14 @@ export async function openSession(
   return {
     bind: (dn, password) => translated(stream, () => client.bind(dn, password)),
     async search({ base, scope, filter, attributes, sizeLimit }) {
-      const options = { scope, attributes: [...attributes], sizeLimit, timeLimit: 5, ...(filter && { filter }) }
+      const options = {
+        scope,
+        attributes: [...attributes],
+        explicitBufferAttributes: [OBJECT_GUID],
+        sizeLimit,
+        timeLimit: 5,
+        ...(filter && { filter }),
+      }
       const { searchEntries, searchReferences } = await translated(stream, () => client.search(base, options))
       return { entries: searchEntries.map(readEntry), isPartial: searchReferences.length > 0 }
     },
@@ -133,7 +143,9 @@ function readEntry({ dn, ...attributes }: Entry): DirectoryEntry {
     const values = [value].flat().filter(each => typeof each === 'string')
     return values.length > 0 ? [[name.toLowerCase(), values] as const] : []
   })
-  return { dn, attributes: new Map(texts) }
+  const read = new Map(texts)
+  const uniqueId = uniqueIdOf({ dn, ...attributes }, read)
+  return { dn, ...(uniqueId !== undefined && { uniqueId }), attributes: read }
 }
 
 /** Translates the library's errors, which repeat the request; result codes are those of RFC 4511 appendix A.2. */

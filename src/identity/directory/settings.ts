@@ -2,6 +2,7 @@
 // which differ between directories.
 import type { JsonRecord } from '../../base/json.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
+import { UNIQUE_ID_ATTRIBUTES } from './unique-id.ts'
 
 /** One address of the directory. */
 export interface DirectoryUrl {
@@ -61,6 +62,8 @@ export interface DirectorySettings {
   readonly refusesReferrals: boolean
   /** The attributes read of a user. */
   readonly attributes: readonly string[]
+  /** The attributes that hold the login name, and whether a name leads to one entry only. */
+  readonly login: { readonly attributes: readonly string[]; readonly isUnambiguous: boolean }
   readonly mail: { readonly attribute: string; readonly substitute: string | undefined; readonly overrides: boolean }
 }
 
@@ -170,14 +173,25 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
     overrides: flag('mailSubstituteOverridesLdap', false),
   }
   const groupRule = groups()
+  const howFound = profile()
+  const login =
+    howFound.kind === 'simple-bind'
+      ? { attributes: howFound.patterns.flatMap(namesInPattern), isUnambiguous: howFound.patterns.length === 1 }
+      : { attributes: namesInFilter(howFound.search.filter), isUnambiguous: true }
   return {
     urls: [first, ...others],
     verifiesCertificate: !flag('skipSSLVerification', false),
     account: readAccount(trimmed('bindUserDn'), text('bindPassword')),
-    profile: profile(),
+    profile: howFound,
     groups: groupRule,
     refusesReferrals: text('referral') === 'throw',
-    attributes: readAttributes(config, [mail.attribute, ...(groupRule.kind === 'member-of' ? ['memberOf'] : [])]),
+    attributes: readAttributes(config, [
+      mail.attribute,
+      ...login.attributes,
+      ...UNIQUE_ID_ATTRIBUTES,
+      ...(groupRule.kind === 'member-of' ? ['memberOf'] : []),
+    ]),
+    login,
     mail,
   }
 }
@@ -209,6 +223,13 @@ function readAccount(dn: string | undefined, password: string | undefined): Bind
   if (!/[=@\\]/.test(dn)) throw new UnusableDirectory('bindUserDn must be a DN')
   return { dn, password }
 }
+
+const namesInPattern = (pattern: string): readonly string[] =>
+  [...pattern.matchAll(/(?:^|[,+])\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*\{0\}\s*(?=[,+]|$)/g)].map(([, name = '']) => name)
+
+/** The attributes that the whole name is compared with. */
+const namesInFilter = (filter: string): readonly string[] =>
+  [...filter.matchAll(/(?:^|\()\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*\{0\}\s*(?=\)|$)/g)].map(([, name = '']) => name)
 
 /** The mapped attributes, and the default ones of what is not mapped. */
 function readAttributes(config: LdapProviderConfig, more: readonly string[]): readonly string[] {

@@ -35,6 +35,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
   const prove = createClientAuthentication(deps)
 
   return (provider, read) => ({
+    onPages: false,
     async check({ remoteAddress }, attempt) {
       // `background`: leaves the connections that are reserved for users who return from a provider.
       const share: OutboundShare = { zoneId: provider.zoneId, purpose: 'background' }

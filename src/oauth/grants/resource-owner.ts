@@ -77,6 +77,7 @@ export function refused(
     case 'password-change-required':
       return refusal(behaviour.signInRefused, 'password change required', service)
     case 'refused-upstream':
+    case 'account-not-precreated':
       return refusal(behaviour.signInRefused, printable(description ?? 'Bad credentials'), service)
     case 'provider-disabled':
       return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)

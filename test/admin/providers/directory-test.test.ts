@@ -293,8 +293,7 @@ describe('what goes wrong on our side', () => {
     app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as AddressedZone })
     const deps = {
       service: serviceNamed('svc'),
-      outbound: { connect: () => Promise.reject(thrown) },
-      directoryPasswords: { verify: () => Promise.resolve(false) },
+      directories: { authenticate: () => Promise.reject(thrown) },
       log: { refusal: () => {}, fault: (_: string, cause: unknown) => void faults.push(cause) },
     }
     providerTestHandler((name, handler) => app.post(name.slice('POST '.length), handler as RouteHandlerMethod), deps)

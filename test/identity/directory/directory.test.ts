@@ -60,7 +60,10 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       }
       const { entry, groups } = found(await authenticate(config, 'marissa'))
       assert.equal(entry.dn.toLowerCase(), `cn=marissa,${PEOPLE}`)
-      assert.deepEqual(Object.fromEntries(entry.attributes), {
+      const { entryuuid, ...attributes } = Object.fromEntries(entry.attributes)
+      assert.match(entry.uniqueId ?? '', /^[\da-f-]{36}$/)
+      assert.deepEqual([entry.uniqueId], entryuuid)
+      assert.deepEqual(attributes, {
         cn: ['marissa'],
         givenname: ['Marissa'],
         mail: ['marissa@example.org'],

@@ -22,7 +22,8 @@ describe('the settings of a directory', () => {
       profile: { kind: 'simple-bind', patterns: ['cn={0},ou=people'] },
       groups: { kind: 'none' },
       refusesReferrals: false,
-      attributes: ['mail', 'cn', 'givenname', 'sn', 'telephonenumber'],
+      attributes: ['mail', 'cn', 'entryUUID', 'objectGUID', 'nsUniqueId', 'givenname', 'sn', 'telephonenumber'],
+      login: { attributes: ['cn'], isUnambiguous: true },
       mail: { attribute: 'mail', substitute: undefined, overrides: false },
     })
     assert.deepEqual(readDirectorySettings(SEARCH).profile, {
@@ -85,8 +86,40 @@ describe('the settings of a directory', () => {
         takesPartialResults: false,
       },
       refusesReferrals: true,
-      attributes: ['OTHERMAIL', 'a;lang-en', '1.2.3', 'cn', 'givenname', 'sn', 'telephonenumber'],
+      attributes: [
+        'OTHERMAIL',
+        'cn',
+        'uid',
+        'entryUUID',
+        'objectGUID',
+        'nsUniqueId',
+        'a;lang-en',
+        '1.2.3',
+        'givenname',
+        'sn',
+        'telephonenumber',
+      ],
+      login: { attributes: ['cn', 'uid'], isUnambiguous: false },
       mail: { attribute: 'otherMail', substitute: '{0}@example.org', overrides: true },
+    })
+  })
+
+  it('know the attributes that the whole login name is compared with', () => {
+    const cases: readonly (readonly [filter: string, names: readonly string[]])[] = [
+      ['uid={0}', ['uid']],
+      ['(&(objectClass=person)( sAMAccountName = {0} ))', ['sAMAccountName']],
+      ['(|(uid={0})(mail={0}@example.org)(mail={0}))', ['uid', 'mail']],
+      ['(cn=*{0}*)', []],
+      ['(cn:caseExactMatch:={0})', []],
+    ]
+    for (const [userSearchFilter, attributes] of cases)
+      assert.deepEqual(readDirectorySettings({ ...SEARCH, userSearchFilter }).login, {
+        attributes,
+        isUnambiguous: true,
+      })
+    assert.deepEqual(readDirectorySettings({ ...BIND, userDNPattern: 'ou=x+uid={0}, dc=y' }).login, {
+      attributes: ['uid'],
+      isUnambiguous: true,
     })
   })
 

@@ -1,0 +1,144 @@
+// Maps an entry of a directory to a user, with the provider's attribute mappings and groups.
+import { hasControlCharacter } from '../../base/control-characters.ts'
+import { isJsonRecord } from '../../base/json.ts'
+import { nameAsEmail } from '../../model/user.ts'
+import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
+import type { DirectoryGroup } from '../directory/groups.ts'
+import type { DirectoryEntry } from '../directory/session.ts'
+import type { DirectorySettings } from '../directory/settings.ts'
+import { fits } from '../memberships.ts'
+import type { ExternalGroups, ExternalPerson } from '../source.ts'
+
+/** What the directory found for a name that was typed. */
+export interface FoundPerson {
+  readonly typedName: string
+  readonly entry: DirectoryEntry
+  readonly groups: readonly DirectoryGroup[]
+}
+
+/** Characters of a name, an address or an identifier. */
+const MAX_STRING_LENGTH = 255
+/** Characters of a value of a custom attribute. */
+const MAX_VALUE_LENGTH = 1024
+const CUSTOM = 'user.attribute.'
+
+/** Maps the entry; undefined if it has no usable name. */
+export function personOf(
+  { typedName, entry, groups }: FoundPerson,
+  config: LdapProviderConfig,
+  settings: DirectorySettings,
+): ExternalPerson | undefined {
+  const mapped = (...keys: readonly string[]): readonly string[] => keys.flatMap(key => namesOf(config, key))
+  const valuesOf = (names: readonly string[]): readonly string[] =>
+    names.flatMap(name => entry.attributes.get(name.toLowerCase()) ?? []).filter(isClean)
+  const first = (names: readonly string[], fallback: string): string | undefined =>
+    valuesOf(names.length > 0 ? names : [fallback]).find(isShort)
+  const name = nameOf({ typedName, entry }, settings)
+  const externalId = entry.uniqueId ?? (name.isUnique ? name.text : asciiLower(entry.dn))
+  if (!isShort(name.text) || !isClean(name.text) || externalId.length > MAX_STRING_LENGTH) return undefined
+  const mail = mailOf(first(mapped('email'), settings.mail.attribute), name.text, settings)
+  const verified = mapped('email_verified')
+  const givenName = first(mapped('first_name', 'given_name'), 'givenname')
+  const familyName = first(mapped('family_name'), 'sn')
+  const phoneNumber = first(mapped('phone_number'), 'telephonenumber')
+  const isStored = config.storeCustomAttributes !== false
+  return {
+    userName: name.text,
+    externalId,
+    nameIsAssigned: name.isTyped,
+    ...(mail && { email: mail.address }),
+    // The directory says it of its own address, not of one that is made up here.
+    ...(mail?.isOwn === true &&
+      verified.length > 0 && { emailVerified: valuesOf(verified)[0]?.toLowerCase() === 'true' }),
+    ...(givenName !== undefined && { givenName }),
+    ...(familyName !== undefined && { familyName }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+    amr: ['ext', 'pwd'],
+    groups: groupsOf(groups, config, isStored),
+    attributes: Object.fromEntries(
+      customNames(config).map(key => [
+        key.slice(CUSTOM.length),
+        isStored ? valuesOf(mapped(key)).filter(value => value.length <= MAX_VALUE_LENGTH) : [],
+      ]),
+    ),
+  }
+}
+
+interface LoginName {
+  readonly text: string
+  /** Whether no other entry of the directory can be found by it. */
+  readonly isUnique: boolean
+  /** Whether it is what was typed, which the directory found this entry alone by. */
+  readonly isTyped: boolean
+}
+
+/** The login name as the directory writes it, so that it does not depend on how it was typed. */
+function nameOf(
+  { typedName, entry }: Pick<FoundPerson, 'typedName' | 'entry'>,
+  settings: DirectorySettings,
+): LoginName {
+  const typed = typedName.trim()
+  const { attributes, isUnambiguous } = settings.login
+  const attribute = attributes
+    .map(name => entry.attributes.get(name.toLowerCase()) ?? [])
+    .find(values => values.length > 0)
+  if (!attribute) return { text: typed, isUnique: false, isTyped: false }
+  const same = attribute.find(value => folded(value) === folded(typed))
+  return {
+    text: same ?? attribute[0] ?? typed,
+    isUnique: isUnambiguous && attributes.length === 1 && attribute.length === 1 && same !== undefined,
+    isTyped: isUnambiguous && same !== undefined,
+  }
+}
+
+/** As directories compare names; only for two names of the same entry. */
+const folded = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim()
+
+const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+
+function mailOf(
+  own: string | undefined,
+  userName: string,
+  { mail: { substitute, overrides } }: DirectorySettings,
+): { readonly address: string; readonly isOwn: boolean } | undefined {
+  if (substitute !== undefined && (overrides || own === undefined)) {
+    const address = nameAsEmail(substitute.replaceAll('{0}', () => userName))
+    return address === undefined || !isShort(address) ? undefined : { address, isOwn: false }
+  }
+  const address = own === undefined ? undefined : nameAsEmail(own)
+  return address === undefined ? undefined : { address, isOwn: true }
+}
+
+/** The claim `roles` are the names of groups that the list of the record lets through: none without a list. */
+function groupsOf(
+  groups: readonly DirectoryGroup[],
+  { externalGroupsWhitelist, ldapGroupFile, autoAddGroups }: LdapProviderConfig,
+  isStored: boolean,
+): ExternalGroups {
+  const patterns = listOf(externalGroupsWhitelist)
+  const names = isStored ? groups.flatMap(({ cn }) => (cn !== undefined && isClean(cn) ? [cn] : [])) : []
+  const roles = names.filter(name => isShort(name) && patterns.some(pattern => fits(pattern, name)))
+  const addsMissing = autoAddGroups !== false
+  if (ldapGroupFile === 'ldap/ldap-groups-as-scopes.xml') {
+    const asScopes = groups.flatMap(each => each.roles.flatMap(value => value.split(','))).map(name => name.trim())
+    return { asScopes: [...new Set(asScopes)].filter(isShort), roles, addsMissing }
+  }
+  return { mapped: groups.map(({ dn }) => dn), roles, addsMissing }
+}
+
+const customNames = (config: LdapProviderConfig): readonly string[] =>
+  isJsonRecord(config.attributeMappings)
+    ? Object.keys(config.attributeMappings).filter(key => key.startsWith(CUSTOM) && key.length > CUSTOM.length)
+    : []
+
+/** The attributes that a mapping names. */
+const namesOf = ({ attributeMappings }: LdapProviderConfig, key: string): readonly string[] =>
+  isJsonRecord(attributeMappings) && Object.hasOwn(attributeMappings, key) ? listOf(attributeMappings[key]) : []
+
+const listOf = (value: unknown): readonly string[] =>
+  [value].flat().filter((each): each is string => typeof each === 'string' && each !== '')
+
+const isShort = (text: string): boolean => text !== '' && text.length <= MAX_STRING_LENGTH
+
+/** Text that pages, logs and databases take. */
+const isClean = (text: string): boolean => text.isWellFormed() && !hasControlCharacter(text)

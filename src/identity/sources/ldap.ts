@@ -1,0 +1,76 @@
+// LDAP directories: sign-in with a name and password that the directory checks, on pages and by the password grant.
+import type { Vault } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { requesterOf } from '../../model/request.ts'
+import { openProviderSecrets } from '../../providers/provider-secrets.ts'
+import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
+import type { Directories, DirectoryAttempt, DirectoryResult } from '../directory/directory.ts'
+import { readDirectorySettings, UnusableDirectory } from '../directory/settings.ts'
+import type { DirectorySettings } from '../directory/settings.ts'
+import type { ExternalRefusal, IdentitySourceType, PasswordRelay } from '../source.ts'
+import { personOf } from './ldap-person.ts'
+
+/** The type of directories. */
+export const LDAP = 'ldap'
+
+/** Dependencies of `ldapSource`. */
+export interface LdapDeps {
+  readonly directories: Directories
+  readonly vault: Vault
+  /** Why a directory could not be asked, for operators only. */
+  readonly log: { refusal(message: string): void }
+}
+
+/** The same for every cause: other words would tell a stranger who has an account here or there, and of the network. */
+const BAD_CREDENTIALS: ExternalRefusal = { outcome: 'refused', reason: 'unusable', description: 'Bad credentials' }
+
+/** Directories. */
+export function ldapSource(deps: LdapDeps): IdentitySourceType {
+  return {
+    type: LDAP,
+    // A record without an address is not configured yet.
+    open: (_, provider) => (hasAddress(provider) ? { relay: relayTo(provider, deps) } : {}),
+  }
+}
+
+const hasAddress = ({ config: { baseUrl } }: IdentityProvider): boolean =>
+  typeof baseUrl === 'string' && baseUrl.trim() !== ''
+
+function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDeps): PasswordRelay {
+  const { zoneId, originKey } = provider
+  const unavailable = (reason: string): ExternalRefusal => {
+    log.refusal(`sign-in at ${JSON.stringify(originKey)} of zone ${JSON.stringify(zoneId)}: ${reason}`)
+    return BAD_CREDENTIALS
+  }
+
+  return {
+    onPages: true,
+    async check(from, { userName, password }) {
+      const config: LdapProviderConfig = openProviderSecrets(provider, vault).config
+      const settings = settingsOf(config)
+      if (settings instanceof UnusableDirectory) return unavailable(settings.message)
+      const attempt: DirectoryAttempt = { userName, password, requester: requesterOf(from) }
+      const result: DirectoryResult = await directories.authenticate(settings, attempt)
+      switch (result.outcome) {
+        case 'bad-credentials':
+          return BAD_CREDENTIALS
+        case 'misconfigured':
+        case 'unreachable':
+          return unavailable(result.reason)
+        case 'found': {
+          const person = personOf({ ...result, typedName: userName }, config, settings)
+          return person ? { outcome: 'genuine', person } : unavailable('the entry has no usable name')
+        }
+      }
+    },
+  }
+}
+
+function settingsOf(config: LdapProviderConfig): DirectorySettings | UnusableDirectory {
+  try {
+    return readDirectorySettings(config)
+  } catch (cause) {
+    if (cause instanceof UnusableDirectory) return cause
+    throw cause
+  }
+}

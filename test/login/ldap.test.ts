@@ -1,0 +1,117 @@
+// The sign-in page with people of a directory: a real one, OpenLDAP's slapd.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { hiddenFields } from '../support/forms.ts'
+import type { LdapServer } from '../support/ldap-server.ts'
+import { LDAP_HINT, SEARCH, startLdapServer } from '../support/ldap-server.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Browser, TestAnswer } from '../support/server.ts'
+import type { Slapd } from '../support/slapd.ts'
+import { PASSWORD, startSlapd } from '../support/slapd.ts'
+
+let slapd: Slapd
+before(async () => {
+  slapd = await startSlapd()
+})
+after(() => slapd.stop())
+
+for (const mode of MODES) {
+  describe(`the sign-in page with a directory, in ${mode}`, () => {
+    let api: LdapServer
+    before(async () => {
+      api = await startLdapServer(mode, { ...SEARCH, baseUrl: slapd.url })
+    })
+    after(async () => {
+      assert.deepEqual(api.server.faults, [])
+      await api.server.stop()
+    })
+
+    const signIn = async (
+      browser: Browser,
+      form: Readonly<Record<string, string>>,
+      page = '/login',
+    ): Promise<TestAnswer> =>
+      browser.send('/login.do', {
+        form: { password: PASSWORD, ...hiddenFields((await browser.send(page)).text), ...form },
+      })
+    const setInternal = async (active: boolean): Promise<void> => {
+      const internal = await api.server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(internal)
+      await api.server.store.providers.update('svc', { ...internal, active })
+    }
+    const landsAt = (answer: TestAnswer): string =>
+      `${answer.status} ${answer.location().pathname}${answer.location().search}`
+
+    it('signs in whom the directory knows, records one logon, and keeps the session', async () => {
+      const browser = api.server.browser()
+      assert.equal(landsAt(await signIn(browser, { username: 'loner' })), '302 /')
+      assert.equal((await browser.send('/login')).location().pathname, '/home')
+      const user = await api.account('loner')
+      assert.deepEqual(
+        [user?.origin, user?.lastLogonAt, user?.previousLogonAt],
+        ['ldap', api.server.clock.now(), undefined],
+      )
+    })
+
+    it('asks the directory alone by a hint, and the internal accounts first without one', async () => {
+      const internal = await api.server.store.users.findByName('svc', 'svc', 'marissa')
+      assert.equal(landsAt(await signIn(api.server.browser(), { username: 'marissa', password: 'koala' })), '302 /')
+      const hinted = api.server.browser()
+      const page = `/login?${new URLSearchParams({ login_hint: LDAP_HINT }).toString()}`
+      assert.equal(hiddenFields((await hinted.send(page)).text)['login_hint'], LDAP_HINT)
+      assert.equal(landsAt(await signIn(hinted, { username: 'marissa' }, page)), '302 /')
+      assert.notEqual((await api.account('marissa'))?.id, internal?.id)
+      const wrong = await signIn(api.server.browser(), {
+        username: 'marissa',
+        password: 'koala',
+        login_hint: LDAP_HINT,
+      })
+      assert.equal(landsAt(wrong), '302 /login?error=login_failure')
+      const both = await signIn(api.server.browser(), { username: 'marissa' })
+      assert.equal(landsAt(both), mode === 'uaa' ? '302 /' : '302 /login?error=login_failure')
+    })
+
+    it('says the same to a wrong password, an unknown name and a directory that is away', async () => {
+      const answers = [
+        await signIn(api.server.browser(), { username: 'loner', password: 'x' }),
+        await signIn(api.server.browser(), { username: 'nobody' }),
+        await signIn(api.server.browser(), { username: 'mar*' }),
+      ]
+      await api.configure({ ...SEARCH, baseUrl: 'ldap://localhost:1' })
+      answers.push(await signIn(api.server.browser(), { username: 'loner' }))
+      await api.configure({ ...SEARCH, baseUrl: slapd.url })
+      for (const answer of answers) assert.equal(landsAt(answer), '302 /login?error=login_failure')
+    })
+
+    it('tells somebody without an account that an administrator must make it', async () => {
+      await api.configure({ ...SEARCH, baseUrl: slapd.url, addShadowUserOnLogin: false })
+      const browser = api.server.browser()
+      const answer = await signIn(browser, { username: 'twin-a' })
+      await api.configure({ ...SEARCH, baseUrl: slapd.url })
+      assert.equal(landsAt(answer), '302 /login?error=account_not_precreated')
+      const { text } = await browser.send('/login?error=account_not_precreated')
+      const words = mode === 'uaa' ? 'must be pre-created' : 'There is no account for you here yet'
+      assert.ok(text.includes(words), text)
+    })
+
+    it('has the form where the directory is the only provider', async () => {
+      await setInternal(false)
+      const browser = api.server.browser()
+      const { text } = await browser.send('/login')
+      const answer = await signIn(browser, { username: 'loner' })
+      const internal = await signIn(api.server.browser(), { username: 'joel', password: 'wombat' })
+      await setInternal(true)
+      assert.match(text, /<input id="username"/)
+      assert.equal(landsAt(answer), '302 /')
+      assert.equal(landsAt(internal), '302 /login?error=login_failure')
+    })
+
+    it('counts wrong passwords as those of everybody, so that a network cannot go on guessing', async () => {
+      let status = 0
+      for (let guess = 0; guess < 200 && status !== 429; guess += 1) {
+        status = (await api.grant('nobody', { password: `x${guess}` })).status
+      }
+      assert.equal(status, 429)
+    })
+  })
+}

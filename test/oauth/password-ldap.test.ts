@@ -1,0 +1,318 @@
+// The password grant with people of a directory: a real one, OpenLDAP's slapd.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { LdapConfig, LdapServer } from '../support/ldap-server.ts'
+import { AS_SCOPES, changing, SEARCH, startLdapServer } from '../support/ldap-server.ts'
+import { MODES, tokensOf } from '../support/oauth.ts'
+import type { TestAnswer } from '../support/server.ts'
+import type { Slapd } from '../support/slapd.ts'
+import { ACCOUNT, dnOf, GROUPS, PASSWORD, PEOPLE, startSlapd, SUFFIX } from '../support/slapd.ts'
+
+let slapd: Slapd
+before(async () => {
+  slapd = await startSlapd()
+})
+after(() => slapd.stop())
+
+/** The claims of the access token. */
+const claimsOf = (answer: TestAnswer): Record<string, unknown> => decodeJwt({ ...tokensOf(answer) }.access_token)
+const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+
+for (const mode of MODES) {
+  const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
+
+  describe(`the password grant with a directory, in ${mode}`, () => {
+    let api: LdapServer
+    const configure = (config: LdapConfig) => api.configure({ ...SEARCH, baseUrl: slapd.url, ...config })
+    before(async () => {
+      api = await startLdapServer(mode, { ...SEARCH, baseUrl: slapd.url })
+    })
+    after(async () => {
+      assert.deepEqual(api.server.faults, [])
+      await api.server.stop()
+    })
+
+    it('signs in whom the directory knows, and makes the account', async () => {
+      const answer = await api.grant('marissa', { scope: 'openid' })
+      const user = await api.account('marissa')
+      const claims = claimsOf(answer)
+      assert.deepEqual([claims['user_id'], claims['origin'], claims['user_name']], [user?.id, 'ldap', 'marissa'])
+      assert.deepEqual(decodeJwt(tokensOf(answer).id_token ?? '')['amr'], ['ext', 'pwd'])
+      assert.deepEqual(
+        [user?.email, user?.givenName, user?.familyName, user?.phoneNumber, user?.verified],
+        ['marissa@example.org', 'Marissa', 'marissa family', '+1 555 0100', false],
+      )
+      assert.deepEqual(user?.lastLogonAt, api.server.clock.now())
+      const events = new Set(api.server.events.slice(-3).map(({ type }) => type))
+      assert.ok(events.has('IdentityProviderAuthenticationSuccess') && events.has('UserAuthenticationSuccess'))
+    })
+
+    it('refuses a wrong password, an empty one and a name that is nobody’s with the same words', async () => {
+      const answers = [
+        await api.grant('marissa', { password: 'x' }),
+        await api.grant('marissa', { password: ' ' }),
+        await api.grant('nobody'),
+        await api.grant('*'),
+        await api.grant('marissa)(cn=*'),
+      ]
+      for (const answer of answers) {
+        assert.equal(told(answer), REFUSED)
+        assert.equal(answer.json()['error_description'], 'Bad credentials')
+      }
+      assert.equal((await api.grant('marissa', { password: '' })).status, answers[0]?.status)
+      const failed = api.server.events.filter(({ type }) => type === 'IdentityProviderAuthenticationFailure')
+      assert.equal(failed.length, 5, 'an empty one is not even sent')
+      assert.ok(failed.every(({ origin, principal }) => origin === 'ldap' && principal !== 'marissa'))
+    })
+
+    it('asks the internal accounts first and the directory about names that they do not know', async () => {
+      const noHint = (userName: string, password = PASSWORD) => api.grant(userName, { login_hint: '', password })
+      assert.equal(claimsOf(await noHint('loner'))['origin'], 'ldap')
+      assert.equal(claimsOf(await noHint('joel', 'wombat'))['origin'], 'svc')
+      assert.equal(claimsOf(await noHint('marissa', 'koala'))['origin'], 'svc')
+      // The password of the directory, and an internal account with the same name.
+      const both = await noHint('marissa')
+      if (mode === 'uaa') assert.equal(claimsOf(both)['origin'], 'ldap')
+      else assert.equal(told(both), REFUSED)
+      assert.equal(told(await noHint('nobody')), REFUSED)
+    })
+
+    it('asks the directory alone where internal accounts are disabled', async () => {
+      const { server } = api
+      const internal = await server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(internal)
+      await server.store.providers.update('svc', { ...internal, active: false })
+      const answers = [
+        await api.grant('loner', { login_hint: '' }),
+        await api.grant('joel', { login_hint: '', password: 'wombat' }),
+      ]
+      await server.store.providers.update('svc', internal)
+      assert.equal(answers[0]?.status, 200)
+      assert.equal(answers[1] && told(answers[1]), REFUSED)
+    })
+
+    describe('a person', () => {
+      it('is one however the name is typed', async () => {
+        const ids = []
+        for (const name of ['loner', 'LONER', ' loner', 'Loner ']) ids.push(claimsOf(await api.grant(name))['user_id'])
+        assert.deepEqual(new Set(ids).size, 1)
+        assert.equal((await api.account('loner'))?.userName, 'loner')
+      })
+
+      it('keeps the account when the entry is moved and renamed, and leaves nothing to the next one of the name', async () => {
+        const config = { userSearchBase: SUFFIX }
+        await configure(config)
+        const dn = dnOf('back\\slash')
+        const first = claimsOf(await api.grant('back\\slash'))['user_id']
+        await changing(slapd, client => client.modifyDN(dn, `cn=moved,ou=groups,${SUFFIX}`))
+        assert.equal(claimsOf(await api.grant('moved'))['user_id'], first)
+        await changing(slapd, client =>
+          client.add(dn, { objectClass: 'inetOrgPerson', cn: 'back\\slash', sn: 'x', userPassword: PASSWORD }),
+        )
+        const next = claimsOf(await api.grant('back\\slash'))
+        assert.notEqual(next['user_id'], first)
+        await changing(slapd, async client => {
+          await client.del(dn)
+          await client.modifyDN(`cn=moved,ou=groups,${SUFFIX}`, dn)
+        })
+        assert.equal(claimsOf(await api.grant('back\\slash'))['user_id'], first)
+        await configure({})
+      })
+
+      it('of the same name in another part of the directory is another', async () => {
+        await changing(slapd, client =>
+          client.add(`cn=loner,${GROUPS}`, {
+            objectClass: 'inetOrgPerson',
+            cn: 'loner',
+            sn: 'x',
+            userPassword: 'hush-hush other',
+          }),
+        )
+        const patterns = {
+          ldapProfileFile: 'ldap/ldap-simple-bind.xml',
+          userDNPattern: `cn={0},${PEOPLE};cn={0},${GROUPS}`,
+        }
+        await configure(patterns)
+        const one = claimsOf(await api.grant('loner'))['user_id']
+        const other = claimsOf(await api.grant('loner', { password: 'hush-hush other' }))['user_id']
+        await changing(slapd, client => client.del(`cn=loner,${GROUPS}`))
+        await configure({})
+        assert.notEqual(one, other)
+      })
+    })
+
+    describe('an account that must be there', () => {
+      it('is told to whoever has none, by the text for it', async () => {
+        await configure({ addShadowUserOnLogin: false })
+        const answer = await api.grant('semi;colon')
+        assert.equal(told(answer), REFUSED)
+        assert.equal(
+          answer.json()['error_description'],
+          'The user account must be pre-created. Please contact your system administrator.',
+        )
+        assert.equal((await api.grant('semi;colon', { password: 'x' })).json()['error_description'], 'Bad credentials')
+      })
+
+      it('is found by the login name, whatever its case', async () => {
+        const { access_token: bearer } = tokensOf(
+          await api.server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] }),
+        )
+        const body = JSON.stringify({
+          userName: 'X=Y',
+          origin: 'ldap',
+          emails: [{ value: 'xy@example.org' }],
+          name: {},
+        })
+        const made = await api.server.send('/Users', { bearer, body, headers: { 'content-type': 'application/json' } })
+        assert.equal(made.status, 201, made.text)
+        assert.equal(claimsOf(await api.grant('x=y'))['user_id'], made.json()['id'])
+        await configure({})
+      })
+    })
+
+    describe('groups, roles and attributes', () => {
+      const wide = { ...AS_SCOPES, externalGroupsWhitelist: ['*'] }
+      const info = async (answer: TestAnswer) =>
+        (await api.server.send('/userinfo', { bearer: tokensOf(answer).access_token })).json()
+
+      it('as scopes are those that the groups name, with nesting', async () => {
+        await configure(wide)
+        const scope = String(claimsOf(await api.grant('marissa'))['scope'])
+        assert.ok(scope.includes('cloud.read') && scope.includes('cloud.write'), scope)
+        await configure({ ...wide, maxGroupSearchDepth: 1 })
+        assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.write'), 'synchronised')
+        await configure({})
+        assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'), 'without groups')
+      })
+
+      it('that the zone lacks are created only where the record says so', async () => {
+        const isThere = async () => (await api.server.store.groups.findByNames('svc', ['new.one'])).length > 0
+        await changing(slapd, client =>
+          client.add(`cn=new,${GROUPS}`, {
+            objectClass: 'groupOfNames',
+            cn: 'new',
+            description: 'new.one',
+            member: dnOf('marissa'),
+          }),
+        )
+        await configure({ ...wide, autoAddGroups: false })
+        await api.grant('marissa')
+        assert.equal(await isThere(), false)
+        await configure(wide)
+        await api.grant('marissa')
+        assert.equal(await isThere(), true)
+        await changing(slapd, client => client.del(`cn=new,${GROUPS}`))
+        await configure({})
+      })
+
+      it('mapped are those that the DN is mapped to', async () => {
+        await configure({ ...wide, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml' })
+        assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'))
+        const [group] = await api.server.store.groups.findByNames('svc', ['cloud.read'])
+        const { access_token: bearer } = tokensOf(
+          await api.server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] }),
+        )
+        const body = JSON.stringify({ groupId: group?.id, externalGroup: `CN=Staff,${GROUPS}`, origin: 'ldap' })
+        const made = await api.server.send('/Groups/External', {
+          bearer,
+          body,
+          headers: { 'content-type': 'application/json' },
+        })
+        assert.equal(made.status, 201, made.text)
+        assert.ok(String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'))
+        await configure({ ...wide, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', groupSearchBase: 'memberOf' })
+        assert.ok(
+          !String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'),
+          'memberOf has no nesting',
+        )
+        await configure({})
+      })
+
+      it('roles are the names that the whitelist lets through: none without one', async () => {
+        const rolesWith = async (externalGroupsWhitelist: readonly string[]) => {
+          await configure({ ...wide, externalGroupsWhitelist })
+          await api.grant('marissa')
+          return (await api.account('marissa'))?.providerRoles ?? []
+        }
+        assert.deepEqual(await rolesWith(['*']), ['everybody', 'readers', 'staff'])
+        assert.deepEqual(await rolesWith(['re*', 'nobody']), ['readers'])
+        assert.deepEqual(await rolesWith([]), [])
+        await configure({})
+      })
+
+      it('attributes are those that are mapped, with their values, and kept only where they are to be', async () => {
+        const attributeMappings = {
+          'user.attribute.phones': 'telephoneNumber',
+          'user.attribute.none': 'title',
+          'user.attribute.classes': ['objectClass', 'sn'],
+          first_name: 'sn',
+          family_name: 'cn',
+          email: 'mail',
+          email_verified: 'title',
+        }
+        await configure({ attributeMappings })
+        await info(await api.grant('marissa'))
+        const user = await api.account('marissa')
+        assert.deepEqual(user?.profile?.custom, {
+          phones: ['+1 555 0100'],
+          classes: ['inetOrgPerson', 'marissa family'],
+        })
+        assert.deepEqual([user?.givenName, user?.familyName], ['marissa family', 'marissa'])
+        await configure({ attributeMappings, storeCustomAttributes: false })
+        await api.grant('marissa')
+        assert.equal((await api.account('marissa'))?.profile?.custom, undefined)
+        await configure({ attributeMappings: { given_name: 'cn' } })
+        await api.grant('marissa')
+        assert.equal((await api.account('marissa'))?.givenName, 'marissa')
+        await configure({})
+      })
+
+      it('an address is verified where the directory says so, and substituted where the record says so', async () => {
+        await changing(slapd, async client => {
+          const { Attribute, Change } = await import('ldapts')
+          const modification = new Attribute({ type: 'title', values: ['TRUE'] })
+          await client.modify(dnOf('loner'), new Change({ operation: 'replace', modification }))
+        })
+        const facts = async (config: LdapConfig, name = 'loner') => {
+          await configure(config)
+          await api.grant(name)
+          const user = await api.account(name)
+          return [user?.email, user?.verified]
+        }
+        const verified = { attributeMappings: { email_verified: 'title' } }
+        assert.deepEqual(await facts(verified), ['loner@example.org', true])
+        const substitute = { ...verified, mailSubstitute: '{0}@made.example' }
+        assert.deepEqual(await facts(substitute), ['loner@example.org', true])
+        assert.deepEqual(await facts({ ...substitute, mailSubstituteOverridesLdap: true }), [
+          'loner@made.example',
+          false,
+        ])
+        assert.deepEqual(await facts(substitute, 'star*'), ['star*@made.example', false])
+        assert.deepEqual(await facts({}, 'a+b'), ['a+b@user.from.ldap.cf', false])
+        assert.deepEqual(await facts({ mailAttributeName: 'sn' }, 'twin-a'), ['twin-a@user.from.ldap.cf', false])
+        await configure({})
+      })
+    })
+
+    it('refuses everybody where the directory cannot be asked, with a word for the operator only', async () => {
+      const cases: readonly (readonly [LdapConfig, RegExp])[] = [
+        [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],
+        [{ baseUrl: 'nonsense' }, /baseUrl must be/],
+        [{ bindPassword: 'x' }, /bindUserDn: answered with result code 49/],
+        [{ userSearchBase: 'dc=x' }, /userSearchBase/],
+        [{ baseUrl: slapd.tlsUrl }, /certificate is not trusted/],
+      ]
+      for (const [config, reason] of cases) {
+        await configure(config)
+        const answer = await api.grant('marissa')
+        assert.equal(told(answer), REFUSED)
+        assert.equal(answer.json()['error_description'], 'Bad credentials')
+        assert.match(api.server.refusals.at(-1) ?? '', reason)
+        assert.ok(!JSON.stringify(api.server.refusals).includes(PASSWORD))
+        assert.ok(!JSON.stringify(api.server.refusals).includes(ACCOUNT.password))
+      }
+      await configure({})
+    })
+  })
+}
