@@ -8,6 +8,7 @@ import { docsPage } from '../../src/pages/docs.ts'
 import { launchBrowser } from '../support/browser.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { thinned } from '../support/thinning.ts'
 import { anonymous } from './states.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -20,6 +21,7 @@ const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElemen
 
 /** The explorer draws itself with a few seconds of computing, which several browsers at a time may share. */
 const SLOW = 90_000
+const SCHEMES = ['light', 'dark'] as const
 
 describe('the page of the interface', () => {
   let server: TestServer
@@ -35,29 +37,28 @@ describe('the page of the interface', () => {
     await server.stop()
   })
 
-  for (const width of [320, 1280]) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      it(`meets WCAG 2.2 AA as a list and fits a width of ${width}, ${colorScheme}, with everything open`, async () => {
-        const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, bypassCSP: true })
-        const page = await context.newPage()
-        const foreign: string[] = []
-        page.on('request', request => {
-          if (!request.url().startsWith(base)) foreign.push(request.url())
-        })
-        await page.goto(`${base}/docs${width < 1024 ? '' : '?list'}`)
-        await page.evaluate(
-          `document.querySelectorAll('details').forEach((each, index) => { each.open = index % 6 === 0 })`,
-        )
-        assert.equal(await page.evaluate(OVERFLOW), 0)
-        assert.equal(await page.evaluate(`customElements.get('rapi-doc')`), undefined, 'the explorer is not loaded')
-        await page.addScriptTag({ content: AXE })
-        assert.deepEqual(await page.evaluate(violations()), [])
-        assert.deepEqual(foreign, [])
-        await page.evaluate(`document.querySelectorAll('details').forEach(each => { each.open = true })`)
-        assert.equal(await page.evaluate(OVERFLOW), 0)
-        await context.close()
+  const lists = [320, 1280].flatMap(width => SCHEMES.map(colorScheme => ({ width, colorScheme })))
+  for (const { width, colorScheme } of thinned(lists, 3)) {
+    it(`meets WCAG 2.2 AA as a list and fits a width of ${width}, ${colorScheme}, with everything open`, async () => {
+      const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, bypassCSP: true })
+      const page = await context.newPage()
+      const foreign: string[] = []
+      page.on('request', request => {
+        if (!request.url().startsWith(base)) foreign.push(request.url())
       })
-    }
+      await page.goto(`${base}/docs${width < 1024 ? '' : '?list'}`)
+      await page.evaluate(
+        `document.querySelectorAll('details').forEach((each, index) => { each.open = index % 6 === 0 })`,
+      )
+      assert.equal(await page.evaluate(OVERFLOW), 0)
+      assert.equal(await page.evaluate(`customElements.get('rapi-doc')`), undefined, 'the explorer is not loaded')
+      await page.addScriptTag({ content: AXE })
+      assert.deepEqual(await page.evaluate(violations()), [])
+      assert.deepEqual(foreign, [])
+      await page.evaluate(`document.querySelectorAll('details').forEach(each => { each.open = true })`)
+      assert.equal(await page.evaluate(OVERFLOW), 0)
+      await context.close()
+    })
   }
 
   it('opens by the keyboard', async () => {
@@ -83,7 +84,7 @@ describe('the page of the interface', () => {
     }
   })
 
-  for (const colorScheme of ['light', 'dark'] as const) {
+  for (const colorScheme of thinned(SCHEMES, 2)) {
     it(`is an explorer with search and requests to try, under the policy of all pages, ${colorScheme}`, async () => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme })
       await context.addCookies([{ name: 'svc-session', value: 'mine', url: base }])
@@ -111,7 +112,9 @@ describe('the page of the interface', () => {
       assert.deepEqual(problems, [])
       await context.close()
     })
+  }
 
+  for (const colorScheme of thinned(SCHEMES, 2, 1)) {
     it(`is an explorer that meets WCAG 2.2 AA, as far as RapiDoc does, ${colorScheme}`, async () => {
       const viewport = { width: 1280, height: 800 }
       const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true })
