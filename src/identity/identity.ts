@@ -70,6 +70,7 @@ export type AssertionResult =
       readonly outcome: 'signed-in'
       readonly user: User
       readonly amr: readonly string[]
+      readonly acr?: readonly string[]
       readonly authenticatedAt?: Date
     }
   | { readonly outcome: 'no-provider' }
@@ -88,13 +89,17 @@ export interface RedirectReturn {
   readonly attempt: RedirectAttempt
   /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
+  /** The user must have signed in at the provider since; absent where any time will do. */
+  readonly authenticatedSince?: Date | undefined
+  /** Whether a provider that does not say when is believed to have done so. */
+  readonly mayOmitTime?: boolean
   /** The account that the user was invited to, which is the only one that they may be signed in to. */
   readonly invited?: User | undefined
 }
 
 /** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
 export type RedirectResult =
-  | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
+  | Extract<AssertionResult, { outcome: 'signed-in' }>
   | { readonly outcome: 'no-provider' }
   | RedirectRefusal
 
@@ -279,8 +284,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
       : await accounts.enter(zone, provider, known)
     if (entry.outcome === 'refused') return entry
     if (resolved) await memberships.apply(zone, entry.user, resolved)
-    const { amr, authenticatedAt } = person
-    return { outcome: 'signed-in', user: entry.user, amr, ...(authenticatedAt && { authenticatedAt }) }
+    const { amr, acr, authenticatedAt } = person
+    return {
+      outcome: 'signed-in',
+      user: entry.user,
+      amr,
+      ...(acr && { acr }),
+      ...(authenticatedAt && { authenticatedAt }),
+    }
   }
 
   async function redirectOf(
@@ -316,13 +327,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
     answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
-    async finishRedirect(from, { origin, answer, attempt, client, invited }) {
+    async finishRedirect(from, { origin, answer, attempt, client, invited, ...demand }) {
       const { zone } = from
       const found = await redirectOf(zone, origin)
       // Before redeeming the code: a user who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
-      const ended = await redirect.finish(answer, attempt)
+      const finished = await redirect.finish(answer, attempt)
+      const ended = finished.outcome === 'genuine' && !isRecent(finished.person, demand) ? NOT_AGAIN : finished
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person, invited) : ended
       const facts = factsOf(provider, from, client)
       if (result.outcome === 'signed-in') {
@@ -381,3 +393,18 @@ const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credent
 
 /** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
 const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')
+
+const NOT_AGAIN: RedirectRefusal = {
+  outcome: 'refused',
+  reason: 'unusable',
+  description: 'Your provider did not ask you to sign in again, which the application requires.',
+}
+
+/** OpenID Connect Core §3.1.2.1 and §3.1.3.7. */
+function isRecent(
+  { authenticatedAt }: ExternalPerson,
+  { authenticatedSince, mayOmitTime }: Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'>,
+): boolean {
+  if (!authenticatedSince) return true
+  return authenticatedAt ? authenticatedAt >= authenticatedSince : mayOmitTime === true
+}

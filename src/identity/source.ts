@@ -22,7 +22,12 @@ export type SignInRefusal =
 
 /** The result of checking a password. */
 export type SignInResult =
-  | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
+  | {
+      readonly outcome: 'signed-in'
+      readonly user: User
+      readonly amr: readonly string[]
+      readonly acr?: readonly string[]
+    }
   | {
       readonly outcome: 'refused'
       readonly reason: SignInRefusal
@@ -116,6 +121,10 @@ export interface RedirectStart extends RedirectAttempt {
   readonly userName?: string | undefined
   /** Whether the provider must authenticate the user again (`prompt=login`). */
   readonly reauthenticate: boolean
+  /** How long ago it may have done so, in seconds. */
+  readonly maxAge?: number | undefined
+  /** Parameters of the client's authorization request that are for the provider too. */
+  readonly passedOn?: Readonly<Record<string, string>>
 }
 
 /** The fields of a protocol's answer, as the browser brings it back in a query or a posted form. */

@@ -18,6 +18,10 @@ import type { Sessions } from '../web/session.ts'
 export interface Attempt {
   readonly nonce: string
   readonly codeVerifier: string
+  /** When it began, in milliseconds. */
+  readonly beganAt: number
+  /** How many seconds before now the sign-in at the provider may have been; 0: it must be after the beginning. */
+  readonly maxAge?: number
   /** Path to continue with, if it differs from the session's saved request. */
   readonly path?: string
   /** The code of the invitation that the person accepts by signing in. */
@@ -36,7 +40,12 @@ export interface Attempts {
   begin(
     request: FastifyRequest,
     reply: FastifyReply,
-    to: { readonly origin: string; readonly path?: string | undefined; readonly invitation?: string | undefined },
+    to: {
+      readonly origin: string
+      readonly path?: string | undefined
+      readonly invitation?: string | undefined
+      readonly maxAge?: number | undefined
+    },
   ): Promise<Attempt & AttemptKey>
   /** Takes one; undefined if it is unknown to this browser's session, was taken before, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
@@ -95,17 +104,20 @@ export function createAttempts(deps: {
   }
 
   return {
-    async begin(request, reply, { origin, path, invitation }) {
+    async begin(request, reply, { origin, path, invitation, maxAge }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
       const key = { origin, state: random.urlSafe(STATE_LENGTH) }
+      const now = clock.now()
       const attempt = {
+        beganAt: now.getTime(),
         nonce: random.urlSafe(STATE_LENGTH),
         codeVerifier: random.urlSafe(VERIFIER_LENGTH),
         ...(path !== undefined && { path }),
         ...(invitation !== undefined && { invitation }),
+        ...(maxAge !== undefined && { maxAge }),
       }
-      const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
+      const until = addSeconds(now, LIFE_SECONDS).getTime()
       const sealed: Sealed = { ...attempt, session: session.idDigest, until }
       const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
       setCookie(reply, nameFor(request.zone, key.state), text, { ...attributesIn(request.zone), maxAge: LIFE_SECONDS })

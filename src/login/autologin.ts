@@ -111,7 +111,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     { user, amr }: Extract<Awaited<ReturnType<typeof redeemAutologin>>, { outcome: 'good' }>,
   ): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path
-    await sessions.signIn(request, reply, user, amr)
+    await sessions.signIn(request, reply, user, { amr })
     const demand = await signInDemands.open(request.zone, user)
     if (demand) return signInDemands.raise(request, reply, demand, path)
     return reply.redirect(urls.ofZone(request.zone) + (path ?? '/home'), 302)

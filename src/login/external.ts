@@ -6,11 +6,15 @@ import { openInvitation, takeInvitation } from '../accounts/accept-invitation.ts
 import type { OpenDeps } from '../accounts/accept-invitation.ts'
 import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
-import type { Identity, RedirectResult } from '../identity/identity.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Identity, RedirectResult, RedirectReturn } from '../identity/identity.ts'
 import type { AnswerShape } from '../identity/source.ts'
 import { allowsProvider } from '../model/client.ts'
-import { linkTextOf } from '../model/identity-provider.ts'
+import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { parseLoginHint } from '../model/login-hint.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
@@ -22,7 +26,7 @@ import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempt, Attempts } from './attempts.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import type { Journey, Journeys } from './journey.ts'
 import { contextOf } from '../web/request-context.ts'
@@ -37,6 +41,7 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 
   readonly pages: PageWriter
   readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly clock: Clock
   readonly log: { refusal(message: string): void }
 }
 
@@ -64,7 +69,7 @@ const callbackUrl = (urls: Urls, zone: AddressedZone, origin: string): string =>
 
 /** See `ExternalSignIn`. */
 export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
-  const { identity, sessions, attempts, urls } = deps
+  const { identity, sessions, attempts, urls, behaviour } = deps
   return {
     async start(request, reply, { origin, journey, userName, invitation }) {
       const { zone } = request
@@ -73,21 +78,52 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       const provider = await deps.store.providers.findByOrigin(zone.id, origin)
       if (!provider?.active || !(await identity.isReady(zone, provider))) return undefined
       const reauthenticate = saved?.reauthenticate ?? false
+      const maxAge = reauthenticate ? undefined : saved?.maxAge
       const isLong = path !== undefined && path.length > MAX_PATH_LENGTH
       if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
-        await sessions.saveInSession(request, reply, { path: path ?? '/', reauthenticate })
+        await sessions.saveInSession(request, reply, {
+          path: path ?? '/',
+          reauthenticate,
+          ...(maxAge !== undefined && { maxAge }),
+        })
       }
-      const attempt = await attempts.begin(request, reply, { origin, path: isLong ? undefined : path, invitation })
+      const attempt = await attempts.begin(request, reply, {
+        origin,
+        path: isLong ? undefined : path,
+        invitation,
+        maxAge: reauthenticate ? 0 : maxAge,
+      })
       const target = await identity.startRedirect(zone, origin, {
         ...attempt,
         redirectUri: callbackUrl(urls, zone, origin),
         userName,
         reauthenticate,
+        ...(behaviour.requestPassedOn && { maxAge, passedOn: passedOn(journey, provider) }),
       })
       return target === undefined ? undefined : reply.redirect(target, 302)
     },
   }
 }
+
+/** Longer values are left out. */
+const MAX_PARAMETER_LENGTH = 500
+
+/** What the provider is to know of the client's request (OpenID Connect Core §3.1.2.1). */
+function passedOn({ query, hint }: Journey, provider: IdentityProvider): Readonly<Record<string, string>> {
+  const { text } = parseLoginHint(hint)
+  const namesProvider = text === provider.originKey || emailDomains(provider)?.includes(text ?? '') === true
+  const values = {
+    login_hint: namesProvider ? undefined : text,
+    acr_values: query?.get('acr_values'),
+    ui_locales: query?.get('ui_locales'),
+  }
+  const isGiven = (entry: [string, string | undefined]): entry is [string, string] =>
+    entry[1] !== undefined && entry[1] !== '' && entry[1].length <= MAX_PARAMETER_LENGTH
+  return Object.fromEntries(Object.entries(values).filter(isGiven))
+}
+
+/** Accepted difference to the provider's clock, when it says at what time it authenticated the user. */
+const SKEW_SECONDS = 60
 
 /** A posted answer that makes a longer URL, such as a SAML response, is posted once more instead; proxies cut URLs off. */
 const MAX_URL_LENGTH = 4000
@@ -181,6 +217,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       attempt: { ...attempt, redirectUri: callbackUrl(urls, zone, origin) },
       client: await journeys.clientOf(zone, path),
       invited: invitation?.user,
+      ...recency(attempt),
     })
     if (result.outcome !== 'signed-in') {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
@@ -189,7 +226,13 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     }
     // Linking the account has ended its codes; this is for one that was linked before.
     if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
-    await sessions.signIn(request, reply, result.user, result.amr)
+    const { amr, acr, authenticatedAt } = result
+    const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
+    await sessions.signIn(request, reply, result.user, {
+      amr,
+      ...(acr && { acr }),
+      ...(since && { authenticatedAt: since }),
+    })
     if (invitation) {
       const onward = await onwardUrl(zone, invitation.errand, deps)
       return reply.redirect(onward ?? `${urls.ofZone(zone)}/home`, 302)
@@ -197,6 +240,13 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
     const target = path === undefined || path === '/' ? start : path
     return reply.redirect(urls.ofZone(zone) + target, 302)
+  }
+
+  /** How recent the sign-in at the provider must be; whoever was asked for `max_age` must say (OpenID Connect Core §2). */
+  function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
+    if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
+    const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
+    return { authenticatedSince: addSeconds(from, -SKEW_SECONDS), mayOmitTime: maxAge === 0 }
   }
 
   async function fail(request: FastifyRequest, reply: FastifyReply, failure: Failure): Promise<FastifyReply> {

@@ -20,6 +20,8 @@ export interface Journey {
   readonly client: Client | undefined
   /** The login hint of that request. */
   readonly hint: string | undefined
+  /** The parameters of that request. */
+  readonly query?: Form | undefined
 }
 
 /** Determines where a sign-in leads. */
@@ -45,11 +47,12 @@ export function createJourneys({ store, sessions, urls }: { store: Store; sessio
       const saved = await sessions.savedRequest(request)
       const path = ownPath(urls.addressesOf(request.zone), form.get('form_redirect_uri')) ?? saved?.path
       const client = await clientOf(request.zone, path)
-      return { path, saved, client, hint: authorizationQuery(path)?.get('login_hint') }
+      const query = authorizationQuery(path)
+      return { path, saved, client, hint: query?.get('login_hint'), query }
     },
     async keep(request, reply, { path, saved }) {
       if (path === undefined || path === saved?.path) return
-      await sessions.saveRequest(request, reply, { path, reauthenticate: saved?.reauthenticate ?? false })
+      await sessions.saveRequest(request, reply, { reauthenticate: false, ...saved, path })
     },
   }
 }

@@ -114,7 +114,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (result.outcome !== 'signed-in') {
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
-    await sessions.signIn(request, reply, result.user, result.amr)
+    await sessions.signIn(request, reply, result.user, result)
     const demand = await deps.signInDemands.open(request.zone, result.user)
     if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)

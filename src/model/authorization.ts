@@ -14,6 +14,8 @@ export type Subject =
       readonly authenticatedAt?: Date
       /** RFC 8176. */
       readonly amr: readonly string[]
+      /** Authentication context classes, if the provider said any. */
+      readonly acr?: readonly string[] | undefined
       /** The `sid` of the browser session for this client. */
       readonly sessionId?: string
     }

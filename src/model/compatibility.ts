@@ -256,6 +256,12 @@ const rows = {
   refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
   /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
+  /** T2: whether `acr` is one class; otherwise an object with all of them. */
+  acrAsText: { id: 'T2', standard: true, uaa: false },
+  /** P10: whether the time at which the provider authenticated the user counts; otherwise that of the return. */
+  upstreamAuthTime: { id: 'P10', standard: true, uaa: false },
+  /** P10: whether `max_age`, `acr_values`, `login_hint` and `ui_locales` are passed on to the provider. */
+  requestPassedOn: { id: 'P10', standard: true, uaa: false },
   /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether a failed sign-in with a provider shows its error at the callback; otherwise at /oauth_error. */

@@ -21,9 +21,12 @@ export interface Session {
 export interface SignIn {
   readonly userId: string
   readonly origin: string
+  /** At the provider, where it says when: earlier than the session, then. */
   readonly authenticatedAt: Date
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
+  /** Authentication context classes, if the provider said any. */
+  readonly acr?: readonly string[]
   /** Random; each client's `sid` is derived from it, so that clients cannot correlate theirs. */
   readonly sessionSalt: string
   /** The account's `passwordRevision` at sign-in; absent in older sessions. */
@@ -63,17 +66,29 @@ export interface SavedRequest {
   readonly path: string
   /** Whether the request requires a new sign-in despite a session. */
   readonly reauthenticate: boolean
+  /** How long ago the sign-in may have been at another provider, in seconds. */
+  readonly maxAge?: number
 }
 
-const REAUTHENTICATE = '#reauthenticate' // unambiguous, because servers never receive fragments
+/** How a sign-in was made. */
+export type SignInMethod = Pick<SignIn, 'amr' | 'acr'> & Partial<Pick<SignIn, 'authenticatedAt'>>
+
+// Unambiguous, because servers never receive fragments.
+const REAUTHENTICATE = '#reauthenticate'
+const MAX_AGE = '#max_age='
+const DEMANDS = /^(.*?)(?:#max_age=(\d{1,10}))?(#reauthenticate)?$/s
 
 /** Serializes a saved request. */
-export const formatSavedRequest = ({ path, reauthenticate }: SavedRequest): string =>
-  reauthenticate ? path + REAUTHENTICATE : path
+export const formatSavedRequest = ({ path, reauthenticate, maxAge }: SavedRequest): string =>
+  path + (maxAge === undefined ? '' : `${MAX_AGE}${maxAge}`) + (reauthenticate ? REAUTHENTICATE : '')
 
 /** Parses the result of `formatSavedRequest`. */
 export function parseSavedRequest(text: string | undefined): SavedRequest | undefined {
   if (text === undefined) return undefined
-  const reauthenticate = text.endsWith(REAUTHENTICATE)
-  return { path: reauthenticate ? text.slice(0, -REAUTHENTICATE.length) : text, reauthenticate }
+  const [, path = text, maxAge, reauthenticate] = DEMANDS.exec(text) ?? []
+  return {
+    path,
+    reauthenticate: reauthenticate !== undefined,
+    ...(maxAge !== undefined && { maxAge: Number(maxAge) }),
+  }
 }

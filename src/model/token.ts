@@ -16,6 +16,7 @@ export interface AuthorizationCode {
   readonly azAttr?: Readonly<Record<string, string>>
   readonly authenticatedAt: Date
   readonly amr: readonly string[]
+  readonly acr?: readonly string[] | undefined
   /** The `sid` of the browser session for this client. */
   readonly sessionId?: string
   /** Identifies all tokens issued from this code, so that they can be revoked together. */

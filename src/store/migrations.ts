@@ -316,6 +316,13 @@ const MIGRATIONS: readonly Migration[] = [
     id: '0016-provider-roles',
     statements: ({ text }) => [`alter table users add column provider_roles ${text}`],
   },
+  {
+    id: '0017-authentication-classes',
+    statements: ({ text }) => [
+      `alter table sessions add column acr ${text}`,
+      `alter table authorization_codes add column acr ${text}`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -156,6 +156,7 @@ export interface CodeRow {
   token_format: string | null
   authenticated_at: number
   amr: string
+  acr: string | null
   session_id: string | null
   grant_id: string
   az_attr: string | null
@@ -178,6 +179,7 @@ export const CODE_COLUMNS = [
   'token_format',
   'authenticated_at',
   'amr',
+  'acr',
   'session_id',
   'grant_id',
   'az_attr',
@@ -217,7 +219,7 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session. In an anonymous one `user_id`, the six columns after it and `clients` are null.
+ * A browser session. In an anonymous one `user_id`, the eight columns after it and `clients` are null.
  * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
@@ -227,6 +229,7 @@ export interface SessionRow {
   origin: string | null
   authenticated_at: number | null
   amr: string | null
+  acr: string | null
   session_salt: string | null
   user_agent: string | null
   remote_address: string | null
@@ -246,6 +249,7 @@ export const SESSION_COLUMNS = [
   'origin',
   'authenticated_at',
   'amr',
+  'acr',
   'session_salt',
   'user_agent',
   'remote_address',

@@ -102,8 +102,8 @@ export function createSessions(db: Database): SessionStore {
     async replaceAtLogon(zoneId, oldDigest, session) {
       await db.transaction(async within => {
         await replace(within, zoneId, { oldDigest, session })
-        const { userId, authenticatedAt } = session.signIn
-        await within.run(RECORD_LOGON, { zone_id: zoneId, id: userId, at: authenticatedAt.getTime() })
+        const { userId } = session.signIn
+        await within.run(RECORD_LOGON, { zone_id: zoneId, id: userId, at: session.createdAt.getTime() })
         await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
       })
     },
@@ -146,6 +146,7 @@ const toRow = (zoneId: string, session: Session): SessionRow => ({
   origin: session.signIn?.origin ?? null,
   authenticated_at: timeOrNull(session.signIn?.authenticatedAt),
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
+  acr: session.signIn?.acr === undefined ? null : toJson(session.signIn.acr),
   session_salt: session.signIn?.sessionSalt ?? null,
   user_agent: session.signIn?.userAgent ?? null,
   remote_address: session.signIn?.remoteAddress ?? null,
@@ -181,6 +182,7 @@ function toSignIn(row: SessionRow): SignIn | null {
     origin,
     authenticatedAt: new Date(authenticatedAt),
     amr: fromJson<string[]>(amr),
+    acr: row.acr === null ? null : fromJson<string[]>(row.acr),
     sessionSalt,
     passwordRevision: row.password_revision,
     userAgent: row.user_agent,

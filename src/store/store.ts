@@ -463,7 +463,7 @@ export interface SessionStore {
   deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
   /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */
   replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
-  /** As `replace`, and records the logon (`users.recordLogon`) at the session's `authenticatedAt`. */
+  /** As `replace`, and records the logon (`users.recordLogon`) at the session's `createdAt`. */
   replaceAtLogon(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
   delete(zoneId: string, idDigest: string): Promise<void>
 }

@@ -235,6 +235,7 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   token_format: code.tokenFormat ?? null,
   authenticated_at: code.authenticatedAt.getTime(),
   amr: toJson(code.amr),
+  acr: code.acr === undefined ? null : toJson(code.acr),
   session_id: code.sessionId ?? null,
   grant_id: code.grantId,
   az_attr: code.azAttr === undefined ? null : toJson(code.azAttr),
@@ -258,6 +259,7 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     tokenFormat: row.token_format as TokenFormat | null, // written by toCodeRow
     authenticatedAt: new Date(row.authenticated_at),
     amr: fromJson<readonly string[]>(row.amr),
+    acr: row.acr === null ? null : fromJson<readonly string[]>(row.acr),
     sessionId: row.session_id,
     grantId: row.grant_id,
     azAttr: row.az_attr === null ? null : fromJson<Readonly<Record<string, string>>>(row.az_attr),

@@ -91,6 +91,7 @@ export function refreshTokenClaims(
     aud: audience(client.clientId, grantedScopes, noneScope),
     granted_scopes: grantedScopes,
     amr: subject.amr.length > 0 ? subject.amr : undefined,
+    acr: subject.acr && { values: subject.acr },
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
@@ -136,6 +137,8 @@ export function idTokenClaims(
     exp: epochSeconds(facts.expiresAt),
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     amr: subject.amr.length > 0 && !isMinimal ? subject.amr : undefined,
+    // UAA: all of them, in an object. OpenID Connect Core §2: one string.
+    acr: behaviour.acrAsText ? subject.acr?.[0] : subject.acr && { values: subject.acr },
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,

@@ -16,7 +16,7 @@ import {
   mayContinue,
   parseSavedRequest,
 } from '../model/session.ts'
-import type { SavedRequest, Session, SignIn } from '../model/session.ts'
+import type { SavedRequest, Session, SignIn, SignInMethod } from '../model/session.ts'
 import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
 import type { PageSettings } from '../model/settings.ts'
 import type { ZoneAddress, Urls } from '../model/urls.ts'
@@ -53,7 +53,7 @@ export interface Sessions {
   /** Saves the authorization request that is pending approval; undefined clears it. */
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
   /** Signs the person in under a new session id, against session fixation. */
-  signIn(request: FastifyRequest, reply: FastifyReply, user: User, amr: readonly string[]): Promise<void>
+  signIn(request: FastifyRequest, reply: FastifyReply, user: User, method: SignInMethod): Promise<void>
   /** Like `signIn`, for a person who is signed in already: records no logon, and keeps the saved request. */
   renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
   /**
@@ -227,7 +227,7 @@ export function createSessions(deps: {
   async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
-    { user, amr, renewed }: { user: User; amr: readonly string[]; renewed?: Session },
+    { user, method, renewed }: { user: User; method: SignInMethod; renewed?: Session },
   ): Promise<void> {
     const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
     const old = await of(request)
@@ -238,8 +238,9 @@ export function createSessions(deps: {
     const signIn = {
       userId: user.id,
       origin: user.origin,
-      authenticatedAt: session.createdAt,
-      amr,
+      authenticatedAt: method.authenticatedAt ?? session.createdAt,
+      amr: method.amr,
+      ...(method.acr && { acr: method.acr }),
       sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
       passwordRevision: user.passwordRevision,
       ...(userAgent !== undefined && { userAgent }),
@@ -309,13 +310,14 @@ export function createSessions(deps: {
       const session = await of(request)
       if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: query })
     },
-    async signIn(request, reply, user, amr) {
-      await begin(request, reply, { user, amr })
+    async signIn(request, reply, user, method) {
+      await begin(request, reply, { user, method })
       waiting.forget(request, reply)
       deps.onSignIn(request, reply, user)
     },
     async renew(request, reply, { user, session }) {
-      await begin(request, reply, { user, amr: session.signIn.amr, renewed: session })
+      const { amr, acr } = session.signIn
+      await begin(request, reply, { user, method: { amr, ...(acr && { acr }) }, renewed: session })
     },
     async lacksClient(request, clientId) {
       const session = await of(request)

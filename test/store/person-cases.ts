@@ -83,12 +83,14 @@ export function personCases({ store, newZone }: Lent): void {
       await events.recordFailure(mine, 'u2', at(1))
       const begun = (idDigest: string, seconds: number) => {
         const made = signedIn({ zoneId: mine, idDigest })
-        return { ...made, signIn: { ...made.signIn, userId: 'u2', authenticatedAt: at(seconds) } }
+        const signIn = { ...made.signIn, userId: 'u2', authenticatedAt: at(0), acr: ['high', 'low'] }
+        return { ...made, signIn, createdAt: at(seconds) }
       }
       await sessions.replace(mine, undefined, begun('first', 5))
       assert.equal((await users.find(mine, 'u2'))?.lastLogonAt, undefined)
       await sessions.replaceAtLogon(mine, 'first', begun('second', 6))
       assert.equal(await sessions.find(mine, 'first'), undefined)
+      assert.deepEqual((await sessions.find(mine, 'second'))?.signIn?.acr, ['high', 'low'])
       assert.deepEqual((await users.find(mine, 'u2'))?.lastLogonAt, at(6))
       assert.deepEqual(await events.failures(mine, 'u2', at(0)), [])
       await assert.rejects(sessions.replaceAtLogon(mine, undefined, begun('second', 7)))

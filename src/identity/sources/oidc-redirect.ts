@@ -42,7 +42,9 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const { config }: OidcRecord = provider
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' }))
       if (!settings) return undefined
-      const first = start.reauthenticate ? { prompt: 'login' } : {}
+      const { reauthenticate, maxAge, passedOn } = start
+      const demand = reauthenticate ? { prompt: 'login' } : maxAge === undefined ? {} : { max_age: String(maxAge) }
+      const first = { ...passedOn, ...demand }
       return authorizationUrl(config, settings, { start, first, own: { scope: scopesOf(config), nonce: start.nonce } })
     },
     async isReady() {

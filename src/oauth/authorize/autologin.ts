@@ -31,7 +31,7 @@ export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDep
     case 'other-person':
       throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
     case 'good':
-      await sessions.signIn(request, reply, result.user, result.amr)
+      await sessions.signIn(request, reply, result.user, result)
       await findPerson(context, deps)
       // A password that was just checked meets every demand for a fresh sign-in.
       if (context.asked.forceLogin !== undefined)

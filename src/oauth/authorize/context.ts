@@ -94,6 +94,7 @@ export interface Person {
   readonly user: User
   readonly authenticatedAt: Date
   readonly amr: readonly string[]
+  readonly acr?: readonly string[] | undefined
   /** The `sid` of the browser session for this client; absent without a session. */
   readonly sessionId?: string
 }

@@ -74,7 +74,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
     case 'refused':
       throw unauthorized(refused(result, deps).message)
     case 'signed-in':
-      context.person = { user: result.user, amr: result.amr, authenticatedAt: clock.now() }
+      context.person = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
       // A password that was just sent meets every demand for a fresh sign-in.
       context.asked = { ...asked, forceLogin: false, maxAge: undefined }
   }

@@ -32,9 +32,9 @@ export async function findPerson(context: AuthorizeContext, { store, sessions }:
   }
   const visitor = await sessions.visitor(request)
   if (!visitor) return
-  const { authenticatedAt, amr } = visitor.session.signIn
+  const { authenticatedAt, amr, acr } = visitor.session.signIn
   const sessionId = sessionIdFor(visitor.session.signIn, form.get('client_id') ?? '')
-  context.person = { user: visitor.user, authenticatedAt, amr, sessionId }
+  context.person = { user: visitor.user, authenticatedAt, amr, acr, sessionId }
 }
 
 /** Whether the request itself signs somebody in, once it is checked. */

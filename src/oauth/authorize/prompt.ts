@@ -46,7 +46,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
  * continues without them (rows A10, A12).
  */
 export async function signIn(
-  { request, reply, form, query, hintedUserId }: AuthorizeContext,
+  { request, reply, form, query, hintedUserId, asked }: AuthorizeContext,
   { sessions, denial, urls, behaviour }: AuthorizeDeps,
 ): Promise<FastifyReply> {
   const rest = isMetBySignIn(form) ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
@@ -57,7 +57,14 @@ export async function signIn(
     await sessions.end(request, reply)
     return reply.redirect(urls.ofZone(request.zone) + path, 302)
   }
-  return denial.askToSignIn(request, reply, { path, reauthenticate })
+  // Neither a session here nor one at the provider meets what the request demands.
+  const isDemanded = behaviour.upstreamAuthTime && (asked.forceLogin === true || asked.maxAge === 0)
+  const maxAge = behaviour.upstreamAuthTime ? asked.maxAge : undefined
+  return denial.askToSignIn(request, reply, {
+    path,
+    reauthenticate: reauthenticate || isDemanded,
+    ...(maxAge !== undefined && { maxAge }),
+  })
 }
 
 /** Shows `prompt=select_account`: continue with the account at hand, or sign in with another one. */

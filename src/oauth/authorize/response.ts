@@ -94,12 +94,12 @@ async function issue(
   const code = responseType.has('code') ? await issueCode(context, { grantId, sessionDigest }, deps) : undefined
   const tokens = tokensOf(responseType)
   if (tokens.length === 0) return { code, state: target.state }
-  const { user, authenticatedAt, amr, sessionId } = found(context.person)
+  const { user, authenticatedAt, amr, acr, sessionId } = found(context.person)
   const decided: Authorization = {
     zone,
     client,
     grantType: responseType.has('code') ? 'authorization_code' : 'implicit',
-    subject: { kind: 'user', user, authenticatedAt, amr, ...(sessionId !== undefined && { sessionId }) },
+    subject: { kind: 'user', user, authenticatedAt, amr, acr, ...(sessionId !== undefined && { sessionId }) },
     scopes,
     tokens,
     grantId,
@@ -146,6 +146,7 @@ async function issueCode(
       scopes: found(context.granted),
       authenticatedAt: person.authenticatedAt,
       amr: person.amr,
+      ...(person.acr && { acr: person.acr }),
       grantId,
       revocationSignature: revocationSignature(client, person.user),
       expiresAt: addSeconds(now, behaviour.codeSeconds),

@@ -61,6 +61,7 @@ export const authorizationCode: Grant = {
         user,
         authenticatedAt: code.authenticatedAt,
         amr: code.amr,
+        acr: code.acr,
         ...(code.sessionId !== undefined && { sessionId: code.sessionId }),
       },
       scopes,

@@ -1,4 +1,5 @@
 import { addSeconds } from '../../base/clock.ts'
+import { memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
@@ -51,6 +52,7 @@ export const refreshToken: Grant = {
     if (rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
     const {
       amr,
+      acr,
       auth_time: authTime,
       az_attr: azAttr,
       grant_id: grantId,
@@ -68,6 +70,7 @@ export const refreshToken: Grant = {
         kind: 'user',
         user,
         amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
+        acr: classesIn(acr),
         ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
         ...(typeof sid === 'string' && { sessionId: sid }),
       },
@@ -93,6 +96,12 @@ export const refreshToken: Grant = {
 
 /** The grants in which the user signs in to this client, which is what an ID token states. */
 const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit'])
+
+/** As refresh tokens have them: `{"values":[...]}`. */
+function classesIn(acr: unknown): readonly string[] | undefined {
+  const values = memberOf(acr, 'values')
+  return Array.isArray(values) ? values.filter(item => typeof item === 'string') : undefined
+}
 
 const isStringRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')

@@ -15,6 +15,7 @@ import type { GrantDeps, GrantRequest } from './grant.ts'
 export interface ResourceOwner {
   readonly user: User
   readonly amr: readonly string[]
+  readonly acr?: readonly string[]
   /** Absent for a passcode, which does not record the time of the sign-in. */
   readonly authenticatedAt?: Date
   readonly format: TokenFormat | undefined
@@ -22,7 +23,7 @@ export interface ResourceOwner {
 
 /** Grants the user's scopes that the client may have (RFC 6749 §4.3). All of them count as approved. */
 export async function authorizeFor(
-  { user, amr, authenticatedAt, format }: ResourceOwner,
+  { user, amr, acr, authenticatedAt, format }: ResourceOwner,
   { zone, client, params, clientAuthMethod }: GrantRequest,
   { behaviour, random, groupsOf }: GrantDeps,
 ): Promise<Authorization> {
@@ -30,7 +31,7 @@ export async function authorizeFor(
     zone,
     client,
     grantType: 'password',
-    subject: { kind: 'user', user, amr, ...(authenticatedAt && { authenticatedAt }) },
+    subject: { kind: 'user', user, amr, acr, ...(authenticatedAt && { authenticatedAt }) },
     scopes: userScopes(client, parseScope(params.get('scope')), await groupsOf(zone, user), behaviour),
     tokens: ['access_token', 'refresh_token', 'id_token'],
     grantId: random.hex(16),

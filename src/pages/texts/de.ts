@@ -256,6 +256,8 @@ export const de: Texts = {
     passwordCommon: 'Das Passwort darf keines der häufigsten Passwörter sein.',
     passwordOwnWords:
       'Das Passwort darf nicht aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieser Website gebildet sein.',
+    notSignedInAgain:
+      'Ihr Anbieter hat Sie nicht erneut nach einer Anmeldung gefragt, die Anwendung verlangt das aber.',
     lostAttempt:
       'Diese Anmeldung wurde in einem anderen Browser begonnen, ist abgelaufen oder bereits abgeschlossen. Bitte beginnen Sie von vorn.',
     noProvider: 'Dieses Anmeldeverfahren ist hier nicht verfügbar. Bitte verwenden Sie ein anderes.',

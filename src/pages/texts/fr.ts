@@ -250,6 +250,8 @@ export const fr: Texts = {
     passwordCommon: 'Le mot de passe ne doit pas être l’un des plus courants.',
     passwordOwnWords:
       'Le mot de passe ne doit pas être formé de votre nom, de votre adresse e-mail ou du nom de ce site.',
+    notSignedInAgain:
+      'Votre fournisseur ne vous a pas demandé de vous connecter à nouveau, ce que l’application exige.',
     lostAttempt:
       'Cette connexion a été commencée dans un autre navigateur, a expiré ou est déjà terminée. Veuillez recommencer.',
     noProvider: 'Ce moyen de connexion n’est pas disponible ici. Veuillez en utiliser un autre.',

@@ -315,6 +315,7 @@ export type KnownDescription =
   | 'passwordCommon'
   | 'passwordOwnWords'
   | 'lostAttempt'
+  | 'notSignedInAgain'
   | 'noProvider'
   | 'misconfigured'
   | 'notPrecreated'

@@ -1,0 +1,219 @@
+// When and how strongly a person signed in at another provider, and what the client asked of that.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { epochSeconds } from '../../src/base/clock.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+type Strings = Readonly<Record<string, string>>
+type Claims = Readonly<Record<string, unknown>>
+
+const REDIRECT_URI = 'https://fresh.example/cb'
+const REQUEST = { response_type: 'code', client_id: 'fresh', redirect_uri: REDIRECT_URI, scope: 'openid' }
+
+for (const mode of MODES) {
+  describe(`a sign-in at another provider, its time and class, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      const { url } = upstream
+      const bootstrap = {
+        ...defaultBootstrap,
+        clients: [
+          ...defaultBootstrap.clients,
+          {
+            client_id: 'fresh',
+            client_secret: 'x',
+            authorized_grant_types: ['authorization_code', 'refresh_token'],
+            scope: ['openid'],
+            redirect_uri: [REDIRECT_URI],
+            autoapprove: true,
+            allowedproviders: ['corp'],
+          },
+        ],
+        identity_providers: [
+          {
+            originKey: 'corp',
+            type: 'oidc1.0',
+            name: 'Corp',
+            config: {
+              authUrl: `${url}/authorize`,
+              tokenUrl: `${url}/token`,
+              tokenKeyUrl: `${url}/keys`,
+              issuer: url,
+              relyingPartyId: RELYING_PARTY,
+              relyingPartySecret: 'secret',
+              emailDomain: ['corp.example'],
+              passwordGrantEnabled: true,
+            },
+          },
+        ],
+      }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    const now = (): number => epochSeconds(clock.now())
+
+    /** Follows redirects of this server; the last answer, which leads elsewhere or is a page. */
+    async function follow(browser: Browser, first: TestAnswer): Promise<TestAnswer> {
+      let answer = first
+      for (let hop = 0; hop < 6; hop += 1) {
+        const location = answer.headers['location']
+        if (typeof location !== 'string' || !location.startsWith('http://localhost:8080/')) return answer
+        answer = await browser.send(location.slice('http://localhost:8080'.length))
+      }
+      assert.fail('too many redirects')
+    }
+
+    /** Asks for authorization; where the provider is told what. */
+    async function ask(browser: Browser, query: Strings = {}): Promise<URLSearchParams> {
+      const sent = await follow(browser, await browser.send('/oauth/authorize', { query: { ...REQUEST, ...query } }))
+      const location = sent.location()
+      assert.equal(location.origin, upstream.url, location.href)
+      return location.searchParams
+    }
+
+    /** Comes back from the provider; the last answer. */
+    async function comeBack(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
+      upstream.nonce = asked.get('nonce') ?? ''
+      upstream.answer = () => upstream.usual(claims)
+      const query = { code: 'c', state: asked.get('state') ?? '' }
+      return follow(browser, await browser.send('/login/callback/corp', { query }))
+    }
+
+    async function redeem(answer: TestAnswer): Promise<{ idToken: Claims; refreshToken: string }> {
+      const code = answer.location().searchParams.get('code') ?? ''
+      const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI }
+      const { id_token: idToken = '', refresh_token: refreshToken = '' } = (
+        await server.token(form, { basic: ['fresh', 'x'] })
+      ).json<Record<string, string>>()
+      return { idToken: decodeJwt(idToken), refreshToken }
+    }
+
+    it('has the classes of the provider in the ID token, also after a refresh', async () => {
+      const browser = server.browser()
+      const answer = await comeBack(browser, await ask(browser), { acr: 'urn:mfa', amr: ['otp'] })
+      const { idToken, refreshToken } = await redeem(answer)
+      const want = mode === 'standard' ? 'urn:mfa' : { values: ['urn:mfa'] }
+      assert.deepEqual(idToken['acr'], want)
+      assert.deepEqual(idToken['amr'], ['otp', 'ext', 'oauth'])
+      const form = { grant_type: 'refresh_token', refresh_token: refreshToken }
+      const refreshed = (await server.token(form, { basic: ['fresh', 'x'] })).json<{ id_token: string }>()
+      assert.deepEqual(decodeJwt<Claims>(refreshed.id_token)['acr'], want)
+    })
+
+    it('has no class where the provider names none', async () => {
+      const browser = server.browser()
+      const { idToken } = await redeem(await comeBack(browser, await ask(browser), {}))
+      assert.equal(idToken['acr'], undefined)
+    })
+
+    it('was made when the provider says, in standard; the logon is now', async () => {
+      const browser = server.browser()
+      const before = now() - 3600
+      const { idToken } = await redeem(await comeBack(browser, await ask(browser), { auth_time: before }))
+      assert.equal(idToken['auth_time'], mode === 'standard' ? before : now())
+      const user = await server.store.users.findByExternalId('svc', 'corp', 'pat')
+      assert.deepEqual(user?.lastLogonAt, clock.now())
+    })
+
+    it('takes what is for the provider with it, in standard', async () => {
+      const query = { acr_values: 'urn:mfa', ui_locales: 'de', login_hint: 'pat@corp.example', max_age: '300' }
+      const asked = await ask(server.browser(), query)
+      const told = ['acr_values', 'ui_locales', 'login_hint', 'max_age'].map(name => asked.get(name))
+      const values = ['urn:mfa', 'de', 'pat@corp.example', '300']
+      assert.deepEqual(told, mode === 'standard' ? values : [null, null, null, null])
+    })
+
+    for (const hint of [JSON.stringify({ origin: 'corp' }), 'corp', 'corp.example']) {
+      it(`does not repeat to the provider that ${hint} meant it`, async () => {
+        assert.equal((await ask(server.browser(), { login_hint: hint })).get('login_hint'), null)
+      })
+    }
+
+    if (mode === 'standard') {
+      it('is demanded of the provider with prompt=login, though nobody is signed in here', async () => {
+        const browser = server.browser()
+        const asked = await ask(browser, { prompt: 'login' })
+        assert.equal(asked.get('prompt'), 'login')
+        const refused = await comeBack(browser, asked, { auth_time: now() - 3600 })
+        assert.equal(refused.status, 403)
+        assert.match(refused.text, /did not ask you to sign in again/)
+      })
+
+      for (const [name, claims] of [
+        ['a moment ago', () => ({ auth_time: now() - 5 })],
+        ['at an unknown time', () => ({})],
+      ] as const) {
+        it(`meets prompt=login when it was made ${name}`, async () => {
+          const browser = server.browser()
+          const { idToken } = await redeem(await comeBack(browser, await ask(browser, { prompt: 'login' }), claims()))
+          assert.ok(now() - Number(idToken['auth_time']) <= 5)
+        })
+      }
+
+      it('meets max_age when the provider says so', async () => {
+        const browser = server.browser()
+        const at = now() - 200
+        const { idToken } = await redeem(
+          await comeBack(browser, await ask(browser, { max_age: '300' }), { auth_time: at }),
+        )
+        assert.equal(idToken['auth_time'], at)
+      })
+
+      for (const [name, claims] of [
+        ['was made too long ago', () => ({ auth_time: now() - 400 })],
+        ['was made at an unknown time', () => ({})],
+      ] as const) {
+        it(`does not meet max_age when it ${name}`, async () => {
+          const browser = server.browser()
+          const refused = await comeBack(browser, await ask(browser, { max_age: '300' }), claims())
+          assert.equal(refused.status, 403)
+          assert.match(refused.text, /did not ask you to sign in again/)
+          const { headers } = await browser.send('/oauth/authorize', { query: { ...REQUEST, prompt: 'none' } })
+          assert.match(String(headers['location']), /error=login_required/)
+        })
+      }
+
+      it('is asked for again once its session is older than max_age, and then leads on', async () => {
+        const browser = server.browser()
+        await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
+        const asked = await ask(browser, { max_age: '300' })
+        assert.equal(asked.get('prompt'), 'login')
+        const { idToken } = await redeem(await comeBack(browser, asked, { auth_time: now() }))
+        assert.equal(idToken['auth_time'], now())
+      })
+    } else {
+      it('leads on with max_age and prompt=login, however long ago it was', async () => {
+        for (const query of [{ prompt: 'login' }, { max_age: '0' }] satisfies Strings[]) {
+          const browser = server.browser()
+          await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
+          const asked = await ask(browser, query)
+          const { idToken } = await redeem(await comeBack(browser, asked, { auth_time: now() - 3600 }))
+          assert.equal(idToken['auth_time'], now())
+        }
+      })
+    }
+
+    it('has the class of a provider that checked a password passed on', async () => {
+      upstream.answer = () => upstream.usual({ nonce: undefined, acr: 'urn:pwd' })
+      const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: '{"origin":"corp"}' }
+      const answer = await server.token({ ...form, scope: 'openid' }, { basic: ['app', 'app-secret'] })
+      const { acr } = decodeJwt<Claims>(answer.json<{ id_token: string }>().id_token)
+      assert.deepEqual(acr, mode === 'standard' ? 'urn:pwd' : { values: ['urn:pwd'] })
+    })
+  })
+}
