@@ -7,15 +7,20 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { isJsonRecord, parseJson } from '../src/base/json.ts'
 import type { JsonRecord } from '../src/base/json.ts'
+import { readFilter } from '../src/identity/directory/names.ts'
 import { readDirectorySettings } from '../src/identity/directory/settings.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryFolder } from './support/config.ts'
 import { githubRecord, startGithub } from './support/github.ts'
 import type { Github } from './support/github.ts'
+import { LDAP_HINT } from './support/ldap-server.ts'
+import { APP } from './support/oauth.ts'
 import { RELYING_PARTY } from './support/oidc-provider.ts'
 import { serve } from './support/process.ts'
 import { defaultBootstrap, startServer } from './support/server.ts'
 import type { TestAnswer, TestServer } from './support/server.ts'
+import { ACCOUNT, GROUPS, PASSWORD, PEOPLE, startSlapd } from './support/slapd.ts'
+import type { Slapd } from './support/slapd.ts'
 import { startUpstream } from './support/upstream.ts'
 import type { Upstream } from './support/upstream.ts'
 
@@ -57,11 +62,13 @@ describe('docs/providers', () => {
   let server: TestServer
   let upstream: Upstream
   let github: Github
+  let slapd: Slapd
   let bearer: string
 
   before(async () => {
     upstream = await startUpstream(clock)
     github = await startGithub()
+    slapd = await startSlapd()
     const clients = [...defaultBootstrap.clients, ROOT]
     server = await startServer({ clock, config: { bootstrap: { ...defaultBootstrap, clients } } })
     const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['root', 'secret'] })
@@ -72,6 +79,7 @@ describe('docs/providers', () => {
     await server.stop()
     await upstream.stop()
     await github.stop()
+    await slapd.stop()
   })
 
   const headers = { 'content-type': 'application/json' }
@@ -123,6 +131,33 @@ describe('docs/providers', () => {
         assert.ok(account)
         for (const { tls } of urls) assert.notEqual(tls, 'none')
       })
+
+      it(`has filters that find a name and its groups: ${page}`, async () => {
+        for (const name of ['userSearchFilter', 'groupSearchFilter']) {
+          const filter = await readFilter(String(config[name]), name)
+          assert.match(filter({ '{0}': 'zero', '{1}': 'one' }).toString(), /=zero\)/)
+        }
+      })
+
+      // The rule in the filter is Active Directory's own.
+      if (page === 'active-directory.md') continue
+      it(`signs people in, with nested groups, at a directory like it: ${page}`, async () => {
+        const made = await send({ ...record, config: { ...config, ...atSlapd(config) } })
+        assert.equal(made.status, 201, made.text)
+        const displayName = `docs.${page}`
+        const mapping = { displayName, externalGroup: `cn=staff,${GROUPS}`, origin }
+        assert.equal((await post('/Groups', { displayName })).status, 201)
+        assert.equal((await post('/Groups/External', mapping)).status, 201)
+        const form = { username: 'marissa', password: PASSWORD, login_hint: LDAP_HINT }
+        const granted = await server.token({ grant_type: 'password', ...form }, { basic: APP })
+        assert.equal(granted.status, 200, granted.text)
+        const user = await server.store.users.findByName('svc', 'ldap', 'marissa')
+        assert.equal(user?.givenName, 'Marissa')
+        assert.equal(user.email, 'marissa@example.org')
+        assert.ok((await server.store.groups.namesOfUser('svc', user.id)).includes(displayName))
+        const { id } = made.json<{ id: string }>()
+        await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer })
+      })
       continue
     }
 
@@ -163,6 +198,17 @@ describe('docs/providers', () => {
       await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer }) // another page has the same issuer
     })
   }
+
+  /** What a record says of the tests' directory in the place of the real one; its people are found by `cn`. */
+  const atSlapd = ({ userSearchFilter }: JsonRecord): JsonRecord => ({
+    baseUrl: slapd.url,
+    tlsConfiguration: 'none',
+    bindUserDn: ACCOUNT.dn,
+    bindPassword: ACCOUNT.password,
+    userSearchBase: PEOPLE,
+    userSearchFilter: String(userSearchFilter).replace('uid=', 'cn='),
+    groupSearchBase: GROUPS,
+  })
 
   /** What a record says of our providers in the place of the real one. */
   function ourOwn(type: string): JsonRecord {
