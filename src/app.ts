@@ -190,7 +190,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
   // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
-  const directories = createDirectories({ outbound, passwords: createPasswords({ places: 1, cost: config.hashCost }) })
+  const directories = createDirectories({
+    ...shared,
+    outbound,
+    passwords: createPasswords({ places: 1, cost: config.hashCost }),
+  })
   const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys, directories, log })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
@@ -259,6 +263,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   // In limited mode the database may be meant to take no writes.
   const check = (): Promise<void> => (isLimited(limitedMode) ? store.ping() : store.probeWriting(clock.now()))
   const health = createHealth({ check, log })
+  http.addHook('onClose', (_, done) => {
+    directories.close()
+    done()
+  })
   http.addHook('onError', (_request, _reply, error, done) => {
     if (error instanceof StoreUnavailable) health.suspect()
     done()

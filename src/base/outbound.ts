@@ -29,8 +29,8 @@ export interface OutboundJson {
 export interface OutboundShare {
   /** The zone whose configuration names the address. */
   readonly zoneId: string
-  /** `sign-in`: a user waits for the result. These requests have slots of their own. */
-  readonly purpose: 'sign-in' | 'background'
+  /** `sign-in`: a user waits for the result; `directory`: for that of a directory. Each has slots of its own. */
+  readonly purpose: 'sign-in' | 'directory' | 'background'
 }
 
 /** A server of a protocol other than HTTP. */
@@ -46,6 +46,12 @@ export interface OutboundServer {
 /** Opens a connection to one of the checked addresses. */
 export type OpenConnection = () => Promise<Socket>
 
+/**
+ * Leaves a connection of a talk open after its end; false if too many are kept, and then it ends like the others. Whoever
+ * keeps it limits its time and closes it.
+ */
+export type KeepConnection = (socket: Socket) => boolean
+
 /** Sends requests to other servers; every failure is an `OutboundError`. */
 export interface Outbound {
   /** The complete response, whatever its status; a redirect is a failure. */
@@ -57,10 +63,10 @@ export interface Outbound {
 /** Opens connections for other protocols, with the same address checks and limits. */
 export interface OutboundConnections {
   /**
-   * Lets `talk` open connections to one server; they are closed when it ends or the timeout expires. Adds no encryption
-   * and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`.
+   * Lets `talk` open connections to one server; they are closed when it ends or the timeout expires, unless it keeps one. Adds
+   * no encryption and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`.
    */
-  connect<T>(server: OutboundServer, talk: (open: OpenConnection) => Promise<T>): Promise<T>
+  connect<T>(server: OutboundServer, talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>): Promise<T>
 }
 
 /** Resolves a host name to all its addresses. */
@@ -84,6 +90,9 @@ const MAX_BYTES = 64 * 1024
 const MAX_CONCURRENT = {
   background: { all: 128, zone: 8, host: 4 },
   'sign-in': { all: 128, zone: 32, host: 16 },
+  directory: { all: 256, zone: 8, host: 8 },
+  /** Connections that wait for the next talk. */
+  kept: { all: 512, zone: 8, host: 8 },
 } as const
 /** For requests of the server itself. */
 const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
@@ -134,7 +143,11 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
   }
 
   /** Takes a slot or throws `busy`; the returned function releases it. */
-  function enter(host: string, label: string, { zoneId, purpose }: OutboundShare): () => void {
+  function enter(
+    host: string,
+    label: string,
+    { zoneId, purpose }: { readonly zoneId: string; readonly purpose: keyof typeof MAX_CONCURRENT },
+  ): () => void {
     const max = MAX_CONCURRENT[purpose]
     const places = [
       [purpose, max.all],
@@ -173,7 +186,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
 
   async function converse<T>(
     { hostname, port, withinMs = TIMEOUT_MS, share = OWN_SHARE }: OutboundServer,
-    talk: (open: OpenConnection) => Promise<T>,
+    talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>,
   ): Promise<T> {
     const label = `${hostname}:${port}`
     const leave = enter(label, label, share)
@@ -182,7 +195,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       if (cause instanceof OutboundError) throw cause
       throw new OutboundError('unreachable', `${label}: cannot be reached (${codeOf(cause)})`)
     }
-    const sockets: Socket[] = []
+    const sockets = new Set<Socket>()
     let isOver = false
     try {
       const judged = allowedAddresses({ hostname, label, onlyLoopback: false }).catch(unreachable)
@@ -190,7 +203,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       const open: OpenConnection = async () => {
         if (isOver) throw new OutboundError('timeout', `${label}: the time is up`)
         const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port, lookup })
-        sockets.push(socket)
+        sockets.add(socket)
         await new Promise<void>((connected, failed) => {
           socket.once('connect', connected).once('error', failed)
           socket.once('close', () => failed(new Error('closed'))) // ended by the deadline
@@ -198,7 +211,17 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
         socket.on('error', () => {}) // the reader notices the close
         return socket
       }
-      return await untilAborted(talk(open), signal)
+      const keep: KeepConnection = socket => {
+        if (isOver || socket.destroyed || !sockets.has(socket)) return false
+        try {
+          socket.once('close', enter(label, label, { zoneId: share.zoneId, purpose: 'kept' }))
+        } catch (cause) {
+          if (cause instanceof OutboundError) return false
+          throw cause
+        }
+        return sockets.delete(socket)
+      }
+      return await untilAborted(talk(open, keep), signal)
     } catch (cause) {
       if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete answer in time`)
       throw cause

@@ -19,6 +19,7 @@ export class MessageStream extends Duplex {
   #received = 0
   #messages = 0
   #isDetached = false
+  #isResting = false
   /** Why this side closed the connection. */
   failure: Error | undefined
 
@@ -37,6 +38,19 @@ export class MessageStream extends Duplex {
     // Bytes sent in plaintext must not be read as part of the TLS session.
     if (this.#messages !== 1 || this.#waiting > 0) throw new NotLdap()
     return this.#socket
+  }
+
+  /** Nothing is expected until `wake`: whatever the other side sends meanwhile ends the connection. */
+  rest(): void {
+    this.#isResting = true
+  }
+
+  /** Whether the connection can be used again, with the limits of a new one. */
+  wake(): boolean {
+    this.#isResting = false
+    this.#received = 0
+    this.#messages = 0
+    return !this.destroyed && this.#waiting === 0
   }
 
   override _read(): void {}
@@ -62,6 +76,7 @@ export class MessageStream extends Duplex {
 
   readonly #take = (chunk: Buffer): void => {
     try {
+      if (this.#isResting) throw new NotLdap()
       this.#received += chunk.length
       if (this.#received > MAX_BYTES) throw tooMuch()
       this.#chunks.push(chunk)

@@ -56,6 +56,16 @@ export interface DirectorySession {
   compare(dn: string, attribute: string, value: string): Promise<boolean>
 }
 
+/** A session whose connection may be kept for later. */
+export interface KeepableSession extends DirectorySession {
+  readonly socket: Socket
+  /** Nothing is expected until `wake`. */
+  rest(): void
+  /** Whether it can be used again. */
+  wake(): boolean
+  close(): void
+}
+
 /** RFC 4511 §4.14.1. */
 const START_TLS = '1.3.6.1.4.1.1466.20037'
 
@@ -64,7 +74,7 @@ export async function openSession(
   open: OpenConnection,
   { hostname, tls }: DirectoryUrl,
   verifiesCertificate: boolean,
-): Promise<DirectorySession> {
+): Promise<KeepableSession> {
   const { Client: LdapClient } = await import('ldapts')
   const clientOn = (stream: MessageStream): Client => {
     let isTaken = false
@@ -80,7 +90,8 @@ export async function openSession(
     })
   }
   const host = hostname.replace(/^\[|\]$/g, '')
-  let socket = await open()
+  const connection = await open()
+  let socket = connection
   if (tls === 'start-tls') {
     const stream = new MessageStream(socket)
     await translated(stream, () => clientOn(stream).exop(START_TLS))
@@ -95,6 +106,13 @@ export async function openSession(
   const stream = new MessageStream(socket)
   const client = clientOn(stream)
   return {
+    socket: connection,
+    rest: () => stream.rest(),
+    wake: () => stream.wake(),
+    close() {
+      stream.destroy()
+      connection.destroy()
+    },
     bind: (dn, password) => translated(stream, () => client.bind(dn, password)),
     async search({ base, scope, filter, attributes, sizeLimit }) {
       const options = {

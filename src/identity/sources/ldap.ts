@@ -49,7 +49,7 @@ function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDe
       const config: LdapProviderConfig = openProviderSecrets(provider, vault).config
       const settings = settingsOf(config)
       if (settings instanceof UnusableDirectory) return unavailable(settings.message)
-      const attempt: DirectoryAttempt = { userName, password, requester: requesterOf(from) }
+      const attempt: DirectoryAttempt = { userName, password, requester: requesterOf(from), provider: originKey }
       const result: DirectoryResult = await directories.authenticate(settings, attempt)
       switch (result.outcome) {
         case 'bad-credentials':

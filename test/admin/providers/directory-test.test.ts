@@ -293,7 +293,7 @@ describe('what goes wrong on our side', () => {
     app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as AddressedZone })
     const deps = {
       service: serviceNamed('svc'),
-      directories: { authenticate: () => Promise.reject(thrown) },
+      directories: { authenticate: () => Promise.reject(thrown), close: () => {} },
       log: { refusal: () => {}, fault: (_: string, cause: unknown) => void faults.push(cause) },
     }
     providerTestHandler((name, handler) => app.post(name.slice('POST '.length), handler as RouteHandlerMethod), deps)

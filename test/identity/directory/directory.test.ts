@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { systemClock } from '../../../src/base/clock.ts'
 import type { OutboundOptions } from '../../../src/base/outbound.ts'
 import { createOutbound } from '../../../src/base/outbound.ts'
 import { createPasswords } from '../../../src/base/passwords.ts'
+import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
@@ -39,7 +41,10 @@ async function authenticate(
 ): Promise<DirectoryResult> {
   const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, ...options })
   const settings = readDirectorySettings({ baseUrl: slapd.url, ...config })
-  return createDirectories({ outbound, passwords }).authenticate(settings, { userName, password })
+  return createDirectories({ outbound, passwords, clock: systemClock, random: createRandom() }).authenticate(settings, {
+    userName,
+    password,
+  })
 }
 
 function found(result: DirectoryResult): Extract<DirectoryResult, { outcome: 'found' }> {

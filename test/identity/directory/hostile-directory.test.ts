@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { afterEach, describe, it } from 'node:test'
+import { systemClock } from '../../../src/base/clock.ts'
 import type { OutboundOptions } from '../../../src/base/outbound.ts'
 import { createOutbound } from '../../../src/base/outbound.ts'
+import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
@@ -24,6 +26,8 @@ const config = {
   bindPassword: 'hush-hush bind',
 }
 
+const shared = { clock: systemClock, random: createRandom() }
+
 let directory: FalseDirectory | undefined
 afterEach(async () => {
   await directory?.stop()
@@ -41,7 +45,10 @@ async function ask(
   const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline, ...options })
   const passwords = { verify: () => assert.fail('a hash was computed') }
   const settings = readDirectorySettings({ ...config, baseUrl: directory.url, ...more })
-  return createDirectories({ outbound, passwords }).authenticate(settings, { userName: 'marissa', password: PASSWORD })
+  return createDirectories({ ...shared, outbound, passwords }).authenticate(settings, {
+    userName: 'marissa',
+    password: PASSWORD,
+  })
 }
 
 /** Answers binds with success, and searches with whatever follows. */
@@ -68,7 +75,7 @@ describe('a directory that is honest', () => {
   it('hears nothing of a name or a password that prove nothing', async () => {
     directory = await startFalseDirectory(entries(foundEntry('cn=marissa')))
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
-    const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+    const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
     const settings = readDirectorySettings({ ...config, baseUrl: directory.url })
     for (const [userName, password] of [
       ['marissa', ''],
@@ -356,7 +363,7 @@ describe('a directory that is silent', () => {
       directory = await startFalseDirectory(honest)
       const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
       const settings = readDirectorySettings({ ...config, baseUrl: `${silent.url} ${directory.url}` })
-      const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+      const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
       const found = await directories.authenticate(settings, { userName: 'marissa', password: PASSWORD })
       assert.equal(found.outcome, 'found')
       assert.deepEqual(asked, [2500, 2500])
@@ -415,7 +422,7 @@ describe('connections to directories', () => {
       return times.at(-1)?.signal ?? assert.fail()
     }
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
-    const directories = createDirectories({ outbound, passwords: { verify: () => assert.fail() } })
+    const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
     const settings = readDirectorySettings({ ...config, baseUrl: directory.url })
     const attempt = { userName: 'marissa', password: PASSWORD }
     const running = Array.from({ length: 4 }, () => directories.authenticate(settings, attempt))

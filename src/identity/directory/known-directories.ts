@@ -1,0 +1,156 @@
+// What is remembered of a provider's directory between sign-ins: connections bound as its search account, and which of
+// its servers give no answer. Providers share nothing, and changed settings start anew.
+import type { Clock } from '../../base/clock.ts'
+import { createFairQueue, QueueFull } from '../../base/fair-queue.ts'
+import type { FairQueue } from '../../base/fair-queue.ts'
+import type { KeepConnection } from '../../base/outbound.ts'
+import type { KeepableSession } from './session.ts'
+import type { DirectorySettings, DirectoryUrl } from './settings.ts'
+
+/** The provider's directory. */
+export interface KnownDirectory {
+  /** Sign-ins under way at the directory; the others wait their turn. */
+  readonly queue: FairQueue
+  /** The servers to ask now, in order: one without answers only once in a while, and then for one sign-in. */
+  servers(): readonly DirectoryUrl[]
+  answered(url: DirectoryUrl): void
+  /** There was no connection, or no answer in time. */
+  failed(url: DirectoryUrl): void
+  /** A connection that was kept; the caller owns it now. */
+  take(url: DirectoryUrl): KeepableSession | undefined
+  /** Keeps a connection for the next sign-in if there is room, and closes it otherwise. */
+  give(url: DirectoryUrl, session: KeepableSession, keep: KeepConnection): void
+  /** Closes the kept connections to a server. */
+  drop(url: DirectoryUrl): void
+}
+
+/** The directories that were asked last. */
+export interface KnownDirectories {
+  of(provider: string, settings: DirectorySettings): KnownDirectory
+  close(): void
+}
+
+/** Providers; beyond that the one asked longest ago is forgotten. */
+const MAX_DIRECTORIES = 1000
+/** Sign-ins at one directory at the same time, and waiting ones: in total, and of one network. */
+const MAX_SIGN_INS = 8
+const MAX_WAITING = { all: 200, zone: 200, network: 50 }
+/** After so many failures one after the other a server is asked once in a while only. */
+const MAX_FAILURES = 3
+const RETRY_MS = 10_000
+/** Directories and firewalls forget connections that are idle for minutes. */
+const IDLE_MS = 60_000
+/** Afterwards the account is verified again. */
+const LIFE_MS = 5 * 60_000
+
+interface Kept {
+  readonly session: KeepableSession
+  readonly restsSince: number
+  readonly timer: NodeJS.Timeout
+}
+
+/** Makes the memory of one process. */
+export function createKnownDirectories({ clock }: { readonly clock: Clock }): KnownDirectories {
+  const known = new Map<string, { readonly fingerprint: string; readonly directory: Forgettable }>()
+
+  return {
+    of(provider, settings) {
+      const fingerprint = JSON.stringify(settings)
+      const found = known.get(provider)
+      if (found && found.fingerprint !== fingerprint) found.directory.close()
+      const directory = found?.fingerprint === fingerprint ? found.directory : createKnownDirectory(settings, clock)
+      known.delete(provider) // re-inserted, so that the order of the map is that of use
+      known.set(provider, { fingerprint, directory })
+      const [oldest] = known
+      if (known.size > MAX_DIRECTORIES && oldest) {
+        known.delete(oldest[0])
+        oldest[1].directory.close()
+      }
+      return directory
+    },
+    close() {
+      for (const { directory } of known.values()) directory.close()
+      known.clear()
+    },
+  }
+}
+
+interface Forgettable extends KnownDirectory {
+  /** Closes every kept connection, now and later. */
+  close(): void
+}
+
+function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forgettable {
+  const kept = new Map<DirectoryUrl, Kept[]>()
+  const troubles = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
+  const births = new WeakMap<KeepableSession, number>()
+  let isClosed = false
+  const now = (): number => clock.now().getTime()
+
+  function forget(url: DirectoryUrl, session: KeepableSession): void {
+    const resting = kept.get(url) ?? []
+    const place = resting.findIndex(each => each.session === session)
+    for (const { timer } of place < 0 ? [] : resting.splice(place, 1)) clearTimeout(timer)
+  }
+
+  function drop(url: DirectoryUrl): void {
+    const resting = kept.get(url) ?? []
+    kept.delete(url)
+    for (const { session, timer } of resting) {
+      clearTimeout(timer)
+      session.close()
+    }
+  }
+
+  return {
+    queue: createFairQueue({
+      places: MAX_SIGN_INS,
+      bounds: MAX_WAITING,
+      full: () => new QueueFull('too many sign-ins wait for the directory'),
+    }),
+    servers: () =>
+      urls.filter(url => {
+        const trouble = troubles.get(url)
+        if (!trouble || trouble.failures < MAX_FAILURES) return true
+        if (now() < trouble.retryAt) return false
+        troubles.set(url, { ...trouble, retryAt: now() + RETRY_MS })
+        return true
+      }),
+    answered: url => void troubles.delete(url),
+    failed(url) {
+      const failures = (troubles.get(url)?.failures ?? 0) + 1
+      troubles.set(url, { failures, retryAt: now() + RETRY_MS })
+      drop(url)
+    },
+    take(url) {
+      for (let newest = kept.get(url)?.at(-1); newest; newest = kept.get(url)?.at(-1)) {
+        const { session, restsSince } = newest
+        forget(url, session)
+        const isFresh = now() - restsSince < IDLE_MS && now() - (births.get(session) ?? 0) < LIFE_MS
+        if (isFresh && session.wake()) {
+          session.socket.ref()
+          return session
+        }
+        session.close()
+      }
+      return undefined
+    },
+    give(url, session, keep) {
+      if (isClosed) return session.close()
+      if (!births.has(session)) {
+        if (!keep(session.socket)) return session.close()
+        births.set(session, now())
+        session.socket.once('close', () => forget(url, session))
+      }
+      session.rest()
+      session.socket.unref() // it keeps no process alive
+      const timer = setTimeout(() => session.close(), IDLE_MS).unref()
+      kept.set(url, [...(kept.get(url) ?? []), { session, restsSince: now(), timer }])
+    },
+    drop,
+    close() {
+      isClosed = true
+      for (const url of urls) drop(url)
+    },
+  }
+}
