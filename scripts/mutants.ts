@@ -21,6 +21,8 @@ const CODE = 'oauth/grants/authorization-code.ts'
 const REFRESH = 'oauth/grants/refresh-token.ts'
 const BEARER = 'oauth/grants/jwt-bearer.ts'
 const ASSERTION = 'clients/authentication/private-key-jwt.ts'
+const OAUTH2 = 'identity/sources/oauth2.ts'
+const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 
 /** All of them. */
@@ -531,4 +533,44 @@ export const MUTANTS: readonly Mutant[] = [
     'updated_at = :updated_at, version = version + 1\n   where zone_id = :zone_id and id = :id and version >= -:version`',
     'attacks',
   ),
+  mutant(
+    'a provider of OAuth 2.0 sends a code, no tokens through the browser',
+    OAUTH2,
+    'usesCode(provider.config)',
+    'true',
+    'login/oauth2',
+  ),
+  mutant('an answer is from the issuer of the record', OAUTH2, 'iss !== settings.ownIssuer', 'false', 'login/oauth2'),
+  mutant('a token is a bearer token', OAUTH2, "type.toLowerCase() !== 'bearer'", 'false', 'login/oauth2'),
+  mutant(
+    'a description says nothing of the sign-in',
+    OAUTH2,
+    'claims: withoutAuthentication(answer.claims)',
+    'claims: answer.claims',
+    'login/oauth2',
+  ),
+  mutant(
+    'a person of OAuth 2.0 is known by their identifier',
+    OAUTH2,
+    'sub: value }',
+    "sub: String(claims['login']) }",
+    'login/oauth2',
+  ),
+  mutant('an identifier above 2^53', OAUTH2_CLAIMS, 'Number.isSafeInteger(value) && value > 0', 'true', 'login/oauth2'),
+  mutant('sub and id must not differ', OAUTH2_CLAIMS, 'identifier(id) !== value', 'false', 'login/oauth2'),
+  mutant(
+    'an error with status 200',
+    'identity/sources/code-flow.ts',
+    "memberOf(answer, 'error') !== undefined",
+    'false',
+    'login/oauth2',
+  ),
+  mutant(
+    'a form that repeats a field',
+    'identity/sources/code-flow.ts',
+    'names.size === fields.length ?',
+    'true ?',
+    'login/oauth2',
+  ),
+  mutant('a description is UTF-8', 'identity/sources/userinfo.ts', 'fatal: true', 'fatal: false', 'login/oauth2'),
 ]
