@@ -57,6 +57,7 @@ export const githubRecord = (
     authUrl: `${url}/login/oauth/authorize`,
     tokenUrl: `${url}/login/oauth/access_token`,
     userInfoUrl: `${url}/user`,
+    checkTokenUrl: `${url}/check_token`, // UAA: never asked
     relyingPartyId: OUR_ID,
     relyingPartySecret: OUR_SECRET,
     clientAuthInBody: true,
