@@ -324,7 +324,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     if (config.playground) outboxEndpoint(app, { store, vault, pages })
     staticFileEndpoints(app, { pages, assets })
     passcodeEndpoint(app, web)
-    accountPages(app, { ...web, users, history, external })
+    accountPages(app, { ...web, users, history, external, identity })
     savedAccountEndpoint(app, { savedAccounts, urls })
     const { version } = deps.build
     openApiEndpoints(app, {

@@ -1,4 +1,5 @@
 // Accepts invitations. A code is good for one account as it was when its person was invited, and is used up by accepting.
+import { LDAP_ORIGIN } from '../model/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
@@ -19,9 +20,9 @@ export interface OpenInvitation {
   readonly inviter: GoodCode<'invitation'>['data']['inviter']
   /**
    * What the person does to accept: choose the first password of an account that nobody has verified, agree with an account
-   * that is theirs already, or sign in with their provider.
+   * that is theirs already, give name and password of their directory, or sign in with their provider.
    */
-  readonly step: 'password' | 'agree' | 'elsewhere'
+  readonly step: 'password' | 'agree' | 'directory' | 'elsewhere'
 }
 
 /** Dependencies of looking at invitations. */
@@ -98,6 +99,7 @@ function readInvitation(
   if (user.origin !== data.origin) return undefined
   const { clientId, redirectUri, inviter } = data
   const invitation = { user, errand: { clientId, redirectUri }, inviter }
+  if (user.origin === LDAP_ORIGIN) return { ...invitation, step: 'directory' }
   if (user.origin !== service.name) return { ...invitation, step: 'elsewhere' }
   if (user.verified) return { ...invitation, step: 'agree' }
   return data.passwordRevision === user.passwordRevision ? { ...invitation, step: 'password' } : undefined

@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { LDAP_ORIGIN } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import { nameAsEmail, withEmail, withPhoneNumber } from '../model/user.ts'
@@ -29,7 +30,8 @@ export interface Accounts {
   enter(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry>
   /**
    * Links the person to the account that they were invited to, if the provider has verified that they have its address
-   *, or updates it where they are linked already. No other account is found, and none is made.
+   *, or updates it where they are linked already. No other account is found, and none is made. A directory's address
+   * counts unless it is said to be unverified: administrators keep it, and the invitation was mailed there.
    */
   enterInvited(zone: Zone, provider: Origin, person: KnownPerson, invited: User): Promise<Entry>
   /** Finds and updates the person's account; undefined if there is none. */
@@ -48,10 +50,15 @@ const NOT_PRECREATED: ExternalRefusal = {
 }
 const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
-const OTHER_EMAIL = refuse(
+const notInvited = (description: string): ExternalRefusal => ({
+  outcome: 'refused',
+  reason: 'not-invited',
+  description,
+})
+const OTHER_EMAIL = notInvited(
   'Your provider did not confirm that you have the e-mail address that was invited. Sign in with the invited account.',
 )
-const OTHER_ACCOUNT = refuse('The account that was invited is not yours at this identity provider.')
+const OTHER_ACCOUNT = notInvited('The account that was invited is not yours at this identity provider.')
 
 /**
  * Matches by provider and exact external id: an account with an external id is found by nothing else, and an account of
@@ -190,8 +197,8 @@ export function createAccounts(deps: {
     find,
     async enterInvited(zone, { originKey }, person, invited) {
       const { email, emailVerified } = person
-      const isVouchedFor =
-        email !== undefined && emailVerified === true && asciiLower(email) === asciiLower(invited.email)
+      const isVerified = emailVerified ?? originKey === LDAP_ORIGIN
+      const isVouchedFor = email !== undefined && isVerified && asciiLower(email) === asciiLower(invited.email)
       if (!isVouchedFor) return OTHER_EMAIL
       const own = await findOwn(zone, originKey, person)
       if (own) return own.id === invited.id ? enterOwn(zone, own, person) : OTHER_ACCOUNT

@@ -32,6 +32,7 @@ import type {
   RedirectRefusal,
   RedirectSignIn,
   RedirectStart,
+  SignInRefusal,
   SignInResult,
   SourceDeps,
 } from './source.ts'
@@ -51,6 +52,8 @@ export interface PasswordSignIn extends PasswordAttempt {
   readonly origin?: string | undefined
   /** Reads further form fields; present where the password may be sent to a provider (`passwordGrantEnabled`). */
   readonly field?: (name: string) => string | undefined
+  /** The account that the user was invited to, which is the only one that they may be signed in to; of this origin. */
+  readonly invited?: User | undefined
 }
 
 /** Why no provider was chosen. */
@@ -225,6 +228,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
       case 'refused-upstream':
       case 'account-not-precreated':
+      case 'not-invited':
         return audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
       case 'account-not-verified':
         return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
@@ -247,14 +251,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
     const { zone } = from
     const { userName, password, field = () => undefined, opensSession = false } = signIn
     const checked = await relay.check(from, { userName, password, field })
-    const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person) : checked
+    const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person, signIn.invited) : checked
     if (result.outcome === 'signed-in') {
       if (!opensSession) await store.users.recordLogon(zone.id, result.user.id, clock.now())
       return result
     }
     if (result.outcome !== 'refused') return { outcome: 'refused', reason: 'refused-upstream', description: NOT_ASKED }
-    const reason = result.reason === 'not-precreated' ? 'account-not-precreated' : 'refused-upstream'
-    return { outcome: 'refused', reason, description: result.description }
+    return { outcome: 'refused', reason: REFUSALS[result.reason], description: result.description }
   }
 
   async function enterByAssertion(
@@ -386,6 +389,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
     },
   }
 }
+
+const REFUSALS = {
+  untrusted: 'refused-upstream',
+  unusable: 'refused-upstream',
+  'not-precreated': 'account-not-precreated',
+  'not-invited': 'not-invited',
+} as const satisfies Record<ExternalRefusal['reason'], SignInRefusal>
 
 const NOT_ASKED = 'The identity provider could not be asked.'
 

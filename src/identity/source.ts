@@ -19,6 +19,8 @@ export type SignInRefusal =
   | 'refused-upstream'
   /** The external provider accepted the user, whose account an administrator must create first. */
   | 'account-not-precreated'
+  /** The external provider accepted a user other than the one who was invited. */
+  | 'not-invited'
 
 /** The result of checking a password. */
 export type SignInResult =
@@ -89,8 +91,8 @@ export interface ExternalGroups {
 /** Why a provider's user cannot sign in; the description is for the caller. */
 export interface ExternalRefusal {
   readonly outcome: 'refused'
-  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. */
-  readonly reason: 'untrusted' | 'unusable' | 'not-precreated'
+  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. `not-invited`: not whom the invitation is for. */
+  readonly reason: 'untrusted' | 'unusable' | 'not-precreated' | 'not-invited'
   readonly description: string
   /** For the log only. */
   readonly detail?: string

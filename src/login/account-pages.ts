@@ -30,6 +30,7 @@ const ROUTES = {
   'POST /verify_email': forCodes,
   'GET /invitations/accept': forCodes,
   'POST /invitations/accept.do': forCodes,
+  'POST /invitations/accept_enterprise.do': forCodes,
   'GET /change_email': own,
   'POST /change_email.do': own,
   'GET /change_password': own,

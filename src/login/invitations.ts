@@ -7,6 +7,8 @@ import type { Errand } from '../accounts/codes.ts'
 import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
 import { switchesIn } from '../accounts/switches.ts'
+import type { Identity } from '../identity/identity.ts'
+import { LDAP_ORIGIN } from '../model/identity-provider.ts'
 import { passwordPolicy, policyDemands } from '../model/password-policy.ts'
 import type { Urls } from '../model/urls.ts'
 import { invitationPage, INVITATION_PROBLEMS } from '../pages/invitation.ts'
@@ -14,7 +16,11 @@ import type { InvitationProblem } from '../pages/invitation.ts'
 import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
+import { userNameKey } from '../model/user.ts'
 import { EMPTY_FORM } from '../web/form.ts'
+import { callerKey } from '../web/limits.ts'
+import type { Limits } from '../web/limits.ts'
+import { contextOf } from '../web/request-context.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
 import { auditOriginOf } from '../web/requester.ts'
@@ -32,6 +38,8 @@ export interface InvitationPageDeps extends AcceptDeps, Omit<OnwardDeps, 'store'
   readonly pages: PageWriter
   readonly urls: Urls
   readonly external: ExternalSignIn
+  readonly identity: Pick<Identity, 'signInWithPassword' | 'loginProviders'>
+  readonly limits: Limits
 }
 
 const PATH = '/invitations/accept'
@@ -45,9 +53,9 @@ interface Shown {
   readonly status?: number
 }
 
-/** `GET /invitations/accept` and `POST /invitations/accept.do`. */
+/** `GET /invitations/accept`, `POST /invitations/accept.do` and `POST /invitations/accept_enterprise.do`. */
 export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps): void {
-  const { store, sessions, denial, csrf, pages, urls, behaviour, service, external } = deps
+  const { store, sessions, denial, csrf, pages, urls, behaviour, service, external, identity, limits } = deps
 
   async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
     const { code, invitation, problem, status = 200 } = shown
@@ -56,14 +64,14 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, service.name))
     const other = invitation && visitor && visitor.user.id !== invitation.user.id ? visitor.user.userName : undefined
     const page = invitationPage(chrome, {
-      action: `${urls.pathOf(request.zone)}${PATH}.do`,
+      action: `${urls.pathOf(request.zone)}${PATH}${invitation?.step === 'directory' ? '_enterprise' : ''}.do`,
       problem,
       ...(invitation && {
         invitation: {
           code,
           email: invitation.user.email,
           userName: invitation.user.userName,
-          choosesPassword: invitation.step === 'password',
+          step: invitation.step === 'elsewhere' ? 'agree' : invitation.step,
           demands: policyDemands(policy, behaviour),
           signedInAs: other,
         },
@@ -77,6 +85,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
 
   /** Whether people may get accounts of the internal provider here; those of others have accounts there. */
   async function isServed({ zone }: FastifyRequest, { step }: OpenInvitation): Promise<boolean> {
+    if (step === 'directory') return (await identity.loginProviders(zone)).some(({ origin }) => origin === LDAP_ORIGIN)
     return step === 'elsewhere' || (await switchesIn(zone, { store, serviceName: service.name })).ownAccounts
   }
 
@@ -113,7 +122,8 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = form.get('code') ?? ''
     const invitation = await openInvitation(zone, code, deps)
-    if (!invitation || invitation.step === 'elsewhere') return refuse(request, reply, 'code_expired')
+    if (!invitation || (invitation.step !== 'password' && invitation.step !== 'agree'))
+      return refuse(request, reply, 'code_expired')
     if (!(await isServed(request, invitation))) return refuse(request, reply, 'no_suitable_idp')
     if (invitation.step === 'agree') return agree(request, reply, code)
     const again = (problem: InvitationProblem): FastifyReply =>
@@ -128,12 +138,43 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
         return refuse(request, reply, 'code_expired')
       case 'refused':
         return show(request, reply, { code, invitation, problem: { password: result.message }, status: 422 })
-      case 'accepted': {
-        const target = await onward(request, result.errand)
-        const next = target === undefined ? '' : `&form_redirect_uri=${queryValue(target)}`
-        return reply.redirect(`${urls.ofZone(zone)}/login?success=invite_accepted${next}`, 302)
-      }
+      case 'accepted':
+        return leadToSignIn(request, reply, result.errand)
     }
+  })
+
+  async function leadToSignIn(request: FastifyRequest, reply: FastifyReply, errand: Errand): Promise<FastifyReply> {
+    const target = await onward(request, errand)
+    const next = target === undefined ? '' : `&form_redirect_uri=${queryValue(target)}`
+    return reply.redirect(`${urls.ofZone(request.zone)}/login?success=invite_accepted${next}`, 302)
+  }
+
+  on('POST /invitations/accept_enterprise.do', async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = form.get('code') ?? ''
+    const invitation = await openInvitation(zone, code, deps)
+    if (invitation?.step !== 'directory') return refuse(request, reply, 'code_expired')
+    if (!(await isServed(request, invitation))) return refuse(request, reply, 'no_suitable_idp')
+    const userName = form.get('enterprise_username') ?? ''
+    const password = form.get('enterprise_password') ?? ''
+    const from = contextOf(request)
+    const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user }
+    const result = await limits.wrongPasswords.attempt(
+      callerKey(from, userNameKey(userName)),
+      () => identity.signInWithPassword(from, signIn),
+      ({ outcome }) => outcome === 'refused',
+    )
+    if (result.outcome === 'no-provider') return refuse(request, reply, 'no_suitable_idp')
+    if (result.outcome === 'refused') {
+      const problem = result.reason === 'not-invited' ? 'invite.email_mismatch' : 'bad_credentials'
+      return show(request, reply, { code, invitation, problem, status: 422 })
+    }
+    // Linking the account has ended its codes; this is for one that was linked before.
+    await takeInvitation(zone, code, deps)
+    await deps.users.verify(zone, result.user.id, { by: auditOriginOf(request) }) // the link was sent to the address
+    return leadToSignIn(request, reply, invitation.errand)
   })
 
   /** The account is the person's already, so all that is left is where the invitation leads. */

@@ -299,6 +299,7 @@ function messageCode(reason: SignInRefusal): string {
     case 'bad-credentials':
     case 'provider-disabled':
     case 'refused-upstream':
+    case 'not-invited':
       return 'login_failure'
     case 'account-locked':
       return 'account_locked'

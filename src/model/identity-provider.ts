@@ -7,8 +7,11 @@ export type { IdentityProvider } from '../records/provider.ts'
 /** The origin of people whom an external login server vouches for without naming another. */
 export const LOGIN_SERVER_ORIGIN = 'login-server'
 
+/** The origin of people of a directory; a zone has one at most. */
+export const LDAP_ORIGIN = 'ldap'
+
 /** Origins that are meant for one kind of provider, whether or not the zone has it. */
-export const RESERVED_ORIGINS: ReadonlySet<string> = new Set(['ldap', 'keystone', 'unknown'])
+export const RESERVED_ORIGINS: ReadonlySet<string> = new Set([LDAP_ORIGIN, 'keystone', 'unknown'])
 
 /** The e-mail domains of a provider's users (`config.emailDomain`); undefined if not set. */
 export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {

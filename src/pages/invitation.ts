@@ -1,13 +1,20 @@
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
-import { passwordField, submit } from './components.ts'
+import { field, passwordField, submit } from './components.ts'
 import { consentField } from './consent.ts'
 import { isolated } from './foreign.ts'
 import { sentencesIn, usernameField } from './new-password.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
 /** Why an invitation was not accepted, as the page is told in its URL. */
-export const INVITATION_PROBLEMS = ['form_error', 'missing_consent', 'code_expired', 'no_suitable_idp'] as const
+export const INVITATION_PROBLEMS = [
+  'form_error',
+  'missing_consent',
+  'code_expired',
+  'no_suitable_idp',
+  'bad_credentials',
+  'invite.email_mismatch',
+] as const
 
 /** One of them. */
 export type InvitationProblem = (typeof INVITATION_PROBLEMS)[number]
@@ -23,8 +30,8 @@ export interface InvitationProps {
     readonly code: string
     readonly email: string
     readonly userName: string
-    /** Otherwise one click is enough. */
-    readonly choosesPassword: boolean
+    /** A new password, name and password of a directory, or one click. */
+    readonly step: 'password' | 'directory' | 'agree'
     /** What the policy of the zone asks of a password, a sentence each. */
     readonly demands: readonly string[]
     /** Who is signed in, if it is another account. */
@@ -43,24 +50,45 @@ export function invitationPage(chrome: Chrome, { action, problem, invitation }: 
     const wayOn = html`<a class="button" href="${chrome.basePath}/login">${texts.login.submit}</a>\n`
     return layout(chrome, { title, heading, body: html`${message}${wayOn}` })
   }
-  const { email, choosesPassword, signedInAs } = invitation
+  const { email, step, signedInAs } = invitation
+  const { directory } = texts.invitation
   const name = html`<strong>${isolated(email)}</strong>`
-  const body = html`<p class="lead">${choosesPassword ? lead(name) : agreeLead(name)}</p>
+  const leads = { password: lead, directory: directory.lead, agree: agreeLead }
+  const forms = { password: passwordForm, directory: directoryForm, agree: () => submit(texts.invitation.agree) }
+  const body = html`<p class="lead">${leads[step](name)}</p>
 ${message}${
   signedInAs !== undefined &&
   html`<p class="note">${otherAccount(html`<strong>${isolated(signedInAs)}</strong>`)}</p>\n`
 }<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('code', invitation.code)}${
-  choosesPassword ? passwordForm(chrome, { problem, invitation }) : submit(texts.invitation.agree)
-}</form>
+${csrfField(chrome)}${hiddenField('code', invitation.code)}${forms[step](chrome, { problem, invitation })}</form>
 `
-  return layout(chrome, { title, heading, body })
+  return layout(chrome, { title, heading: step === 'directory' ? directory.heading : heading, body })
 }
 
-function passwordForm(
-  chrome: Chrome,
-  { problem, invitation }: Required<Pick<InvitationProps, 'invitation'>> & Pick<InvitationProps, 'problem'>,
-): Html {
+type FormProps = Required<Pick<InvitationProps, 'invitation'>> & Pick<InvitationProps, 'problem'>
+
+/** UAA sends the address too, and compares that; here the account of the invitation has it. */
+function directoryForm(chrome: Chrome, { problem, invitation }: FormProps): Html {
+  const { userName, password, submit: button } = chrome.texts.invitation.directory
+  const isWrong = problem === 'bad_credentials'
+  const described = problem === undefined ? [] : [MESSAGE_ID]
+  return html`${hiddenField('enterprise_email', invitation.email)}${field({
+    id: 'enterprise_username',
+    label: userName,
+    autocomplete: 'username',
+    describedBy: described,
+    isWrong,
+    focus: true,
+  })}${passwordField(chrome.texts, {
+    id: 'enterprise_password',
+    label: password,
+    autocomplete: 'current-password',
+    describedBy: described,
+    isWrong,
+  })}${submit(button)}`
+}
+
+function passwordForm(chrome: Chrome, { problem, invitation }: FormProps): Html {
   const { texts } = chrome
   const { demands, userName } = invitation
   const isWrong = problem === 'form_error' || typeof problem === 'object'

@@ -266,8 +266,8 @@ for (const mode of MODES) {
       assert.equal((await accept(browser, path)).status, 302)
     })
 
-    it('has no other pages, and none for LDAP yet', async () => {
-      for (const path of ['/invitations/sent', '/invitations/new', '/invitations/accept_enterprise.do']) {
+    it('has no other pages', async () => {
+      for (const path of ['/invitations/sent', '/invitations/new']) {
         const { status, headers } = await server.send(path)
         if (mode === 'standard') assert.equal(status, 404)
         else assert.deepEqual([status, headers['location']], [302, `${BASE}/login`])

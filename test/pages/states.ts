@@ -159,7 +159,7 @@ const invitation = {
     code: 'kZOkch1ZDwiy389HfbCcjZoyO4fInO4p',
     email: 'kai@shop.example',
     userName: 'kai@shop.example',
-    choosesPassword: true,
+    step: 'password' as const,
     demands: newPassword.demands,
   },
 }
@@ -373,7 +373,16 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     }),
     'invitation-verified': invitationPage(spoken(signedIn), {
       action: invitation.action,
-      invitation: { ...invitation.invitation, choosesPassword: false },
+      invitation: { ...invitation.invitation, step: 'agree' },
+    }),
+    'invitation-directory': invitationPage(spoken(anonymous), {
+      ...invitation,
+      invitation: { ...invitation.invitation, step: 'directory' },
+    }),
+    'invitation-directory-refused': invitationPage(spoken(signedIn), {
+      ...invitation,
+      problem: 'bad_credentials',
+      invitation: { ...invitation.invitation, step: 'directory' },
     }),
     'invitation-expired': invitationPage(spoken(anonymous), { action: invitation.action, problem: 'code_expired' }),
     'invitation-long': invitationPage(spoken(crowded), {

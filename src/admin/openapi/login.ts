@@ -209,6 +209,21 @@ export function loginArea({ service, behaviour }: Facts): Area {
           422: page('The invitation has expired, or the password is not allowed.'),
         },
       },
+      'POST /invitations/accept_enterprise.do': {
+        summary: 'Accept an invitation with an account of a directory',
+        form: {
+          ...csrf,
+          code: must('The code of the invitation.'),
+          enterprise_username: must('The user name at the directory.'),
+          enterprise_password: must('The password there.'),
+          enterprise_email: may('Ignored: the invitation has the address, which the directory must have too.'),
+        },
+        answers: {
+          302: redirect('To the sign-in page, and then to the application.'),
+          403: forged,
+          422: page('The invitation has expired, or the account is not that of the address.'),
+        },
+      },
       'GET /force_password_change': own('Show the password change page'),
       'POST /force_password_change': {
         summary: 'Change the password',

@@ -79,6 +79,7 @@ export function refused(
       return refusal(behaviour.signInRefused, 'password change required', service)
     case 'refused-upstream':
     case 'account-not-precreated':
+    case 'not-invited':
       return refusal(behaviour.signInRefused, printable(description ?? 'Bad credentials'), service)
     case 'provider-disabled':
       return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service)

@@ -345,7 +345,18 @@ export const de: Texts = {
     consent: terms => html`Ich stimme zu: ${terms}`,
     submit: 'Konto anlegen',
     agree: 'Einladung annehmen',
+    directory: {
+      heading: 'Einladung annehmen',
+      lead: email =>
+        html`Sie sind mit ${email} eingeladen. Melden Sie sich mit Benutzername und Passwort Ihrer Organisation an, um anzunehmen.`,
+      userName: 'Benutzername',
+      password: 'Passwort',
+      submit: 'Anmelden und annehmen',
+    },
     problems: {
+      bad_credentials: 'Benutzername und Passwort wurden nicht akzeptiert. Bitte versuchen Sie es erneut.',
+      'invite.email_mismatch':
+        'Das Konto, mit dem Sie sich angemeldet haben, hat eine andere E-Mail-Adresse. Melden Sie sich mit dem eingeladenen an.',
       form_error: 'Die Passwörter müssen übereinstimmen und dürfen nicht leer sein.',
       missing_consent: 'Bitte stimmen Sie zu, bevor Sie fortfahren.',
       code_expired:

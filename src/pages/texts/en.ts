@@ -332,7 +332,18 @@ export const en: Texts = {
     consent: terms => html`I agree to ${terms}`,
     submit: 'Create account',
     agree: 'Accept invitation',
+    directory: {
+      heading: 'Accept your invitation',
+      lead: email =>
+        html`You are invited with ${email}. Sign in with the user name and password of your organization to accept.`,
+      userName: 'User name',
+      password: 'Password',
+      submit: 'Sign in and accept',
+    },
     problems: {
+      bad_credentials: 'That user name and password were not accepted. Please try again.',
+      'invite.email_mismatch':
+        'The account that you signed in with has another email address. Sign in with the one that was invited.',
       form_error: 'Passwords must match and not be empty.',
       missing_consent: 'Please agree before continuing.',
       code_expired: 'Your invitation has expired or was accepted already. Ask for another one, or sign in.',

@@ -341,7 +341,18 @@ export const es: Texts = {
     consent: terms => html`Acepto: ${terms}`,
     submit: 'Crear cuenta',
     agree: 'Aceptar la invitación',
+    directory: {
+      heading: 'Aceptar la invitación',
+      lead: email =>
+        html`Tiene una invitación con ${email}. Inicie sesión con el nombre de usuario y la contraseña de su organización para aceptarla.`,
+      userName: 'Nombre de usuario',
+      password: 'Contraseña',
+      submit: 'Iniciar sesión y aceptar',
+    },
     problems: {
+      bad_credentials: 'El nombre de usuario y la contraseña no se han aceptado. Inténtelo de nuevo.',
+      'invite.email_mismatch':
+        'La cuenta con la que ha iniciado sesión tiene otra dirección de correo. Inicie sesión con la que fue invitada.',
       form_error: 'Las contraseñas deben coincidir y no estar vacías.',
       missing_consent: 'Dé su consentimiento antes de continuar.',
       code_expired: 'Su invitación ha caducado o ya fue aceptada. Pida otra o inicie sesión.',

@@ -342,7 +342,18 @@ export const fr: Texts = {
     consent: terms => html`J’accepte : ${terms}`,
     submit: 'Créer le compte',
     agree: 'Accepter l’invitation',
+    directory: {
+      heading: 'Accepter l’invitation',
+      lead: email =>
+        html`Vous êtes invité avec ${email}. Connectez-vous avec l’identifiant et le mot de passe de votre organisation pour accepter.`,
+      userName: 'Nom d’utilisateur',
+      password: 'Mot de passe',
+      submit: 'Se connecter et accepter',
+    },
     problems: {
+      bad_credentials: 'Ce nom d’utilisateur et ce mot de passe n’ont pas été acceptés. Veuillez réessayer.',
+      'invite.email_mismatch':
+        'Le compte avec lequel vous vous êtes connecté a une autre adresse e-mail. Connectez-vous avec celui qui a été invité.',
       form_error: 'Les mots de passe doivent être identiques et non vides.',
       missing_consent: 'Veuillez donner votre accord avant de continuer.',
       code_expired: 'Votre invitation a expiré ou a déjà été acceptée. Demandez-en une autre, ou connectez-vous.',

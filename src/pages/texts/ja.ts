@@ -335,7 +335,18 @@ export const ja: Texts = {
     consent: terms => html`${terms} に同意します`,
     submit: 'アカウントを作成',
     agree: '招待を承諾',
+    directory: {
+      heading: '招待の承諾',
+      lead: email =>
+        html`${email} 宛ての招待があります。組織のユーザー名とパスワードでサインインして承諾してください。`,
+      userName: 'ユーザー名',
+      password: 'パスワード',
+      submit: 'サインインして承諾',
+    },
     problems: {
+      bad_credentials: 'このユーザー名とパスワードは受け付けられませんでした。もう一度お試しください。',
+      'invite.email_mismatch':
+        'サインインしたアカウントのメールアドレスは招待されたものと異なります。招待されたアカウントでサインインしてください。',
       form_error: 'パスワードは空にできず、2 つとも同じでなければなりません。',
       missing_consent: '続けるには同意してください。',
       code_expired:

@@ -18,7 +18,25 @@ export interface SelfServiceTexts {
     readonly consent: (terms: Html) => Html
     readonly submit: string
     readonly agree: string
-    readonly problems: Readonly<Record<'form_error' | 'missing_consent' | 'code_expired' | 'no_suitable_idp', string>>
+    /** Where the account is that of a directory. */
+    readonly directory: {
+      readonly heading: string
+      readonly lead: (email: Html) => Html
+      readonly userName: string
+      readonly password: string
+      readonly submit: string
+    }
+    readonly problems: Readonly<
+      Record<
+        | 'form_error'
+        | 'missing_consent'
+        | 'code_expired'
+        | 'no_suitable_idp'
+        | 'bad_credentials'
+        | 'invite.email_mismatch',
+        string
+      >
+    >
   }
   readonly signUp: Named & {
     readonly email: string

@@ -84,8 +84,16 @@ export const uaa: Texts = {
     heading: 'Create your account',
     lead: email => html`Email: ${email}`,
     agreeLead: email => html`Email: ${email}`,
+    directory: {
+      heading: 'Link your account',
+      lead: email => html`Email: ${email}<br>Sign in with enterprise credentials:`,
+      userName: 'Username',
+      password: 'Password',
+      submit: 'Sign in',
+    },
     problems: {
       ...en.invitation.problems,
+      bad_credentials: 'Provided credentials are invalid. Please try again.',
       code_expired: 'Your invitation code has expired. Please request another.',
     },
   },

@@ -319,7 +319,16 @@ export const zh: Texts = {
     consent: terms => html`我同意${terms}`,
     submit: '创建帐户',
     agree: '接受邀请',
+    directory: {
+      heading: '接受邀请',
+      lead: email => html`您受邀使用 ${email}。请使用您所在组织的用户名和密码登录以接受邀请。`,
+      userName: '用户名',
+      password: '密码',
+      submit: '登录并接受',
+    },
     problems: {
+      bad_credentials: '该用户名和密码未被接受。请重试。',
+      'invite.email_mismatch': '您登录的帐户使用了另一个电子邮件地址。请使用受邀的帐户登录。',
       form_error: '两次输入的密码必须一致且不能为空。',
       missing_consent: '请先同意再继续。',
       code_expired: '您的邀请已过期或已被接受。请索取新的邀请，或直接登录。',
