@@ -135,6 +135,8 @@ export interface AnswerShape {
   readonly state: string
   /** Every other field that the source reads. */
   readonly fields: readonly string[]
+  /** Whether there are tokens among them: they come in the fragment or a posted form, and must not get into a URL. */
+  readonly hasTokens?: true
 }
 
 /** What the browser brought back: the fields of the shape, by name. */

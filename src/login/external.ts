@@ -18,7 +18,7 @@ import { parseLoginHint } from '../model/login-hint.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
-import { formPostPage } from '../pages/form-post.ts'
+import { formPostPage, fragmentPostPage } from '../pages/form-post.ts'
 import type { Store } from '../store/store.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { Form } from '../web/form.ts'
@@ -165,7 +165,18 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
   app.get<{ Params: { origin: string } }>(
     '/login/callback/:origin',
     { config, exposeHeadRoute: false },
-    (request, reply) => comeBack(request, reply, request.params.origin, queryForm(request)),
+    async (request, reply) => {
+      const { origin } = request.params
+      const form = queryForm(request)
+      const shape = await shapeOf(request, origin)
+      if (!shape.hasTokens || namesOf(shape).some(name => form.get(name) !== undefined)) {
+        return comeBack(request, reply, origin, form)
+      }
+      const chrome = await pages.chrome(request, reply)
+      const name = chrome.branding.companyName ?? chrome.zoneName
+      const action = callbackUrl(urls, request.zone, origin)
+      return pages.send(reply, fragmentPostPage(chrome, { name, action, fields: namesOf(shape) }))
+    },
   )
 
   const shapeOf = async ({ zone }: FastifyRequest, origin: string): Promise<AnswerShape> =>
@@ -179,7 +190,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const target = callbackUrl(urls, request.zone, request.params.origin)
     // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
     const url = `${target}?${new URLSearchParams(pairs).toString()}`
-    if (url.length <= MAX_URL_LENGTH) return reply.redirect(url, 303)
+    if (!shape.hasTokens && url.length <= MAX_URL_LENGTH) return reply.redirect(url, 303)
     if (!isPlain(form, shape)) return fail(request, reply, LOST)
     // It sends them with a form of our own page too.
     const chrome = await pages.chrome(request, reply)

@@ -262,6 +262,8 @@ const rows = {
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },
   /** P10: whether `max_age`, `acr_values`, `login_hint` and `ui_locales` are passed on to the provider. */
   requestPassedOn: { id: 'P10', standard: true, uaa: false },
+  /** P11: whether the userinfo endpoint is asked for claims that an ID token lacks. */
+  userinfoCompletes: { id: 'P11', standard: true, uaa: false },
   /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },
   /** P4: whether a failed sign-in with a provider shows its error at the callback; otherwise at /oauth_error. */

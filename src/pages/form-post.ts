@@ -10,6 +10,21 @@ export interface FormPostProps {
   readonly fields: Readonly<Record<string, string>>
 }
 
+/** Posts the answer of another provider, which is in the fragment, back to this page's own URL; only its script can. */
+export function fragmentPostPage(
+  chrome: Chrome,
+  { name, action, fields }: { readonly name: string; readonly action: string; readonly fields: readonly string[] },
+): Html {
+  const { title, heading, lead } = chrome.texts.formPost
+  const body = html`<p class="lead">${lead(html`<strong>${isolated(name, 80)}</strong>`)}</p>
+<form id="form_post" action="${action}" method="post" accept-charset="UTF-8" data-fields="${fields.join(' ')}">
+${hiddenField('posted_again', 'true')}
+</form>
+<script src="${chrome.assets.fragmentPostScript}"></script>
+`
+  return layout({ ...chrome, person: undefined, csrf: undefined }, { title, heading, body })
+}
+
 /** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
 export function formPostPage(chrome: Chrome, props: FormPostProps): Html {
   const { title, heading, lead, submit } = chrome.texts.formPost

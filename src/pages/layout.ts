@@ -15,6 +15,7 @@ export interface AssetUrls {
   readonly icon: string
   /** What posts a form by itself. */
   readonly formPostScript: string
+  readonly fragmentPostScript: string
   /** What a script adds to a page that works without it. */
   readonly script: string
   /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */

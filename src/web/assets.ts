@@ -28,6 +28,7 @@ export interface Assets {
   readonly iconFile: string
   readonly sessionFrameScript: string
   readonly formPostScript: string
+  readonly fragmentPostScript: string
   readonly docsStylesheet: string
   readonly script: string
   readonly docsScript: string
@@ -73,6 +74,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     iconFile: urlOf('icon.svg'),
     sessionFrameScript: urlOf('session-frame.js'),
     formPostScript: urlOf('form-post.js'),
+    fragmentPostScript: urlOf('fragment-post.js'),
     docsStylesheet: urlOf('docs.css'),
     script: urlOf('latchkey.js'),
     docsScript: urlOf('docs.js'),

@@ -47,6 +47,7 @@ export interface Assets {
   readonly icon: string
   readonly script: string
   readonly formPostScript: string
+  readonly fragmentPostScript: string
   /** Scripts of the session management frames. */
   readonly sessionFrameScript: string
 }

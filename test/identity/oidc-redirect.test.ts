@@ -8,6 +8,7 @@ import { oidcSource } from '../../src/identity/sources/oidc.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import { sealProviderSecrets } from '../../src/providers/provider-secrets.ts'
 import type { Zone } from '../../src/model/zone.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
 
 const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
@@ -60,11 +61,9 @@ function open(
     vault,
   )
   const foreignKeys = { find: () => Promise.resolve(undefined) }
-  return oidcSource({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys }).open(
-    zone,
-    provider,
-    {} as never,
-  ).redirect // it uses no store
+  return oidcSource({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys }).open(zone, provider, {
+    behaviour: behaviourOf('standard'),
+  } as never).redirect // it uses no store
 }
 
 describe('signing in at an OpenID Connect provider', () => {
@@ -121,7 +120,9 @@ describe('signing in at an OpenID Connect provider', () => {
       random: createRandom(),
       zoneKeys,
     })
-    const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {} as never).redirect // it uses no store
+    const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {
+      behaviour: behaviourOf('standard'),
+    } as never).redirect // it uses no store
     await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt), /unable to authenticate|Unsupported state/i)
   })
 
@@ -145,11 +146,20 @@ describe('signing in at an OpenID Connect provider', () => {
     })
   }
 
-  for (const responseType of ['id_token', 'code id_token', 'token', 'signed_request', 7]) {
+  for (const responseType of ['token', 'signed_request', 'code signed_request', ' ', 7]) {
     it(`is not possible with the response type ${responseType}`, () =>
       assert.equal(open({ ...usual, responseType }), undefined))
   }
-  for (const responseType of [undefined, null, 'code']) {
+  for (const responseType of [
+    undefined,
+    null,
+    '',
+    'code',
+    'id_token',
+    'id_token token',
+    'code id_token',
+    'code token',
+  ]) {
     it(`is possible with the response type ${String(responseType)}`, () => assert.ok(open({ ...usual, responseType })))
   }
 })

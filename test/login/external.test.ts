@@ -72,7 +72,7 @@ const bootstrapWith = (upstream: Upstream) => ({
       linkText: 'Lost',
     }),
     record(upstream, 'script', { linkText: 'Script' }),
-    record(upstream, 'tokens', { responseType: 'id_token', linkText: 'Tokens' }),
+    record(upstream, 'tokens', { responseType: 'token', linkText: 'Tokens' }),
     { ...record(upstream, 'off', { linkText: 'Off' }), active: false },
     { originKey: 'old', type: 'oauth2.0', name: 'Old', config: { linkText: 'Old' } },
   ],

@@ -29,6 +29,9 @@ export interface Upstream extends OidcProvider {
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): Promise<{ readonly body: unknown }>
+  /** What the userinfo endpoint answers, and the tokens that it was asked with. */
+  userinfo: { readonly status?: number; readonly type?: string; readonly body: unknown }
+  readonly userinfoTokens: string[]
   /** Members of its discovery document. */
   readonly metadata: Readonly<Record<string, unknown>>
   stop(): Promise<void>
@@ -44,6 +47,13 @@ export async function startUpstream(clock: Clock): Promise<Upstream> {
       if (request.url === '/keys') return void response.end(provider.jwks)
       if (request.url === '/.well-known/openid-configuration')
         return void response.end(JSON.stringify(upstream.metadata))
+      if (request.url === '/userinfo') {
+        const { status = 200, type = 'application/json', body } = upstream.userinfo
+        upstream.userinfoTokens.push(request.headers.authorization ?? '')
+        return void response
+          .writeHead(status, { 'content-type': type })
+          .end(typeof body === 'string' ? body : JSON.stringify(body))
+      }
       if (request.url !== '/token') return void response.writeHead(404).end('{}')
       const asked = { headers: request.headers, form: new URLSearchParams(Buffer.concat(chunks).toString()) }
       upstream.requests.push(asked)
@@ -63,6 +73,8 @@ export async function startUpstream(clock: Clock): Promise<Upstream> {
     url,
     requests: [],
     nonce: '',
+    userinfo: { status: 404, body: {} },
+    userinfoTokens: [],
     answer: () => upstream.usual(),
     async usual(claims = {}, header = {}) {
       const idToken = await provider.token({ iss: url, aud: RELYING_PARTY, nonce: upstream.nonce, ...claims }, header)

@@ -75,7 +75,11 @@ export function authorizationUrl(
     redirect_uri: redirectUri,
     state,
     ...own,
-    ...(usesPkce(config) && { code_challenge: digest(codeVerifier), code_challenge_method: 'S256' }), // RFC 7636 §4.2
+    ...(usesPkce(config) &&
+      (own['response_type'] ?? 'code').includes('code') && {
+        code_challenge: digest(codeVerifier),
+        code_challenge_method: 'S256',
+      }), // RFC 7636 §4.2
   }
   for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
   const propagation = stringOf(config.userPropagationParameter)

@@ -64,7 +64,7 @@ export type MappingConfig = Pick<
 >
 
 /** The claims that an attribute is mapped to. */
-const claimsFor = (mappings: unknown, attribute: string): readonly string[] =>
+export const claimsFor = (mappings: unknown, attribute: string): readonly string[] =>
   [memberOf(mappings, attribute)].flat().filter(name => typeof name === 'string' && name !== '') as readonly string[] // filtered
 
 /** The claims that a person needs besides those of OpenID Connect, and without which something of them is missing. */

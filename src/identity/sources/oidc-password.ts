@@ -73,7 +73,9 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
         const checked = await check(idToken, settings, share)
         if (checked.outcome === 'refused') return checked
         const accessToken: unknown = answer && Reflect.get(answer, 'access_token')
-        return idTokenProblem(checked, { relyingPartyId, accessToken }) ?? read(checked.claims)
+        const { userInfoUrl } = settings
+        const problem = idTokenProblem(checked, { relyingPartyId, accessToken })
+        return problem ?? (await read(checked.claims, { userInfoUrl, accessToken, share }))
       } catch (error) {
         if (error instanceof OutboundError) return unavailable(error.message)
         throw error

@@ -1,17 +1,26 @@
-// Signs users in at an OpenID Connect provider with the authorization code flow (OpenID Connect Core §3.1). See
+// Signs users in at an OpenID Connect provider with the authorization code, implicit or hybrid flow (OpenID Connect Core §3). See
 // docs/decisions/0014-upstream-sign-in.md.
-import type { Outbound } from '../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import type { AnswerShape, ExternalPerson, ExternalRefusal, RedirectAnswer, RedirectSignIn } from '../source.ts'
+import type {
+  AnswerShape,
+  ExternalPerson,
+  ExternalRefusal,
+  RedirectAnswer,
+  RedirectRefusal,
+  RedirectSignIn,
+} from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
-import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
+import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable } from './code-flow.ts'
 import type { CodeEndpoints } from './code-flow.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
-import { scopesOf } from './oidc-request.ts'
+import { scopesOf, stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
 import { idTokenProblem, refuse } from './oidc-token.ts'
-import type { TokenCheck } from './oidc-token.ts'
+import type { ExpectedIdToken, TokenCheck, VerifiedToken } from './oidc-token.ts'
+import type { UserinfoAccess } from './oidc-userinfo.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 
 /** Dependencies of `createOidcRedirect`. */
 export interface OidcRedirectDeps extends ClientAuthenticationDeps {
@@ -20,24 +29,54 @@ export interface OidcRedirectDeps extends ClientAuthenticationDeps {
   readonly check: TokenCheck
 }
 
-/** Maps verified claims to a user. */
+/** Maps verified claims to a user, and asks for those that are missing. */
 export type Read = (
   claims: ForeignClaims,
-) => { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal
+  access: UserinfoAccess,
+) => Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
 
 /** RFC 6749 §4.1.2, RFC 9207 §2. */
 const ANSWER: AnswerShape = { state: 'state', fields: ['code', 'error', 'iss'] }
+/** OpenID Connect Core §3.2.2.5 and §3.3.2.5. */
+const ANSWER_WITH_TOKENS: AnswerShape = {
+  state: 'state',
+  fields: ['code', 'id_token', 'access_token', 'error', 'iss'],
+  hasTokens: true,
+}
 
-/** Whether the provider uses the code flow. */
-export const mayRedirect = ({ config }: OidcRecord): boolean => usesCode(config)
+/** The kinds of the record's response type; a code alone unless it says otherwise. */
+const kindsOf = ({ responseType }: OidcProviderConfig): ReadonlySet<string> =>
+  new Set((stringOf(responseType) ?? 'code').split(' ').filter(kind => kind !== ''))
+
+const KINDS = new Set(['code', 'id_token', 'token'])
+
+/** Whether the response type leads to an ID token; an access token that came through the browser proves nothing. */
+export function mayRedirect({ config }: OidcRecord): boolean {
+  const { responseType } = config
+  if ((responseType ?? undefined) !== undefined && typeof responseType !== 'string') return false
+  const kinds = kindsOf(config)
+  return [...kinds].every(kind => KINDS.has(kind)) && (kinds.has('code') || kinds.has('id_token'))
+}
 
 /** Creates the redirect sign-in of one provider. */
 export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityProvider, read: Read) => RedirectSignIn {
   const { check } = deps
   const redeem = createCodeExchange(deps)
 
+  /** Verifies an ID token as part of the answer. */
+  async function verify(
+    idToken: unknown,
+    settings: RedirectSettings,
+    { share, ...expected }: Omit<ExpectedIdToken, 'relyingPartyId'> & { readonly share: OutboundShare },
+  ): Promise<VerifiedToken | ExternalRefusal> {
+    if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
+    const checked = await check(idToken, settings, share)
+    if (checked.outcome === 'refused') return checked
+    return idTokenProblem(checked, { ...expected, relyingPartyId: settings.relyingPartyId }) ?? checked
+  }
+
   return (provider, read) => ({
-    answer: ANSWER,
+    answer: hasTokens(provider.config) ? ANSWER_WITH_TOKENS : ANSWER,
     async start(start) {
       const { config }: OidcRecord = provider
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' }))
@@ -45,7 +84,13 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const { reauthenticate, maxAge, passedOn } = start
       const demand = reauthenticate ? { prompt: 'login' } : maxAge === undefined ? {} : { max_age: String(maxAge) }
       const first = { ...passedOn, ...demand }
-      return authorizationUrl(config, settings, { start, first, own: { scope: scopesOf(config), nonce: start.nonce } })
+      const own = {
+        scope: scopesOf(config),
+        nonce: start.nonce,
+        response_type: [...kindsOf(config)].join(' '),
+        ...(hasTokens(config) && settings.postsAnswers && { response_mode: 'form_post' }),
+      }
+      return authorizationUrl(config, settings, { start, first, own })
     },
     async isReady() {
       return redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints' })) !== undefined
@@ -59,24 +104,39 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
       if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
-      const { error, code } = answer
+      const { error, code, id_token: idToken, access_token: accessToken } = answer
       if (error !== undefined) return { outcome: 'declined', error }
+      const kinds = kindsOf(provider.config)
+      const share = shareOf(provider)
+      const { userInfoUrl } = settings
+      const { nonce } = attempt
+      const expected = {
+        nonce,
+        accessToken,
+        isFromBrowser: true,
+        share,
+        ...(kinds.has('code') && { code: code ?? '' }),
+      }
+      const shown = kinds.has('id_token') ? await verify(idToken, settings, expected) : undefined
+      if (shown?.outcome === 'refused') return shown
+      if (shown && !kinds.has('code')) return read(shown.claims, { userInfoUrl, accessToken, share })
       if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
       const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
-      const idToken: unknown = Reflect.get(redeemed.tokens, 'id_token')
-      if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
-      const checked = await check(idToken, settings, shareOf(provider))
+      const { access_token: ownToken, id_token: ownIdToken } = redeemed.tokens as Readonly<Record<string, unknown>> // a JSON object
+      const checked = await verify(ownIdToken, settings, { nonce, accessToken: ownToken, share })
       if (checked.outcome === 'refused') return checked
-      const problem = idTokenProblem(checked, {
-        nonce: attempt.nonce,
-        relyingPartyId: settings.relyingPartyId,
-        accessToken: Reflect.get(redeemed.tokens, 'access_token'),
-      })
-      return problem ?? read(checked.claims)
+      // OpenID Connect Core §3.3.3.6
+      if (shown && shown.claims['sub'] !== checked.claims['sub']) {
+        return refuse('untrusted', 'The two ID tokens speak of different people.')
+      }
+      return read(checked.claims, { userInfoUrl, accessToken: ownToken, share })
     },
   })
 }
+
+/** Whether tokens come through the browser. */
+const hasTokens = (config: OidcProviderConfig): boolean => [...kindsOf(config)].some(kind => kind !== 'code')
 
 /** Settings that are complete for a redirect sign-in. */
 type RedirectSettings = OidcSettings & CodeEndpoints

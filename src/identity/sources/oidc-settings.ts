@@ -16,6 +16,9 @@ export interface OidcSettings {
   /** The authorization endpoint. This and the following are read only with `endpoints`. */
   readonly authUrl?: string
   readonly tokenUrl?: string
+  readonly userInfoUrl?: string
+  /** Whether it can have answers posted (OAuth 2.0 Form Post Response Mode). */
+  readonly postsAnswers?: true
   /** `authorization_response_iss_parameter_supported` (RFC 9207 §3). */
   readonly sendsIssuer?: true
 }
@@ -129,10 +132,14 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
   const tokenKeyUrl = own.tokenKeyUrl ?? text(found['jwks_uri'])
   const authUrl = own.authUrl ?? text(found['authorization_endpoint'])
   const tokenUrl = own.tokenUrl ?? text(found['token_endpoint'])
+  const userInfoUrl = text(config.userInfoUrl) ?? text(found['userinfo_endpoint'])
+  const modes = found['response_modes_supported']
   return {
     ...(wanted === 'endpoints' && {
       ...(authUrl !== undefined && { authUrl }),
       ...(tokenUrl !== undefined && { tokenUrl }),
+      ...(userInfoUrl !== undefined && { userInfoUrl }),
+      ...(Array.isArray(modes) && modes.includes('form_post') && { postsAnswers: true as const }),
       ...(found['authorization_response_iss_parameter_supported'] === true && { sendsIssuer: true as const }),
     }),
     ...(issuer !== undefined && { issuer }),

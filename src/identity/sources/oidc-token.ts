@@ -119,11 +119,14 @@ export interface ExpectedIdToken {
   readonly relyingPartyId: string
   /** The access token of the same response, unverified. */
   readonly accessToken: unknown
+  /** The code of the same response, if it came through the browser, where hashes are required (§3.2.2.9, §3.3.2.11). */
+  readonly code?: string | undefined
+  readonly isFromBrowser?: boolean
 }
 
 /** Checks a verified ID token as the response to a request (OpenID Connect Core §3.1.3.7, §3.1.3.8). */
 export function idTokenProblem({ claims, alg }: VerifiedToken, expected: ExpectedIdToken): ExternalRefusal | undefined {
-  const { nonce, aud, azp, at_hash: tokenHash } = claims
+  const { nonce, aud, azp, at_hash: tokenHash, c_hash: codeHash } = claims
   const wanted = expected.nonce
   if (wanted !== undefined && (typeof nonce !== 'string' || !sameSecret(nonce, wanted))) {
     return refuse('untrusted', 'The nonce of the token is not the one that was sent.')
@@ -132,8 +135,11 @@ export function idTokenProblem({ claims, alg }: VerifiedToken, expected: Expecte
   if ((isForSeveral || azp !== undefined) && azp !== expected.relyingPartyId) {
     return refuse('untrusted', 'The token was issued to another party.')
   }
-  if (tokenHash === undefined) return undefined
-  const { accessToken } = expected
+  const { accessToken, code, isFromBrowser = false } = expected
+  if (code !== undefined && codeHash !== leftHalfHash(code, alg)) {
+    return refuse('untrusted', 'The token does not belong to the code beside it.')
+  }
+  if (tokenHash === undefined && !(isFromBrowser && accessToken !== undefined)) return undefined
   return typeof accessToken === 'string' && tokenHash === leftHalfHash(accessToken, alg)
     ? undefined
     : refuse('untrusted', 'The token does not belong to the access token beside it.')

@@ -5,6 +5,10 @@ import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { createOidcRedirect, mayRedirect } from './oidc-redirect.ts'
+import type { Read } from './oidc-redirect.ts'
+import { completed } from './oidc-userinfo.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { createOidcPassword, mayRelay } from './oidc-password.ts'
 import { createOidcSettings } from './oidc-settings.ts'
 import { createTokenCheck, refuse } from './oidc-token.ts'
@@ -29,11 +33,21 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const redirectTo = createOidcRedirect(shared)
   const relayTo = createOidcPassword(shared)
 
+  const readerOf =
+    (provider: IdentityProvider, { userinfoCompletes }: Behaviour): Read =>
+    async (claims, access) => {
+      const { config }: OidcRecord = provider
+      const described = userinfoCompletes
+        ? await completed(deps.outbound, claims, { config, access })
+        : ({ outcome: 'described', claims } as const)
+      return described.outcome === 'described' ? read(described.claims, provider, clock.now()) : described
+    }
+
   return {
     type: OIDC,
-    open: (_, provider) => ({
-      ...(mayRedirect(provider) && { redirect: redirectTo(provider, claims => read(claims, provider, clock.now())) }),
-      ...(mayRelay(provider) && { relay: relayTo(provider, claims => read(claims, provider, clock.now())) }),
+    open: (_, provider, { behaviour }) => ({
+      ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
+      ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
       assertion: {
         async isFrom(assertion) {
           const claimed = claimedIssuer(assertion)

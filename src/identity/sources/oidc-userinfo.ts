@@ -1,0 +1,58 @@
+// Completes an ID token with what the provider's userinfo endpoint says (OpenID Connect Core §5.3).
+import { memberOf } from '../../base/json.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
+import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+import type { RedirectRefusal } from '../source.ts'
+import { claimsFor, mappedClaims } from './oidc-claims.ts'
+import type { ForeignClaims } from './oidc-claims.ts'
+import { refuse } from './oidc-token.ts'
+import { readUserinfo } from './userinfo.ts'
+
+/** Where to ask, and with what. */
+export interface UserinfoAccess {
+  readonly userInfoUrl?: string | undefined
+  /** Of the same response, unverified. */
+  readonly accessToken: unknown
+  readonly share: OutboundShare
+}
+
+/** Claims that a person usually has, if the record does not map others. */
+const USUAL = ['email', 'given_name', 'family_name'] as const
+/** How and when somebody signed in is for the signed token to say. */
+const OF_THE_TOKEN = ['amr', 'acr', 'auth_time'] as const
+
+/**
+ * The claims, completed where one is missing that the record maps or a person usually has. The usual ones may be missing
+ * in the end; one that the record maps must not, because of an endpoint that fails: missing groups would be taken away.
+ */
+export async function completed(
+  outbound: Outbound,
+  claims: ForeignClaims,
+  { config, access }: { readonly config: OidcProviderConfig; readonly access: UserinfoAccess },
+): Promise<{ readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal> {
+  const { userInfoUrl, accessToken, share } = access
+  const lacks = (claim: string): boolean => (memberOf(claims, claim) ?? undefined) === undefined
+  const lacksMapped = mappedClaims(config).some(lacks)
+  const lacksUsual = USUAL.some(name => claimsFor(config.attributeMappings, name).length === 0 && lacks(name))
+  const unchanged = { outcome: 'described', claims } as const
+  if (userInfoUrl === undefined || typeof accessToken !== 'string' || !(lacksMapped || lacksUsual)) return unchanged
+  const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
+  if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
+  // OpenID Connect Core §5.3.2: otherwise it may be about somebody else.
+  if (answer.claims['sub'] !== claims['sub'])
+    return refuse('untrusted', 'The userinfo endpoint speaks of somebody else.')
+  return { outcome: 'described', claims: merged(claims, answer.claims, claimsFor(config.attributeMappings, 'email')) }
+}
+
+/** What the token says counts. `email_verified` stays with the address that it was said of. */
+function merged(token: ForeignClaims, told: ForeignClaims, [email = 'email']: readonly string[]): ForeignClaims {
+  const all: Record<string, unknown> = { ...told, ...token }
+  for (const name of OF_THE_TOKEN) if (!Object.hasOwn(token, name)) delete all[name]
+  const address = memberOf(token, email) ?? undefined
+  const source = address === undefined ? told : token
+  if (address === undefined || memberOf(told, email) !== address) {
+    delete all['email_verified']
+    if (Object.hasOwn(source, 'email_verified')) all['email_verified'] = source['email_verified']
+  }
+  return all
+}

@@ -1,0 +1,120 @@
+// Claims that an ID token lacks, from the userinfo endpoint of the provider (OpenID Connect Core §5.3).
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { User } from '../../src/model/user.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+
+const NAMES = { given_name: 'Pat', family_name: 'Doe' }
+
+for (const mode of MODES) {
+  describe(`userinfo of another provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      const { url } = upstream
+      const record = (originKey: string, config: Claims = {}) => ({
+        originKey,
+        type: 'oidc1.0',
+        name: originKey,
+        config: {
+          authUrl: `${url}/authorize`,
+          tokenUrl: `${url}/token`,
+          tokenKeyUrl: `${url}/keys`,
+          userInfoUrl: `${url}/userinfo`,
+          issuer: url,
+          relyingPartyId: RELYING_PARTY,
+          relyingPartySecret: 'secret',
+          showLinkText: false,
+          ...config,
+        },
+      })
+      const mapped = { attributeMappings: { 'user.attribute.team': 'team' } }
+      const identity_providers = [record('corp'), record('mapped', mapped)]
+      server = await startServer({ mode, clock, config: { bootstrap: { ...defaultBootstrap, identity_providers } } })
+    })
+    beforeEach(() => {
+      upstream.userinfoTokens.length = 0
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    /** Signs in; the account, unless that was refused. */
+    async function signIn(origin: string, claims: Claims, userinfo: Upstream['userinfo']): Promise<User | undefined> {
+      const browser = server.browser()
+      const { searchParams } = (await browser.send(`/login/external/${origin}`)).location()
+      upstream.nonce = searchParams.get('nonce') ?? ''
+      upstream.answer = () => upstream.usual(claims)
+      upstream.userinfo = userinfo
+      const query = { code: 'c', state: searchParams.get('state') ?? '' }
+      await browser.send(`/login/callback/${origin}`, { query })
+      const isSignedIn = (await browser.send('/profile')).status === 200
+      return isSignedIn ? server.store.users.findByExternalId('svc', origin, String(claims['sub'])) : undefined
+    }
+
+    it('is not asked where the ID token has what is needed', async () => {
+      assert.ok(await signIn('corp', { sub: 'complete', ...NAMES }, { body: { sub: 'complete', given_name: 'X' } }))
+      assert.deepEqual(upstream.userinfoTokens, [])
+    })
+
+    it('completes the ID token in standard, which counts where both speak', async () => {
+      const told = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
+      const user = await signIn('corp', { sub: 's1' }, { body: told })
+      if (mode === 'uaa') {
+        assert.deepEqual([user?.givenName, upstream.userinfoTokens], [undefined, []])
+        return
+      }
+      assert.deepEqual(upstream.userinfoTokens, ['Bearer upstream-access'])
+      assert.deepEqual(
+        [user?.givenName, user?.familyName, user?.email, user?.verified],
+        ['Pat', 'Doe', 'pat@corp.example', false],
+      )
+    })
+
+    if (mode === 'uaa') return
+
+    it('verifies the address that it names, but no other', async () => {
+      const told = { ...NAMES, email: 'pat@corp.example', email_verified: true }
+      assert.equal((await signIn('corp', { sub: 's2' }, { body: { sub: 's2', ...told } }))?.verified, true)
+      const none = { sub: 's3', email: undefined, email_verified: true }
+      const unverified = { sub: 's3', ...NAMES, email: 'boss@corp.example' }
+      assert.equal((await signIn('corp', none, { body: unverified }))?.verified, false)
+    })
+
+    it('supplies what the record maps', async () => {
+      const user = await signIn('mapped', { sub: 's4', ...NAMES }, { body: { sub: 's4', team: 'blue' } })
+      assert.deepEqual(user?.profile?.custom, { team: ['blue'] })
+    })
+
+    it('signs nobody in where it speaks of somebody else', async () => {
+      assert.equal(await signIn('corp', { sub: 's5' }, { body: { sub: 'other', ...NAMES } }), undefined)
+      assert.equal(await signIn('corp', { sub: 's5' }, { body: NAMES }), undefined)
+    })
+
+    const failures: readonly { name: string; userinfo: Upstream['userinfo'] }[] = [
+      { name: 'an error', userinfo: { status: 500, body: {} } },
+      { name: 'a refusal', userinfo: { status: 403, body: {} } },
+      { name: 'no JSON', userinfo: { body: '<html>' } },
+      { name: 'a signed answer', userinfo: { type: 'application/jwt', body: 'e30.e30.x' } },
+      { name: 'a huge answer', userinfo: { body: { sub: 's6', given_name: 'x'.repeat(100_000) } } },
+    ]
+    for (const [index, { name, userinfo }] of failures.entries()) {
+      it(`goes without the usual claims, but not without mapped ones, at ${name}`, async () => {
+        assert.ok(await signIn('corp', { sub: `f${index}` }, userinfo))
+        assert.equal(await signIn('mapped', { sub: `f${index}`, ...NAMES }, userinfo), undefined)
+      })
+    }
+  })
+}
