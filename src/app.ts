@@ -53,6 +53,7 @@ import { createClientAuthenticator } from './clients/authentication/authenticati
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
+import { createUpstreamLogout } from './oauth/upstream-logout.ts'
 import { SUPPORTED, metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
@@ -213,6 +214,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const savedAccounts = createSavedAccounts({ urls })
   const sessions: Sessions = createSessions({
     ...shared,
+    vault,
     csrf,
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
@@ -312,7 +314,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     })
     authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
-    logoutEndpoint(app, { ...web, reader })
+    logoutEndpoint(app, { ...web, reader, upstream: createUpstreamLogout({ ...web, identity, vault }) })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external })
     autologinEndpoints(app, { ...web, identity, authenticator })
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })

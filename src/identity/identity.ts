@@ -10,6 +10,7 @@ import type { Audit } from '../model/event.ts'
 import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { userAgentIn } from '../model/user-agent.ts'
+import type { UpstreamSession } from '../model/session.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Service } from '../model/service.ts'
@@ -34,6 +35,7 @@ import type {
   RedirectStart,
   SignInRefusal,
   SignInResult,
+  SignOut,
   SourceDeps,
 } from './source.ts'
 import { internalSource } from './sources/internal.ts'
@@ -102,7 +104,7 @@ export interface RedirectReturn {
 
 /** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
 export type RedirectResult =
-  | Extract<AssertionResult, { outcome: 'signed-in' }>
+  | (Extract<AssertionResult, { outcome: 'signed-in' }> & { readonly upstream?: UpstreamSession | undefined })
   | { readonly outcome: 'no-provider' }
   | RedirectRefusal
 
@@ -125,6 +127,8 @@ export interface Identity {
   startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
   /** What the provider's answers look like; undefined for one that nobody is redirected to. */
   answerShape(zone: Zone, origin: string): Promise<AnswerShape | undefined>
+  /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  signOutUrl(zone: Zone, origin: string, signOut: SignOut): Promise<string | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
@@ -329,6 +333,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
+    async signOutUrl(zone, origin, signOut) {
+      const provider = await store.providers.findByOrigin(zone.id, origin)
+      return provider?.active === true ? open(zone, provider).signOutUrl?.(signOut) : undefined
+    },
     answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
     async finishRedirect(from, { origin, answer, attempt, client, invited, ...demand }) {
       const { zone } = from
@@ -343,7 +351,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       if (result.outcome === 'signed-in') {
         audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
         audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
-        return result
+        return { ...result, ...(ended.outcome === 'genuine' && { upstream: ended.upstream }) }
       }
       const principal = hashedName(ended.outcome === 'genuine' ? ended.person.userName : attempt.nonce)
       audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { UpstreamSession } from '../model/session.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -160,10 +161,24 @@ export interface RedirectSignIn {
   /** Whether a page shows the provider. Answers from the cache and refreshes it in the background, so no page waits. */
   isOffered(): boolean
   /** Verifies the answer, with the provider where the protocol asks it. */
-  finish(
-    answer: RedirectAnswer,
-    attempt: RedirectAttempt,
-  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
+  finish(answer: RedirectAnswer, attempt: RedirectAttempt): Promise<RedirectSuccess | RedirectRefusal>
+}
+
+/** A verified answer. */
+export interface RedirectSuccess {
+  readonly outcome: 'genuine'
+  readonly person: ExternalPerson
+  /** For a later logout. */
+  readonly upstream?: UpstreamSession
+}
+
+/** A logout at the provider that follows the one here. */
+export interface SignOut {
+  /** `post_logout_redirect_uri`. */
+  readonly returnTo: string
+  /** The ID token of the session (`id_token_hint`). */
+  readonly idToken?: string | undefined
+  readonly state?: string | undefined
 }
 
 /** A user name and password that a client sent, to be sent on to the provider. */
@@ -190,6 +205,8 @@ export interface IdentitySource {
   readonly relay?: PasswordRelay
   /** Signs in by redirect. */
   readonly redirect?: RedirectSignIn
+  /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  readonly signOutUrl?: (signOut: SignOut) => string | undefined
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }

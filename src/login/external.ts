@@ -237,10 +237,11 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     }
     // Linking the account has ended its codes; this is for one that was linked before.
     if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
-    const { amr, acr, authenticatedAt } = result
+    const { amr, acr, authenticatedAt, upstream } = result
     const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
     await sessions.signIn(request, reply, result.user, {
       amr,
+      upstream,
       ...(acr && { acr }),
       ...(since && { authenticatedAt: since }),
     })

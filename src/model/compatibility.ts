@@ -226,6 +226,8 @@ const rows = {
   openLogoutPost: { id: 'L1', standard: true, uaa: false },
   /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, otherwise a confirmation. */
   rpInitiatedLogout: { id: 'L4', standard: true, uaa: false },
+  /** L7: whether a provider is told to return to the very logout request; otherwise to its path, with a `state`. */
+  upstreamReturnByQuery: { id: 'L7', standard: false, uaa: true },
   /** P1: whether pages carry a second content security policy and a referrer policy. */
   extraPageHeaders: { id: 'P1', standard: true, uaa: false },
   /** P1: whether responses of /oauth/authorize have Strict-Transport-Security over http too, as specified. */

@@ -1,3 +1,4 @@
+import { digest } from '../base/secrets.ts'
 import type { User } from './user.ts'
 
 /** A browser session: anonymous while it only stores a pending request, signed in once it has a user. */
@@ -35,7 +36,30 @@ export interface SignIn {
   readonly userAgent?: string
   /** The IP address that signed in, as trusted proxies report it, in its canonical form. */
   readonly remoteAddress?: string
+  /** The provider's session that it came from; see `providerSessionOf`. */
+  readonly providerSession?: string
 }
+
+/** A session as it is written. */
+export interface NewSession extends Session {
+  readonly signIn: SignIn
+  /** The provider's ID token, sealed; read by `SessionStore.sealedIdToken` only, since most requests have no use for it. */
+  readonly sealedIdToken?: string | undefined
+}
+
+/** What is kept of a sign-in at a provider, for the logout there and from there. */
+export interface UpstreamSession {
+  readonly idToken: string
+  /** Its claim `sid`, the provider's id of the session. */
+  readonly sid?: string
+}
+
+/** A digest of the provider's `sid`: one of another provider is never equal. */
+export const providerSessionOf = (origin: string, sid: string): string => digest(JSON.stringify([origin, sid]))
+
+/** The `sid` of a browser session for one client (Front-Channel Logout §3); clients cannot correlate theirs. */
+export const sessionIdFor = ({ sessionSalt }: SignIn, clientId: string): string =>
+  digest(`${sessionSalt} ${clientId}`).slice(0, 32)
 
 /** Maximum number of recorded clients, which bounds a future logout of all of them. */
 export const MAX_CLIENTS = 100
@@ -71,7 +95,10 @@ export interface SavedRequest {
 }
 
 /** How a sign-in was made. */
-export type SignInMethod = Pick<SignIn, 'amr' | 'acr'> & Partial<Pick<SignIn, 'authenticatedAt'>>
+export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr'>, Partial<Pick<SignIn, 'authenticatedAt'>> {
+  /** The session at the provider that signed the person in. */
+  readonly upstream?: UpstreamSession | undefined
+}
 
 // Unambiguous, because servers never receive fragments.
 const REAUTHENTICATE = '#reauthenticate'

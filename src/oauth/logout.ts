@@ -6,6 +6,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
+import { sessionIdFor } from '../model/session.ts'
 import { logoutConfirmationPage } from '../pages/logout-confirmation.ts'
 import { signedOutPage } from '../pages/signed-out.ts'
 import type { Store } from '../store/store.ts'
@@ -25,7 +26,8 @@ import type { Params } from './params.ts'
 import { readParams } from './params.ts'
 import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
-import { sessionIdFor } from './session-state.ts'
+import { LOGOUT_PATH as PATH } from './upstream-logout.ts'
+import type { Onward, UpstreamLogout } from './upstream-logout.ts'
 
 interface LogoutDeps {
   readonly store: Store
@@ -36,9 +38,9 @@ interface LogoutDeps {
   readonly pages: PageWriter
   readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly upstream: UpstreamLogout
 }
 
-const PATH = '/logout.do'
 /** The parameters that the confirmation form repeats. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
@@ -52,7 +54,7 @@ interface Hint {
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
-  const { store, sessions, denial, csrf, pages, urls, behaviour } = deps
+  const { store, sessions, denial, csrf, pages, urls, behaviour, upstream } = deps
 
   app.route({
     method: ['GET', 'POST'],
@@ -66,19 +68,24 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       const isPost = request.method === 'POST'
       const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
       const params = readParams(form)
+      const returnTarget = upstream.returnTarget(request, reply, params.get('state'))
+      if (returnTarget !== undefined) return reply.redirect(returnTarget, 302)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
       // Without a session, ended by another tab or by time, there is nothing to protect.
       const needsCsrfToken = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
       if (isPost && needsCsrfToken && !(await csrf.isGenuine(request))) {
         return denial.refuseForgery(request, reply)
       }
-      if (!behaviour.rpInitiatedLogout) return endThenGo(request, reply, await targetOf(request.zone, params))
+      if (!behaviour.rpInitiatedLogout) {
+        const query = behaviour.upstreamReturnByQuery ? await returnQuery(request.zone, params) : undefined
+        return endThenGo(request, reply, { target: await targetOf(request.zone, params), query })
+      }
       if (isPost && !isOwnForm && !sessions.wasSent(request)) {
         // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
         return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${encodeForm(form)}`, 303)
       }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
-        return endThenGo(request, reply, defaultTarget(request.zone))
+        return endThenGo(request, reply, { target: defaultTarget(request.zone) })
       return initiatedByClient(request, reply, { params, confirmed: isOwnForm })
     },
   })
@@ -96,7 +103,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       // Any site can link here: ask for confirmation unless the link is on our own origin.
       const isForeign = isFromAnotherOrigin(request, urls.addressesOf(request.zone))
       if (visitor && !confirmed && isForeign) return ask(request, reply, { params, visitor })
-      return endThenGo(request, reply, await targetOf(request.zone, params))
+      return endThenGo(request, reply, { target: await targetOf(request.zone, params) })
     }
     const hint = hintText === undefined ? undefined : await verifyHint(request.zone, hintText, params)
     if (hint && target !== undefined && !isRegistered(hint.client, target)) {
@@ -106,11 +113,14 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     }
     if (visitor && !confirmed && !(hint && matchesVisitor(hint, visitor)))
       return ask(request, reply, { params, visitor })
-    await sessions.end(request, reply)
-    if (hint && target !== undefined) {
-      const state = params.get('state')
-      return reply.redirect(state === undefined ? target : locationFor(target, 'query', { state }), 302)
-    }
+    const isAllowed = hint !== undefined && target !== undefined
+    return endThenGo(request, reply, { target: isAllowed ? withState(target, params.get('state')) : undefined })
+  }
+
+  /** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
+  async function endThenGo(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<FastifyReply> {
+    const location = (await upstream.end(request, reply, onward)) ?? onward.target
+    if (location !== undefined) return reply.redirect(location, 302)
     const chrome = await pages.chrome(request, reply)
     return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
   }
@@ -151,11 +161,6 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return pages.send(reply, page)
   }
 
-  async function endThenGo(request: FastifyRequest, reply: FastifyReply, target: string): Promise<FastifyReply> {
-    await sessions.end(request, reply)
-    return reply.redirect(target, 302)
-  }
-
   function defaultTarget(zone: AddressedZone): string {
     const target = zone.config.links?.logout?.redirectUrl ?? '/login'
     return target.startsWith('/') ? urls.ofZone(zone) + target : target
@@ -186,6 +191,18 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return fits ? target : fallback
   }
 
+  /** UAA: the request's own parameters. Instead of `id_token_hint`, whose claims are not the provider's to know, its client. */
+  async function returnQuery(zone: AddressedZone, params: Params): Promise<string> {
+    const query = new URLSearchParams()
+    for (const name of [parameterName(zone), 'post_logout_redirect_uri']) {
+      const value = params.get(name)
+      if (value !== undefined) query.set(name, value)
+    }
+    const client = query.size > 0 ? await clientOfLogout(zone, params) : undefined
+    if (client) query.set('client_id', client.clientId)
+    return query.toString()
+  }
+
   async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
     const hint = params.get('id_token_hint')
     if (hint !== undefined) {
@@ -204,6 +221,10 @@ const parameterName = (zone: AddressedZone): string => zone.config.links?.logout
 /** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
 const isRegistered = (client: Client, target: string): boolean =>
   client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
+
+/** The target with the client's `state` (RP-Initiated Logout §3). */
+const withState = (target: string, state: string | undefined): string =>
+  state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
 function matchesVisitor(hint: Hint, { session, user }: Visitor): boolean {

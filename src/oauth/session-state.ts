@@ -1,6 +1,5 @@
-import { digest, hexDigest } from '../base/secrets.ts'
+import { hexDigest } from '../base/secrets.ts'
 import type { Random } from '../base/random.ts'
-import type { SignIn } from '../model/session.ts'
 
 /**
  * The `session_state` of OpenID Connect Session Management §2. Undefined for a redirect URI without an http(s) origin.
@@ -15,7 +14,3 @@ export function sessionState(
   const salt = random.hex(32)
   return `${hexDigest(`${clientId} ${origin} ${userId ?? ''} ${salt}`)}.${salt}`
 }
-
-/** The `sid` of a browser session for one client (Front-Channel Logout §3); clients cannot correlate theirs. */
-export const sessionIdFor = (signIn: SignIn, clientId: string): string =>
-  digest(`${signIn.sessionSalt} ${clientId}`).slice(0, 32)

@@ -323,6 +323,15 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table authorization_codes add column acr ${text}`,
     ],
   },
+  {
+    id: '0018-provider-sessions',
+    statements: ({ text }) => [
+      `alter table sessions add column provider_session ${text}`,
+      `alter table sessions add column sealed_id_token ${text}`,
+      // For the back-channel logout; partial, since few rows have one.
+      `create index sessions_by_provider on sessions (zone_id, provider_session) where provider_session is not null`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

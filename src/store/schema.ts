@@ -219,7 +219,7 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session. In an anonymous one `user_id`, the eight columns after it and `clients` are null.
+ * A browser session. In an anonymous one `user_id`, the nine columns after it and `clients` are null.
  * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
@@ -233,6 +233,7 @@ export interface SessionRow {
   session_salt: string | null
   user_agent: string | null
   remote_address: string | null
+  provider_session: string | null
   password_revision: string | null
   clients: string | null
   saved_request: string | null
@@ -253,6 +254,7 @@ export const SESSION_COLUMNS = [
   'session_salt',
   'user_agent',
   'remote_address',
+  'provider_session',
   'password_revision',
   'clients',
   'saved_request',
@@ -261,6 +263,11 @@ export const SESSION_COLUMNS = [
   'last_seen_at',
   'expires_at',
 ] as const satisfies readonly (keyof SessionRow)[]
+
+/** A session as it is inserted: the provider's ID token is large, and read when it is needed only. */
+export interface InsertedSessionRow extends SessionRow {
+  sealed_id_token: string | null
+}
 
 /** A one-time code. */
 export interface OneTimeCodeRow {

@@ -1,9 +1,9 @@
-import type { Session, SignIn } from '../model/session.ts'
+import type { NewSession, Session, SignIn } from '../model/session.ts'
 import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
 import { PERSON_COLUMNS, type PersonRow, toPerson } from './person.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
-import { insertInto, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
+import { insertInto, type InsertedSessionRow, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
 import { RECORD_LOGON } from './users.ts'
 
@@ -20,7 +20,10 @@ const FIND_WITH_USER = statement<Key, SessionRow & PersonRow>(
    from sessions left join users on users.zone_id = sessions.zone_id and users.id = sessions.user_id
    where sessions.zone_id = :zone_id and sessions.id_digest = :id_digest`,
 )
-const INSERT = statement<SessionRow>(insertInto('sessions', SESSION_COLUMNS))
+const INSERT = statement<InsertedSessionRow>(insertInto('sessions', [...SESSION_COLUMNS, 'sealed_id_token']))
+const SEALED_ID_TOKEN = statement<Key, { sealed_id_token: string | null }>(
+  `select sealed_id_token from sessions where zone_id = :zone_id and id_digest = :id_digest`,
+)
 const DELETE = statement<Key>(`delete from sessions where zone_id = :zone_id and id_digest = :id_digest`)
 // One statement, so that concurrent additions are both kept.
 const ADD_CLIENT = statement<Key & { added: string }>(
@@ -30,6 +33,10 @@ const ADD_CLIENT = statement<Key & { added: string }>(
 const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, SessionRow>(
   `select ${list(SESSION_COLUMNS)} from sessions
    where zone_id = :zone_id and user_id = :user_id and expires_at > :now order by last_seen_at desc limit 100`,
+)
+const LIST_OF_PROVIDER = statement<{ zone_id: string; provider_session: string; now: number }, SessionRow>(
+  `select ${list(SESSION_COLUMNS)} from sessions
+   where zone_id = :zone_id and provider_session = :provider_session and expires_at > :now limit 100`,
 )
 interface Others {
   zone_id: string
@@ -90,6 +97,14 @@ export function createSessions(db: Database): SessionStore {
       const rows = await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })
       return rows.map(toSession)
     },
+    async listOfProvider(zoneId, providerSession, now) {
+      const key = { zone_id: zoneId, provider_session: providerSession }
+      return (await db.read(LIST_OF_PROVIDER, { ...key, now: now.getTime() })).map(toSession)
+    },
+    async sealedIdToken(zoneId, idDigest) {
+      const [row] = await db.read(SEALED_ID_TOKEN, { zone_id: zoneId, id_digest: idDigest })
+      return row?.sealed_id_token ?? undefined
+    },
     async deleteSomeOthers(zoneId, { userId, kept }) {
       const others = { zone_id: zoneId, user_id: userId, kept }
       // Concurrent calls may select the same rows; the one that deletes none checks whether others are left.
@@ -116,7 +131,7 @@ export function createSessions(db: Database): SessionStore {
 async function replace(
   within: Transaction,
   zoneId: string,
-  { oldDigest, session }: { oldDigest: string | undefined; session: Session },
+  { oldDigest, session }: { oldDigest: string | undefined; session: NewSession },
 ): Promise<void> {
   if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
   await within.run(INSERT, toRow(zoneId, session))
@@ -139,7 +154,7 @@ const clientsIn = (text: string): readonly string[] => [
   ),
 ]
 
-const toRow = (zoneId: string, session: Session): SessionRow => ({
+const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedIdToken'>): InsertedSessionRow => ({
   zone_id: zoneId,
   id_digest: session.idDigest,
   user_id: session.signIn?.userId ?? null,
@@ -150,6 +165,8 @@ const toRow = (zoneId: string, session: Session): SessionRow => ({
   session_salt: session.signIn?.sessionSalt ?? null,
   user_agent: session.signIn?.userAgent ?? null,
   remote_address: session.signIn?.remoteAddress ?? null,
+  provider_session: session.signIn?.providerSession ?? null,
+  sealed_id_token: session.sealedIdToken ?? null,
   password_revision: session.signIn?.passwordRevision ?? null,
   clients: session.clients?.map(lineOf).join('') ?? null,
   saved_request: session.savedRequest ?? null,
@@ -187,5 +204,6 @@ function toSignIn(row: SessionRow): SignIn | null {
     passwordRevision: row.password_revision,
     userAgent: row.user_agent,
     remoteAddress: row.remote_address,
+    providerSession: row.provider_session,
   })
 }

@@ -8,17 +8,17 @@ import type { ClientDescription, ClientMetadata } from '../model/client-metadata
 import type { Filter, FilterDialect } from '../model/filter.ts'
 import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
-import type { Session, SignIn } from '../model/session.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { WaitingMail } from '../model/mail.ts'
 import type { AuthorizationCode, CodePurpose, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
-import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { GroupStore } from './group-store.ts'
+import type { SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type * from './group-store.ts'
+export type { SessionStore } from './session-store.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
@@ -438,34 +438,6 @@ export interface MailClaim {
 export interface AssertionStore {
   /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
   use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
-}
-
-/** Browser sessions. */
-export interface SessionStore {
-  find(zoneId: string, idDigest: string): Promise<Session | undefined>
-  /** With the signed-in user, if it still exists, and its `groupNames`, in one read. */
-  findWithUser(
-    zoneId: string,
-    idDigest: string,
-  ): Promise<{ readonly session: Session; readonly user: User | undefined } | undefined>
-  insert(zoneId: string, session: Session): Promise<void>
-  /** Changes only the given members; `undefined` clears one. Does nothing when the session is gone. */
-  update(
-    zoneId: string,
-    idDigest: string,
-    change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
-  ): Promise<void>
-  /** Adds a client to a signed-in session; concurrent additions are all kept. Does nothing when the session is gone. */
-  addClient(zoneId: string, idDigest: string, clientId: string): Promise<void>
-  /** Unexpired sessions of the user, most recently used first, at most 100. */
-  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
-  /** Deletes a batch of the user's sessions, except the one with the digest `kept`; returns the number, 0 when none is left. */
-  deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
-  /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */
-  replace(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
-  /** As `replace`, and records the logon (`users.recordLogon`) at the session's `createdAt`. */
-  replaceAtLogon(zoneId: string, oldDigest: string | undefined, session: Session & { signIn: SignIn }): Promise<void>
-  delete(zoneId: string, idDigest: string): Promise<void>
 }
 
 /** Failed sign-ins, for account lockout. */

@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { canonicalAddress } from '../base/network-address.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
+import type { Vault } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import {
@@ -15,6 +16,7 @@ import {
   isLive,
   mayContinue,
   parseSavedRequest,
+  providerSessionOf,
 } from '../model/session.ts'
 import type { SavedRequest, Session, SignIn, SignInMethod } from '../model/session.ts'
 import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
@@ -67,6 +69,8 @@ export interface Sessions {
   endOther(request: FastifyRequest, handle: string): Promise<boolean>
   /** Ends every other session of the person in this zone. */
   endOthers(request: FastifyRequest): Promise<void>
+  /** The ID token of the provider that the session came from; undefined without one, and for one that was too long to keep. */
+  upstreamIdToken(request: FastifyRequest): Promise<string | undefined>
   /** Ends the session and expires its cookies. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Sets the readable cookie by which frames detect a change of user; undefined expires it. */
@@ -92,6 +96,8 @@ const ID_LENGTH = 43
 const TOUCH_SECONDS = 60
 /** Characters; authorization requests of real clients are shorter. */
 const MAX_SAVED_LENGTH = 4096
+/** Characters; with a longer one, the URL of the logout there would be longer than many servers accept. */
+const MAX_ID_TOKEN_LENGTH = 4096
 
 /** The name of the zone's session cookie (row P2). */
 export function sessionCookieName(
@@ -112,11 +118,16 @@ function guardedName(zone: ZoneAddress, plain: string, urls: Urls): string {
 /** The name of the zone's readable cookie, which its session management frames read. */
 export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn(zone, 'Current-User')
 
+/** The context of a sealed ID token. */
+const sealOf = ({ zoneId, signIn }: Visitor['session']): string =>
+  JSON.stringify(['ID token of a session', zoneId, signIn.sessionSalt])
+
 /** One instance serves every zone. Rows are found by zone and id, so a cookie of another zone is not accepted. */
 export function createSessions(deps: {
   store: Store
   clock: Clock
   random: Random
+  vault: Vault
   service: Service
   urls: Urls
   behaviour: Behaviour
@@ -126,7 +137,7 @@ export function createSessions(deps: {
   /** Called at every sign-in, before it is answered. */
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
-  const { store, clock, random, urls, behaviour, csrf } = deps
+  const { store, clock, random, vault, urls, behaviour, csrf } = deps
   const { idleSeconds, cookieSeconds } = deps.pageSettings
   const currentUserSeconds = cookieSeconds ?? DEFAULT_PAGE_SETTINGS.idleSeconds
   // Short enough that a session in use cannot expire between two writes.
@@ -235,6 +246,8 @@ export function createSessions(deps: {
     const before = old?.signIn?.userId === user.id ? old : undefined
     const userAgent = keptUserAgent(request.headers['user-agent'])
     const remoteAddress = canonicalAddress(request.ip)
+    const { upstream } = method
+    const providerSession = upstream?.sid === undefined ? undefined : providerSessionOf(user.origin, upstream.sid)
     const signIn = {
       userId: user.id,
       origin: user.origin,
@@ -245,6 +258,7 @@ export function createSessions(deps: {
       passwordRevision: user.passwordRevision,
       ...(userAgent !== undefined && { userAgent }),
       ...(remoteAddress !== undefined && { remoteAddress }),
+      ...(providerSession !== undefined && { providerSession }),
     }
     const savedRequest = renewed?.savedRequest
     const begun = {
@@ -254,8 +268,13 @@ export function createSessions(deps: {
       ...(savedRequest !== undefined && { savedRequest }),
     }
     const { sessions } = store
+    // A session is renewed for a new password, and people of providers have none.
     if (renewed) await sessions.replace(request.zone.id, old?.idDigest, begun)
-    else await sessions.replaceAtLogon(request.zone.id, old?.idDigest, begun)
+    else {
+      const isKept = upstream && upstream.idToken.length <= MAX_ID_TOKEN_LENGTH
+      const sealedIdToken = isKept ? vault.seal(upstream.idToken, sealOf(begun)) : undefined
+      await sessions.replaceAtLogon(request.zone.id, old?.idDigest, { ...begun, sealedIdToken })
+    }
     setId(reply, id)
     csrf.renew(reply, begun)
     setCurrentUser(reply, user.id)
@@ -336,6 +355,11 @@ export function createSessions(deps: {
       if (!here) return
       const of = { userId: here.user.id, kept: here.session.idDigest }
       while ((await store.sessions.deleteSomeOthers(request.zone.id, of)) > 0);
+    },
+    async upstreamIdToken(request) {
+      const here = await visitor(request)
+      const sealed = here && (await store.sessions.sealedIdToken(request.zone.id, here.session.idDigest))
+      return here && sealed !== undefined ? vault.open(sealed, sealOf(here.session)) : undefined
     },
     async end(request, reply) {
       const session = await of(request)

@@ -49,6 +49,37 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     })
   })
 
+  describe('the sessions of a provider', () => {
+    const from = (idDigest: string, providerSession = 'p1'): Partial<Session> => ({
+      idDigest,
+      signIn: { ...signIn, providerSession },
+    })
+
+    it('are found by what they came from, without expired ones and those of other zones', async () => {
+      const [z, other] = [newZone(), newZone()]
+      await insert(z, from('one'), from('two'), from('another', 'p2'), {}, { ...from('expired'), expiresAt: at(10) })
+      await insert(other, { ...from('elsewhere'), zoneId: other })
+      const found = async (zoneId: string, providerSession: string) =>
+        (await store().sessions.listOfProvider(zoneId, providerSession, at(10))).map(each => each.idDigest).toSorted()
+      assert.deepEqual(await found(z, 'p1'), ['one', 'two'])
+      assert.deepEqual(await found(z, 'p2'), ['another'])
+      assert.deepEqual(await found(other, 'p1'), ['elsewhere'])
+      assert.deepEqual(await found(z, 'p3'), [])
+    })
+
+    it('keep the ID token apart from what is read otherwise', async () => {
+      const [z, other] = [newZone(), newZone()]
+      const want = { ...signedIn({ zoneId: z }), ...from('new') } as Session & { signIn: typeof signIn } // it signs in
+      await store().sessions.replaceAtLogon(z, undefined, { ...want, sealedIdToken: 'sealed' })
+      await insert(z, {})
+      assert.deepEqual(await store().sessions.find(z, 'new'), want)
+      assert.equal(await store().sessions.sealedIdToken(z, 'new'), 'sealed')
+      assert.equal(await store().sessions.sealedIdToken(z, 's1'), undefined)
+      assert.equal(await store().sessions.sealedIdToken(z, 'gone'), undefined)
+      assert.equal(await store().sessions.sealedIdToken(other, 'new'), undefined)
+    })
+  })
+
   describe('the sessions of a user', () => {
     it('are listed with those seen last first, without expired ones and those of others', async () => {
       const [z, other] = [newZone(), newZone()]

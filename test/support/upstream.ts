@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../../src/base/clock.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 import { createOidcProvider, RELYING_PARTY } from './oidc-provider.ts'
+import type { Browser, TestAnswer } from './server.ts'
 
 /** A request to the token endpoint. */
 export interface TokenRequest {
@@ -35,6 +36,39 @@ export interface Upstream extends OidcProvider {
   /** Members of its discovery document. */
   readonly metadata: Readonly<Record<string, unknown>>
   stop(): Promise<void>
+}
+
+/** The record of a provider that people come from, with a change of its settings. */
+export const upstreamRecord = (
+  { url }: Pick<Upstream, 'url'>,
+  originKey: string,
+  config: Readonly<Record<string, unknown>> = {},
+) => ({
+  originKey,
+  type: 'oidc1.0',
+  name: originKey,
+  config: {
+    authUrl: `${url}/authorize`,
+    tokenUrl: `${url}/token`,
+    tokenKeyUrl: `${url}/keys`,
+    issuer: url,
+    relyingPartyId: RELYING_PARTY,
+    relyingPartySecret: 'secret',
+    ...config,
+  },
+})
+
+/** Signs in at the provider as the person of the claims; the answer is that of the callback. */
+export async function signInUpstream(
+  browser: Browser,
+  upstream: Upstream,
+  { origin, claims = {} }: { readonly origin: string; readonly claims?: Readonly<Record<string, unknown>> },
+): Promise<TestAnswer> {
+  const { searchParams } = (await browser.send(`/login/external/${origin}`)).location()
+  upstream.nonce = searchParams.get('nonce') ?? ''
+  upstream.answer = () => upstream.usual(claims)
+  const query = { code: 'c', state: searchParams.get('state') ?? '', iss: upstream.url }
+  return browser.send(`/login/callback/${origin}`, { query })
 }
 
 /** Starts one on a free port; tokens are made at the time of the clock. */
@@ -85,6 +119,7 @@ export async function startUpstream(clock: Clock): Promise<Upstream> {
       authorization_endpoint: `${url}/authorize`,
       token_endpoint: `${url}/token`,
       jwks_uri: `${url}/keys`,
+      end_session_endpoint: `${url}/logout`,
       authorization_response_iss_parameter_supported: true,
     },
     async stop() {

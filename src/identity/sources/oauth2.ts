@@ -15,6 +15,8 @@ import { stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 import { createTokenCheck, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
+import { signOutUrl } from './sign-out.ts'
+import type { SignOutEndpoint } from './sign-out.ts'
 import { readUserinfo } from './userinfo.ts'
 
 /** The type of OAuth 2.0 providers. */
@@ -35,7 +37,10 @@ export function oauth2Source(deps: Oauth2Deps): IdentitySourceType {
   return {
     type: OAUTH,
     // An access token that comes through the browser may have been issued to another client.
-    open: (_, provider) => (usesCode(provider.config) ? { redirect: redirectTo(provider) } : {}),
+    open: (_, provider) => ({
+      ...(usesCode(provider.config) && { redirect: redirectTo(provider) }),
+      signOutUrl: signOut => signOutUrl(provider.config, signOutEndpoint(provider.config), signOut),
+    }),
   }
 }
 
@@ -95,6 +100,11 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
     },
   })
 }
+
+const signOutEndpoint = ({ logoutUrl, relyingPartyId }: OidcProviderConfig): SignOutEndpoint => ({
+  logoutUrl: stringOf(logoutUrl),
+  relyingPartyId: stringOf(relyingPartyId),
+})
 
 /** The settings of a record that are complete for a sign-in. */
 interface Oauth2Settings extends CodeEndpoints {

@@ -9,6 +9,7 @@ import type {
   RedirectAnswer,
   RedirectRefusal,
   RedirectSignIn,
+  RedirectSuccess,
 } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable } from './code-flow.ts'
@@ -104,6 +105,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
       if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
+      deps.settings.peek(provider, 'logout') // fetches it where it is unknown, so that the logout need not wait
       const { error, code, id_token: idToken, access_token: accessToken } = answer
       if (error !== undefined) return { outcome: 'declined', error }
       const kinds = kindsOf(provider.config)
@@ -119,7 +121,8 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       }
       const shown = kinds.has('id_token') ? await verify(idToken, settings, expected) : undefined
       if (shown?.outcome === 'refused') return shown
-      if (shown && !kinds.has('code')) return read(shown.claims, { userInfoUrl, accessToken, share })
+      if (shown && !kinds.has('code'))
+        return complete(shown, idToken, read(shown.claims, { userInfoUrl, accessToken, share }))
       if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
       const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
@@ -130,13 +133,24 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       if (shown && shown.claims['sub'] !== checked.claims['sub']) {
         return refuse('untrusted', 'The two ID tokens speak of different people.')
       }
-      return read(checked.claims, { userInfoUrl, accessToken: ownToken, share })
+      return complete(checked, ownIdToken, read(checked.claims, { userInfoUrl, accessToken: ownToken, share }))
     },
   })
 }
 
 /** Whether tokens come through the browser. */
 const hasTokens = (config: OidcProviderConfig): boolean => [...kindsOf(config)].some(kind => kind !== 'code')
+
+/** Adds what the logout needs. */
+async function complete(
+  { claims: { sid } }: VerifiedToken,
+  idToken: unknown,
+  reading: ReturnType<Read>,
+): Promise<RedirectSuccess | RedirectRefusal> {
+  const read = await reading
+  if (read.outcome !== 'genuine' || typeof idToken !== 'string') return read
+  return { ...read, upstream: { idToken, ...(typeof sid === 'string' && sid !== '' && { sid }) } }
+}
 
 /** Settings that are complete for a redirect sign-in. */
 type RedirectSettings = OidcSettings & CodeEndpoints

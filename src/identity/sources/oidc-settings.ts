@@ -21,10 +21,12 @@ export interface OidcSettings {
   readonly postsAnswers?: true
   /** `authorization_response_iss_parameter_supported` (RFC 9207 §3). */
   readonly sendsIssuer?: true
+  /** `end_session_endpoint` (RP-Initiated Logout §2.1); read only with `logout`. */
+  readonly logoutUrl?: string
 }
 
-/** Which settings are needed: `keys` to verify signatures; `endpoints` also to redirect users. */
-export type Wanted = 'keys' | 'endpoints'
+/** Which settings are needed: `keys` to verify signatures, `endpoints` also to redirect users, `logout` to sign them out. */
+export type Wanted = 'keys' | 'endpoints' | 'logout'
 
 /** Reads the effective settings of a provider; fetches the discovery document only if a wanted setting is missing. */
 export interface OidcSettingsReader {
@@ -113,13 +115,18 @@ const ownSettings = ({ config }: OidcRecord) => ({
   tokenUrl: text(config.tokenUrl),
   tokenKey: text(config.tokenKey),
   tokenKeyUrl: text(config.tokenKeyUrl),
+  logoutUrl: text(config.logoutUrl),
 })
 
 /** The URL of the discovery document, if the record lacks a wanted setting and has the URL. */
 function documentNeeded(provider: IdentityProvider, wanted: Wanted): string | undefined {
   const own = ownSettings(provider)
   const hasKeys = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
-  const isComplete = hasKeys && (wanted === 'keys' || (own.authUrl !== undefined && own.tokenUrl !== undefined))
+  const isComplete = {
+    keys: hasKeys,
+    endpoints: hasKeys && own.authUrl !== undefined && own.tokenUrl !== undefined,
+    logout: own.logoutUrl !== undefined,
+  }[wanted]
   const { config }: OidcRecord = provider
   return isComplete ? undefined : text(config.discoveryUrl)
 }
@@ -134,6 +141,7 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
   const tokenUrl = own.tokenUrl ?? text(found['token_endpoint'])
   const userInfoUrl = text(config.userInfoUrl) ?? text(found['userinfo_endpoint'])
   const modes = found['response_modes_supported']
+  const logoutUrl = own.logoutUrl ?? text(found['end_session_endpoint'])
   return {
     ...(wanted === 'endpoints' && {
       ...(authUrl !== undefined && { authUrl }),
@@ -142,6 +150,7 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
       ...(Array.isArray(modes) && modes.includes('form_post') && { postsAnswers: true as const }),
       ...(found['authorization_response_iss_parameter_supported'] === true && { sendsIssuer: true as const }),
     }),
+    ...(wanted === 'logout' && logoutUrl !== undefined && { logoutUrl }),
     ...(issuer !== undefined && { issuer }),
     ...(own.tokenKey !== undefined && { tokenKey: own.tokenKey }),
     ...(tokenKeyUrl !== undefined && { tokenKeyUrl }),

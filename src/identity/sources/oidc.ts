@@ -13,6 +13,7 @@ import { createOidcPassword, mayRelay } from './oidc-password.ts'
 import { createOidcSettings } from './oidc-settings.ts'
 import { createTokenCheck, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
+import { signOutUrl } from './sign-out.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The type of OpenID Connect providers. */
@@ -48,6 +49,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     open: (_, provider, { behaviour }) => ({
       ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
       ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
+      signOutUrl: signOut => signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut),
       assertion: {
         async isFrom(assertion) {
           const claimed = claimedIssuer(assertion)

@@ -1,0 +1,113 @@
+// Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2), and the
+// return from there. Where the browser goes in the end is decided before it leaves; see `targetOf` in logout.ts.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { AddressedZone } from '../model/request.ts'
+import type { Service } from '../model/service.ts'
+import type { Urls } from '../model/urls.ts'
+import type { CookieAttributes } from '../web/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
+import type { Sessions } from '../web/session.ts'
+
+/** Dependencies of `createUpstreamLogout`. */
+export interface UpstreamLogoutDeps {
+  readonly identity: Identity
+  readonly sessions: Sessions
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly urls: Urls
+}
+
+/** What follows the end of a session here. */
+export interface Onward {
+  /** Where the browser goes in the end; undefined for the page that says that the person is signed out. */
+  readonly target: string | undefined
+  /** UAA: the parameters of the return, with which the same target is found then; otherwise a cookie holds it. */
+  readonly query?: string | undefined
+}
+
+/** Ends sessions here and at providers. */
+export interface UpstreamLogout {
+  /** Ends the session here; the URL of the logout at its provider, or undefined if the browser goes on by itself. */
+  end(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<string | undefined>
+  /** The target of a browser that returns from a provider; undefined for any other request. Works once. */
+  returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
+}
+
+/** The path of the logout, to which providers return. */
+export const LOGOUT_PATH = '/logout.do'
+/** Time that a person may spend at the provider. */
+const LIFE_SECONDS = 600
+const STATE_LENGTH = 43 // 258 bits
+/** Browsers store 4096 bytes with the name and the attributes (RFC 6265 §6.1). */
+const MAX_COOKIE_LENGTH = 3800
+
+/** What the cookie holds. */
+interface Sealed {
+  readonly target: string
+  readonly until: number
+}
+
+/** One instance serves every zone. */
+export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
+  const { identity, sessions, vault, clock, random, service, urls } = deps
+  const nameIn = (zone: AddressedZone): string =>
+    cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-out`)
+  const attributesIn = (zone: AddressedZone) =>
+    ({
+      path: `${urls.pathOf(zone)}${LOGOUT_PATH}`,
+      httpOnly: true,
+      sameSite: 'lax', // the return is a navigation from another site
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
+  const contextOf = ({ id }: AddressedZone, state: string): string => JSON.stringify(['sign-out elsewhere', id, state])
+
+  /** Keeps the target for the return with this state, unless it is too long; the page after the logout is shown then. */
+  function remember({ zone }: FastifyRequest, reply: FastifyReply, to: { target: string; state: string }): void {
+    const { target, state } = to
+    const sealed: Sealed = { target, until: addSeconds(clock.now(), LIFE_SECONDS).getTime() }
+    const text = vault.seal(JSON.stringify(sealed), contextOf(zone, state))
+    if (text.length > MAX_COOKIE_LENGTH) return
+    setCookie(reply, nameIn(zone), text, { ...attributesIn(zone), maxAge: LIFE_SECONDS })
+  }
+
+  function opened({ zone }: FastifyRequest, { sealed, state }: { sealed: string; state: string }): Sealed | undefined {
+    try {
+      return JSON.parse(vault.open(sealed, contextOf(zone, state))) as Sealed // sealed by us, above
+    } catch {
+      return undefined // sealed for another state, or not by us
+    }
+  }
+
+  return {
+    async end(request, reply, { target, query }) {
+      const { zone } = request
+      const origin = (await sessions.visitor(request))?.session.signIn.origin
+      const idToken = await sessions.upstreamIdToken(request)
+      await sessions.end(request, reply)
+      if (origin === undefined) return undefined
+      const own = `${urls.ofZone(zone)}${LOGOUT_PATH}`
+      const returnTo = query ? `${own}?${query}` : own
+      if (query !== undefined || target === undefined) return identity.signOutUrl(zone, origin, { returnTo, idToken })
+      const state = random.urlSafe(STATE_LENGTH)
+      const there = await identity.signOutUrl(zone, origin, { returnTo, idToken, state })
+      if (there !== undefined) remember(request, reply, { target, state })
+      return there
+    },
+    returnTarget(request, reply, state) {
+      const { zone } = request
+      const sealed = state === undefined ? undefined : cookieOf(request, nameIn(zone))
+      if (state === undefined || sealed === undefined) return undefined
+      const known = opened(request, { sealed, state })
+      if (!known) return undefined
+      setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
+      return known.until > clock.now().getTime() ? known.target : undefined
+    },
+  }
+}

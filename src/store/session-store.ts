@@ -1,0 +1,35 @@
+// The part of the store's interface that is about browser sessions.
+import type { NewSession, Session } from '../model/session.ts'
+import type { User } from '../model/user.ts'
+
+/** Browser sessions. */
+export interface SessionStore {
+  find(zoneId: string, idDigest: string): Promise<Session | undefined>
+  /** With the signed-in user, if it still exists, and its `groupNames`, in one read. */
+  findWithUser(
+    zoneId: string,
+    idDigest: string,
+  ): Promise<{ readonly session: Session; readonly user: User | undefined } | undefined>
+  insert(zoneId: string, session: Session): Promise<void>
+  /** Changes only the given members; `undefined` clears one. Does nothing when the session is gone. */
+  update(
+    zoneId: string,
+    idDigest: string,
+    change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
+  ): Promise<void>
+  /** Adds a client to a signed-in session; concurrent additions are all kept. Does nothing when the session is gone. */
+  addClient(zoneId: string, idDigest: string, clientId: string): Promise<void>
+  /** Unexpired sessions of the user, most recently used first, at most 100. */
+  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
+  /** Unexpired sessions that came from this session of a provider (`providerSessionOf`), unordered, at most 100. */
+  listOfProvider(zoneId: string, providerSession: string, now: Date): Promise<readonly Session[]>
+  /** The provider's ID token of the session, as it was written. */
+  sealedIdToken(zoneId: string, idDigest: string): Promise<string | undefined>
+  /** Deletes a batch of the user's sessions, except the one with the digest `kept`; returns the number, 0 when none is left. */
+  deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
+  /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */
+  replace(zoneId: string, oldDigest: string | undefined, session: NewSession): Promise<void>
+  /** As `replace`, and records the logon (`users.recordLogon`) at the session's `createdAt`. */
+  replaceAtLogon(zoneId: string, oldDigest: string | undefined, session: NewSession): Promise<void>
+  delete(zoneId: string, idDigest: string): Promise<void>
+}
