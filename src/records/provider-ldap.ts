@@ -16,6 +16,10 @@ export const ldapSettings = section({
     referral: choice(['follow', 'ignore', 'throw'], null),
     skipSSLVerification: truth(false),
     tlsConfiguration: choice(['none', 'simple', 'external'], 'none'),
+    caCertificates: text(undefined, {
+      about:
+        'Certificates in PEM of the authorities that alone vouch for the directory, instead of those that the server trusts.',
+    }),
     userDNPattern: text(null),
     userDNPatternDelimiter: text(null),
     bindUserDn: text(null),

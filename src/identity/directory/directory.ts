@@ -14,7 +14,7 @@ import { createKnownDirectories } from './known-directories.ts'
 import type { KnownDirectory } from './known-directories.ts'
 import { bindAccount, checkPassword } from './password-check.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
-import { DirectoryError } from './session.ts'
+import { DirectoryError } from './directory-error.ts'
 import type { DirectorySettings, DirectoryUrl } from './settings.ts'
 import { UnusableDirectory } from './settings.ts'
 

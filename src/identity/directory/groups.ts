@@ -1,7 +1,7 @@
 // Finds the groups of a user, including nested ones; reads each once, even in cycles.
 import { commonNameOf, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
-import { DirectoryError } from './session.ts'
+import { DirectoryError } from './directory-error.ts'
 import type { GroupRule } from './settings.ts'
 
 /** A group of the directory. */

@@ -6,7 +6,8 @@ import type { DirectoryAttempt, DirectoryResult } from './directory.ts'
 import { findGroups } from './groups.ts'
 import { dnValue, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
-import { DirectoryError, openSession } from './session.ts'
+import { DirectoryError } from './directory-error.ts'
+import { openSession } from './session.ts'
 import type { DirectoryProfile, DirectorySettings, DirectoryUrl, UserSearch } from './settings.ts'
 import { isStoredPassword } from './stored-password.ts'
 
@@ -52,8 +53,7 @@ interface Found {
 
 type Connecting = Pick<DirectoryRequest, 'open' | 'url' | 'settings'>
 
-const connectionOf = ({ open, url, settings }: Connecting): Promise<KeepableSession> =>
-  openSession(open, url, settings.verifiesCertificate)
+const connectionOf = ({ open, url, settings }: Connecting): Promise<KeepableSession> => openSession(open, url, settings)
 
 /** Binds with the password on a separate connection, so that a failed bind leaves no state. Undefined if refused. */
 async function bindAs(

@@ -1,26 +1,15 @@
 // One connection to a directory, secured as configured, with bind, search and compare. The LDAP library costs 14 MB, so
 // it is loaded on first use.
-import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import type { Client, Entry, Filter } from 'ldapts'
 import type { OpenConnection } from '../../base/outbound.ts'
+import { DirectoryError } from './directory-error.ts'
 import { MessageStream } from './message-stream.ts'
+import type { DirectoryFailure } from './directory-error.ts'
 import type { DirectoryUrl } from './settings.ts'
+import { secured } from './secured-connection.ts'
+import type { Trust } from './secured-connection.ts'
 import { OBJECT_GUID, uniqueIdOf } from './unique-id.ts'
-
-/** The kinds of failure; `refused` includes a wrong password, `missing` an absent entry or attribute. */
-export type DirectoryFailure = 'refused' | 'missing' | 'misconfigured' | 'untrusted' | 'unreachable'
-
-/** The only error of a session. Its message contains no name, password or text from the directory. */
-export class DirectoryError extends Error {
-  readonly failure: DirectoryFailure
-  constructor(failure: DirectoryFailure, message: string) {
-    super(message)
-    this.name = 'DirectoryError'
-    this.failure = failure
-  }
-}
 
 /** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
 export interface DirectoryEntry {
@@ -73,7 +62,7 @@ const START_TLS = '1.3.6.1.4.1.1466.20037'
 export async function openSession(
   open: OpenConnection,
   { hostname, tls }: DirectoryUrl,
-  verifiesCertificate: boolean,
+  trust: Trust,
 ): Promise<KeepableSession> {
   const { Client: LdapClient } = await import('ldapts')
   const clientOn = (stream: MessageStream): Client => {
@@ -102,7 +91,11 @@ export async function openSession(
     }
   }
   // `skipSSLVerification` applies to ldaps only; with StartTLS the certificate is always verified.
-  if (tls !== 'none') socket = await secured(socket, host, tls === 'start-tls' || verifiesCertificate)
+  if (tls !== 'none')
+    socket = await secured(socket, host, {
+      ...trust,
+      verifiesCertificate: tls === 'start-tls' || trust.verifiesCertificate,
+    })
   const stream = new MessageStream(socket)
   const client = clientOn(stream)
   return {
@@ -128,32 +121,6 @@ export async function openSession(
     },
     compare: (dn, attribute, value) => translated(stream, () => client.compare(dn, attribute, value)),
   }
-}
-
-/** Verifies the certificate against the address's host, a name or an IP address. */
-async function secured(socket: Socket, host: string, verifies: boolean): Promise<TLSSocket> {
-  const { connect } = await import('node:tls')
-  const secure = connect({
-    socket,
-    host,
-    ...(isIP(host) === 0 && { servername: host }), // RFC 6066 §3: not an IP address
-    rejectUnauthorized: verifies,
-  })
-  secure.on('error', () => {}) // errors after the handshake end the stream
-  await new Promise<void>((connected, failed) => {
-    secure.once('secureConnect', connected)
-    secure.once('error', cause => {
-      const code: unknown = Reflect.get(cause, 'code')
-      const name = typeof code === 'string' ? code : 'no code'
-      failed(
-        secure.authorizationError
-          ? new DirectoryError('untrusted', `its certificate is not trusted (${name})`)
-          : new DirectoryError('unreachable', `TLS failed (${name})`),
-      )
-    })
-    secure.once('close', () => failed(new DirectoryError('unreachable', 'closed the connection')))
-  })
-  return secure
 }
 
 function readEntry({ dn, ...attributes }: Entry): DirectoryEntry {

@@ -1,5 +1,6 @@
 // Validates the settings of an LDAP provider and adds defaults. There are none for the account, DNs and search bases,
 // which differ between directories.
+import { X509Certificate } from 'node:crypto'
 import type { JsonRecord } from '../../base/json.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import { UNIQUE_ID_ATTRIBUTES } from './unique-id.ts'
@@ -55,6 +56,8 @@ export interface DirectorySettings {
   /** Tried in order. */
   readonly urls: readonly [DirectoryUrl, ...DirectoryUrl[]]
   readonly verifiesCertificate: boolean
+  /** Certificates in PEM of the authorities that vouch for the directory; undefined: those that the server trusts. */
+  readonly authorities: string | undefined
   readonly account: BindAccount | undefined
   readonly profile: DirectoryProfile
   readonly groups: GroupRule
@@ -83,6 +86,8 @@ const MAX_ATTRIBUTES = 100
 /** Filters are parsed recursively. */
 const MAX_STRING_LENGTH = 2000
 const MAX_GROUP_DEPTH = 50
+/** A few certificates. */
+const MAX_PEM_LENGTH = 32_768
 
 /** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
 export function readDirectorySettings(record: JsonRecord): DirectorySettings {
@@ -108,7 +113,14 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
     throw new UnusableDirectory(`${name} must contain ${placeholders.join(' or ')}`)
   }
 
-  const usesStartTls = (text('tlsConfiguration') ?? 'none') !== 'none'
+  const tls = text('tlsConfiguration') ?? 'none'
+  // SASL EXTERNAL: without a certificate of its own to show, the server would be nobody.
+  if (tls === 'external') {
+    throw new UnusableDirectory(
+      'tlsConfiguration external needs a certificate of this server, which a record cannot hold: use simple',
+    )
+  }
+  const usesStartTls = tls === 'simple'
   const urls = required('baseUrl', trimmed('baseUrl'))
     .split(/\s+/)
     .map(url => readUrl(url, usesStartTls))
@@ -181,6 +193,7 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
   return {
     urls: [first, ...others],
     verifiesCertificate: !flag('skipSSLVerification', false),
+    authorities: readAuthorities(config.caCertificates),
     account: readAccount(trimmed('bindUserDn'), text('bindPassword')),
     profile: howFound,
     groups: groupRule,
@@ -211,6 +224,22 @@ function readUrl(url: string, usesStartTls: boolean): DirectoryUrl {
     hostname: new URL(readable).hostname,
     port: Number(parsed.port || (isTls ? 636 : 389)),
     tls: isTls ? 'ldaps' : usesStartTls ? 'start-tls' : 'none',
+  }
+}
+
+function readAuthorities(pem: unknown): string | undefined {
+  if (typeof pem !== 'string' || pem.trim() === '') return undefined
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  if (pem.length > MAX_PEM_LENGTH || certificates.length === 0 || !certificates.every(isCertificate))
+    throw new UnusableDirectory('caCertificates must be certificates in PEM')
+  return certificates.join('\n')
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).publicKey.type === 'public'
+  } catch {
+    return false
   }
 }
 

@@ -10,6 +10,8 @@ import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import { certificateOf } from '../../support/certificate.ts'
+import { privatePem } from '../../support/config.ts'
 import { freePort } from '../../support/free-port.ts'
 import type { Slapd } from '../../support/slapd.ts'
 import { ACCOUNT, dnOf, GROUPS, ODD_NAMES, PASSWORD, PEOPLE, startSlapd, storedPasswords } from '../../support/slapd.ts'
@@ -348,7 +350,6 @@ describe('a connection under TLS', () => {
   const secured = () => [
     ['ldaps', { ...SEARCH, baseUrl: slapd.tlsUrl }] as const,
     ['StartTLS', { ...SEARCH, tlsConfiguration: 'simple' }] as const,
-    ['StartTLS, where a certificate of our own has no place', { ...SEARCH, tlsConfiguration: 'external' }] as const,
   ]
 
   it('is refused when nobody vouches for the certificate', async () => {
@@ -367,6 +368,27 @@ describe('a connection under TLS', () => {
       (await authenticate({ ...startTls?.[1], skipSSLVerification: true }, 'marissa')).outcome,
       'unreachable',
     )
+  })
+
+  it('believes the authorities of the record, and then no others', async () => {
+    const other = certificateOf(privatePem('ec', 'P-256'), { name: 'another' })
+    for (const [name, config] of secured()) {
+      const trusting = { ...config, caCertificates: `${other}${slapd.certificate}` }
+      for (let time = 0; time < 2; time += 1)
+        assert.equal((await authenticate(trusting, 'marissa')).outcome, 'found', name)
+      const result = await authenticate({ ...config, caCertificates: other }, 'marissa')
+      assert.ok(result.outcome === 'unreachable' && result.because === 'untrusted', name)
+      const away = { ...trusting, baseUrl: (config as { baseUrl?: string }).baseUrl?.replace('localhost', '127.0.0.1') }
+      if (away.baseUrl !== undefined) assert.equal((await authenticate(away, 'marissa')).outcome, 'unreachable')
+    }
+    const usual = getCACertificates('default')
+    setDefaultCACertificates([...usual, slapd.certificate])
+    try {
+      for (const [, config] of secured())
+        assert.equal((await authenticate({ ...config, caCertificates: other }, 'marissa')).outcome, 'unreachable')
+    } finally {
+      setDefaultCACertificates(usual)
+    }
   })
 
   describe('to a directory that is trusted', () => {

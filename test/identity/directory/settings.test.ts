@@ -18,6 +18,7 @@ describe('the settings of a directory', () => {
     assert.deepEqual(readDirectorySettings(BIND), {
       urls: [{ hostname: 'directory.example', port: 389, tls: 'none' }],
       verifiesCertificate: true,
+      authorities: undefined,
       account: undefined,
       profile: { kind: 'simple-bind', patterns: ['cn={0},ou=people'] },
       groups: { kind: 'none' },
@@ -50,7 +51,7 @@ describe('the settings of a directory', () => {
     const settings = readDirectorySettings({
       ...GROUPS,
       baseUrl: ' ldaps://one.example:1636/  ldap://[2001:db8::1] ',
-      tlsConfiguration: 'external',
+      tlsConfiguration: 'simple',
       skipSSLVerification: true,
       userDNPattern: 'cn={0},ou=a| uid={0},ou=b |',
       userDNPatternDelimiter: '|',
@@ -74,6 +75,7 @@ describe('the settings of a directory', () => {
         { hostname: '[2001:db8::1]', port: 389, tls: 'start-tls' },
       ],
       verifiesCertificate: false,
+      authorities: undefined,
       account: { dn: 'EXAMPLE\\svc', password: ' p ' },
       profile: { kind: 'simple-bind', patterns: ['cn={0},ou=a', 'uid={0},ou=b'] },
       groups: {
@@ -126,6 +128,22 @@ describe('the settings of a directory', () => {
   const long = 'x'.repeat(2001)
   const unusable: readonly (readonly [name: string, config: Config, message: string])[] = [
     ['without an address', { ...BIND, baseUrl: undefined }, 'baseUrl must be given'],
+    [
+      'with SASL EXTERNAL',
+      { ...BIND, tlsConfiguration: 'external' },
+      'tlsConfiguration external needs a certificate of this server, which a record cannot hold: use simple',
+    ],
+    ['with an authority that is none', { ...BIND, caCertificates: 'x' }, 'caCertificates must be certificates in PEM'],
+    [
+      'with an authority that is no certificate',
+      { ...BIND, caCertificates: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----' },
+      'caCertificates must be certificates in PEM',
+    ],
+    [
+      'with too many authorities',
+      { ...BIND, caCertificates: 'x'.repeat(40_000) },
+      'caCertificates must be certificates in PEM',
+    ],
     ['with an empty address', { ...BIND, baseUrl: ' ' }, 'baseUrl must be given'],
     ...[
       'directory',
