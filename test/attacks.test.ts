@@ -4,6 +4,7 @@ import { accountAttacks } from './attacks/accounts.ts'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
+import { directoryAttacks } from './attacks/directories.ts'
 import { externalLoginAttacks } from './attacks/external-login.ts'
 import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
@@ -26,6 +27,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'providers of OAuth 2.0': oauth2Attacks,
   'answers of other providers': upstreamAttacks,
   'vouching for others': externalLoginAttacks,
+  'directories and their people': directoryAttacks,
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,

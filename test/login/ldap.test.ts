@@ -106,6 +106,13 @@ for (const mode of MODES) {
       assert.equal(landsAt(internal), '302 /login?error=login_failure')
     })
 
+    it('checks a password for programs', async () => {
+      const form = { username: 'twin-b', password: PASSWORD }
+      const answer = await api.server.send('/authenticate', { form })
+      assert.deepEqual([answer.status, answer.json()['username']], [200, 'twin-b'])
+      assert.equal((await api.server.send('/authenticate', { form: { ...form, password: 'x' } })).status, 401)
+    })
+
     it('counts wrong passwords as those of everybody, so that a network cannot go on guessing', async () => {
       let status = 0
       for (let guess = 0; guess < 200 && status !== 429; guess += 1) {

@@ -40,6 +40,8 @@ const MAX_FAILURES = 3
 const RETRY_MS = 10_000
 /** Directories and firewalls forget connections that are idle for minutes. */
 const IDLE_MS = 60_000
+/** So that no firewall on the way forgets it, which would cost a sign-in the time limit. */
+const KEEP_ALIVE_MS = 15_000
 /** Afterwards the account is verified again. */
 const LIFE_MS = 5 * 60_000
 
@@ -144,6 +146,7 @@ function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forget
       }
       session.rest()
       session.socket.unref() // it keeps no process alive
+      session.socket.setKeepAlive(true, KEEP_ALIVE_MS)
       const timer = setTimeout(() => session.close(), IDLE_MS).unref()
       kept.set(url, [...(kept.get(url) ?? []), { session, restsSince: now(), timer }])
     },
