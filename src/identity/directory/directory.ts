@@ -3,7 +3,6 @@
 // See docs/decisions/0017-ldap-directories.md.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import type { Clock } from '../../base/clock.ts'
-import { QueueFull } from '../../base/fair-queue.ts'
 import type { Requester } from '../../base/fair-queue.ts'
 import type { OutboundConnections } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
@@ -42,7 +41,7 @@ export interface DirectoryAttempt {
 
 /** Authenticates against directories. */
 export interface Directories {
-  /** Finds the user, checks the password and reads the groups; throws `TooManyHashes`, or for an internal fault. */
+  /** Finds the user, checks the password and reads the groups; throws `QueueFull` if too many wait, or for an internal fault. */
   authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
   /** Ends the connections that are kept. */
   close(): void
@@ -91,14 +90,9 @@ export function createDirectories(deps: DirectoryDeps): Directories {
         return BAD_CREDENTIALS
       if (provider === undefined) return askServers(settings.urls, { settings, attempt })
       const directory = known.of(JSON.stringify([requester?.zoneId, provider]), settings)
-      try {
-        return await directory.queue.run(requester ?? NOBODY, () =>
-          askServers(directory.servers(), { settings, attempt, directory }),
-        )
-      } catch (cause) {
-        if (cause instanceof QueueFull) return { outcome: 'unreachable', reason: cause.message, because: 'busy' }
-        throw cause
-      }
+      return directory.queue.run(requester ?? NOBODY, () =>
+        askServers(directory.servers(), { settings, attempt, directory }),
+      )
     },
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { QueueFull } from '../../../src/base/fair-queue.ts'
 import { createOutbound } from '../../../src/base/outbound.ts'
 import { createPasswords } from '../../../src/base/passwords.ts'
 import { createRandom } from '../../../src/base/random.ts'
@@ -239,6 +240,21 @@ describe('a directory that is asked again', () => {
     for (let time = 0; time < 5; time += 1) assert.equal(await outcome(), 'unreachable')
     answer = knowing
     assert.equal(await outcome(), 'found')
+  })
+
+  it('has fifty of one network wait, and sends the next one away', async () => {
+    answer = () => {}
+    const waiting = Array.from({ length: 58 }, () => authenticate())
+    await assert.rejects(authenticate(), QueueFull)
+    const other = authenticate({ requester: { zoneId: 'z1', address: '198.51.100.1' } })
+    answer = silence
+    // Those who are asking now wait for the time limit, and find out for all others.
+    for (let place = 0; place < 8; place += 1) {
+      while (limits.length <= place) await new Promise(resolve => setImmediate(resolve))
+    }
+    for (const limit of limits.slice()) limit.abort()
+    for (const each of await Promise.all([...waiting, other])) assert.equal(each.outcome, 'unreachable')
+    assert.equal(limits.length, 8, 'the others were refused without asking')
   })
 
   it('is asked by eight at once, while the others wait', async () => {
