@@ -32,8 +32,11 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '`': '&#96;',
 }
 
+const SPECIAL = /[&<>"'`]/
+const EACH_SPECIAL = /[&<>"'`]/g
+
 function escape(text: string): string {
-  return text.replace(/[&<>"'`]/g, character => ESCAPES[character] ?? '')
+  return SPECIAL.test(text) ? text.replace(EACH_SPECIAL, character => ESCAPES[character] ?? '') : text
 }
 
 function render(value: HtmlValue): string {

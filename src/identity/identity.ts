@@ -41,6 +41,7 @@ import type {
 import { internalSource } from './sources/internal.ts'
 import { LDAP, ldapSource } from './sources/ldap.ts'
 import type { LdapDeps } from './sources/ldap.ts'
+import { withBreaker } from './sources/patient-outbound.ts'
 import { oauth2Source } from './sources/oauth2.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
@@ -143,7 +144,8 @@ export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps {
 }
 
 /** A new provider type is one file and one entry in `types`. */
-export function createIdentity(deps: IdentityDeps): Identity {
+export function createIdentity(given: IdentityDeps): Identity {
+  const deps = { ...given, outbound: withBreaker(given.outbound, given) }
   const types: readonly IdentitySourceType[] = [
     internalSource(deps.service.name),
     ldapSource(deps),
@@ -320,15 +322,23 @@ export function createIdentity(deps: IdentityDeps): Identity {
       ? { ...result, reason: 'bad-credentials' }
       : result
 
+  /** By the list of the store, which is another one after every change. */
+  const candidates = new WeakMap<readonly IdentityProvider[], readonly LoginProvider[]>()
+
+  function candidateOf(zone: Zone, provider: IdentityProvider): LoginProvider | undefined {
+    const { redirect, password, relay } = open(zone, provider)
+    if (!redirect && !password && relay?.onPages !== true) return undefined
+    const by = redirect ? 'redirect' : 'form'
+    const { originKey: origin } = provider
+    return { provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }
+  }
+
   return {
     async loginProviders(zone) {
-      return (await store.providers.listActive(zone.id)).flatMap((provider): LoginProvider[] => {
-        const { redirect, password, relay } = open(zone, provider)
-        if (!redirect && !password && relay?.onPages !== true) return []
-        const by = redirect ? 'redirect' : 'form'
-        const { originKey: origin } = provider
-        return [{ provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }]
-      })
+      const active = await store.providers.listActive(zone.id)
+      const known = candidates.get(active) ?? active.flatMap(provider => candidateOf(zone, provider) ?? [])
+      candidates.set(active, known)
+      return known
     },
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,

@@ -110,7 +110,7 @@ const allowedCandidates = ({
   providers,
   allowed,
 }: Pick<LoginSituation, 'providers' | 'allowed'>): readonly Candidate[] =>
-  providers.filter(({ origin }) => allowed === undefined || allowed.includes(origin))
+  allowed === undefined ? providers : providers.filter(({ origin }) => allowed.includes(origin))
 
 type Hint =
   | { readonly kind: 'none'; readonly userName?: string }
@@ -144,7 +144,16 @@ const boundForm = ({ origin }: Candidate, more: { readonly userName?: string }):
   ...more,
 })
 
+/** The forms of lists that were sorted before: without a client's choice, a zone has the same list until it changes. */
+const forms = new WeakMap<readonly Candidate[], LoginForm>()
+
 function formOf(candidates: readonly Candidate[]): LoginForm {
+  const form = forms.get(candidates) ?? sortedForm(candidates)
+  forms.set(candidates, form)
+  return form
+}
+
+function sortedForm(candidates: readonly Candidate[]): LoginForm {
   const links = candidates
     .flatMap(({ origin, by, linkText }) => (by === 'redirect' && linkText !== undefined ? [{ origin, linkText }] : []))
     .toSorted((a, b) => compare(a.linkText.toLowerCase(), b.linkText.toLowerCase()))

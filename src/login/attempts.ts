@@ -18,6 +18,8 @@ import type { Sessions } from '../web/session.ts'
 export interface Attempt {
   readonly nonce: string
   readonly codeVerifier: string
+  /** What the provider was when it began: an answer of another one under the same name is not accepted. */
+  readonly provider: string
   /** When it began, in milliseconds. */
   readonly beganAt: number
   /** How many seconds before now the sign-in at the provider may have been; 0: it must be after the beginning. */
@@ -42,6 +44,7 @@ export interface Attempts {
     reply: FastifyReply,
     to: {
       readonly origin: string
+      readonly provider: string
       readonly path?: string | undefined
       readonly invitation?: string | undefined
       readonly maxAge?: number | undefined
@@ -104,12 +107,13 @@ export function createAttempts(deps: {
   }
 
   return {
-    async begin(request, reply, { origin, path, invitation, maxAge }) {
+    async begin(request, reply, { origin, provider, path, invitation, maxAge }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
       const key = { origin, state: random.urlSafe(STATE_LENGTH) }
       const now = clock.now()
       const attempt = {
+        provider,
         beganAt: now.getTime(),
         nonce: random.urlSafe(STATE_LENGTH),
         codeVerifier: random.urlSafe(VERIFIER_LENGTH),

@@ -8,7 +8,8 @@ import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Identity, RedirectResult, RedirectReturn } from '../identity/identity.ts'
+import { digest } from '../base/secrets.ts'
+import type { Identity, RedirectReturn } from '../identity/identity.ts'
 import type { AnswerShape } from '../identity/source.ts'
 import { allowsProvider } from '../model/client.ts'
 import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
@@ -28,6 +29,8 @@ import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
+import { detailOf, failureOf, LOST } from './external-failures.ts'
+import type { Failure } from './external-failures.ts'
 import type { Journey, Journeys } from './journey.ts'
 import { contextOf } from '../web/request-context.ts'
 
@@ -89,6 +92,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       }
       const attempt = await attempts.begin(request, reply, {
         origin,
+        provider: fingerprint(provider),
         path: isLong ? undefined : path,
         invitation,
         maxAge: reauthenticate ? 0 : maxAge,
@@ -104,6 +108,22 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
     },
   }
 }
+
+/** Settings that decide who is asked, and as whom. */
+const ADDRESSES = [
+  'issuer',
+  'relyingPartyId',
+  'authUrl',
+  'tokenUrl',
+  'tokenKeyUrl',
+  'userInfoUrl',
+  'discoveryUrl',
+  'responseType',
+] as const
+
+/** Changes if another provider gets the name of this one, or the record leads elsewhere. */
+const fingerprint = ({ id, config }: IdentityProvider): string =>
+  digest(JSON.stringify([id, ...ADDRESSES.map(name => config[name])]))
 
 /** Longer values are left out. */
 const MAX_PARAMETER_LENGTH = 500
@@ -211,7 +231,8 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     const shape = await shapeOf(request, origin)
     const state = form.get(shape.state)
     const attempt = isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state }) : undefined
-    if (!attempt) {
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
       return fail(request, reply, LOST)
     }
@@ -232,8 +253,7 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
     })
     if (result.outcome !== 'signed-in') {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
-      const provider = await store.providers.findByOrigin(zone.id, origin)
-      return fail(request, reply, failureOf(result, (provider && linkTextOf(provider)) ?? provider?.name ?? origin))
+      return fail(request, reply, failureOf(result, linkTextOf(provider) ?? provider.name))
     }
     // Linking the account has ended its codes; this is for one that was linked before.
     if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
@@ -278,69 +298,5 @@ export function externalEndpoints(app: FastifyInstance, deps: ExternalDeps & { e
       back,
     })
     return pages.send(reply.status(failure.status), page)
-  }
-}
-
-/** The answer to a failed sign-in. */
-interface Failure {
-  readonly status: number
-  /** In English. */
-  readonly description: string
-  readonly code?: string
-}
-
-type Refused = Exclude<RedirectResult, { readonly outcome: 'signed-in' }>
-
-const LOST: Failure = {
-  status: 400,
-  description: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
-}
-
-function failureOf(result: Refused, name: string): Failure {
-  switch (result.outcome) {
-    case 'no-provider':
-      return { status: 404, description: 'That sign-in method is not available here. Please use another one.' }
-    case 'declined':
-      return { ...declined(result.error, name), ...(/^[a-z_]{1,60}$/.test(result.error) && { code: result.error }) }
-    case 'unavailable':
-      return { status: 502, description: `${name} did not respond correctly. Please try again in a few minutes.` }
-    case 'refused':
-      if (result.reason !== 'untrusted') return { status: 403, description: result.description }
-      return {
-        status: 502,
-        description: `What ${name} said about you could not be verified. Please try again; if that does not help, contact your administrator.`,
-      }
-  }
-}
-
-/** Explains the provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); omits its description. */
-function declined(error: string, name: string): Failure {
-  switch (error) {
-    case 'access_denied':
-      return { status: 403, description: `The sign-in at ${name} was cancelled or refused.` }
-    case 'server_error':
-    case 'temporarily_unavailable':
-      return { status: 502, description: `${name} has a problem at the moment. Please try again in a few minutes.` }
-    case 'login_required':
-    case 'interaction_required':
-    case 'account_selection_required':
-    case 'consent_required':
-      return { status: 403, description: `${name} needs to ask you something first. Please try again.` }
-    default:
-      return { status: 502, description: `${name} refused to sign you in. Please contact your administrator.` }
-  }
-}
-
-/** For the log; of the provider's own strings it contains only error codes. */
-function detailOf(result: Refused): string {
-  switch (result.outcome) {
-    case 'no-provider':
-      return 'the provider is gone, or barred to the client'
-    case 'declined':
-      return `the provider said ${JSON.stringify(result.error.slice(0, 60))}`
-    case 'unavailable':
-      return result.detail
-    case 'refused':
-      return result.detail === undefined ? result.description : `${result.description} ${result.detail}`
   }
 }

@@ -10,7 +10,6 @@ import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { LoginForm, LoginView } from '../identity/login-policy.ts'
 import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { linkTextOf } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import type { Service } from '../model/service.ts'
 import type { PageSettings } from '../model/settings.ts'
@@ -267,15 +266,14 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       ...(path !== undefined && path.length <= MAX_PATH_LENGTH && { form_redirect_uri: urls.ofZone(zone) + path }),
       ...(userName !== undefined && { username: userName }),
     }).toString()
-    const links = await Promise.all(
-      origins.map(async origin => {
-        const provider = await store.providers.findByOrigin(zone.id, origin)
-        const name = provider && linkTextOf(provider)
-        if (!provider || name === undefined || !identity.isOffered(zone, provider)) return []
-        return [{ name, url: `${urls.pathOf(zone)}${externalPath(origin)}${query === '' ? '' : `?${query}`}` }]
-      }),
-    )
-    return links.flat()
+    if (origins.length === 0) return []
+    const [before, after] = [urls.pathOf(zone), query === '' ? '' : `?${query}`]
+    const providers = new Map((await identity.loginProviders(zone)).map(each => [each.origin, each]))
+    return origins.flatMap(origin => {
+      const { provider, linkText: name } = providers.get(origin) ?? {}
+      if (!provider || name === undefined || !identity.isOffered(zone, provider)) return []
+      return [{ name, url: `${before}${externalPath(origin)}${after}` }]
+    })
   }
 }
 

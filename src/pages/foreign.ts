@@ -8,8 +8,12 @@ const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
 /** Explicit embeddings, overrides and isolates: right-to-left scripts read well without, forged names do not. */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g
 
+/** Text that stays as it is: most of what pages show, a thousand times on some. */
+const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
 /** The text without control and direction characters, cut after `limit` units of UTF-16; for titles and attributes. */
 export function plain(text: string, limit = 200): string {
+  if (text.length <= limit && PRINTABLE.test(text)) return text
   const clean = text.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
   if (clean.length <= limit) return clean
   const half = /[\ud800-\udbff]$/ // a cut through a pair leaves its first half
@@ -23,6 +27,7 @@ const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
 
 /** The link when it leads to a page or a mailbox; undefined for every other scheme, `javascript:` above all. */
 export function safeLink(url: string | undefined): string | undefined {
+  if (url?.startsWith('/')) return url // of the page's own scheme, without parsing a thousand links
   if (url === undefined || !URL.canParse(url, 'https://relative.invalid')) return undefined
   return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
 }

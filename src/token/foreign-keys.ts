@@ -16,6 +16,8 @@ export interface KeySource {
   readonly jwks?: string | undefined
   /** URL of such a document; takes precedence over `jwks`. */
   readonly jwksUri?: string | undefined
+  /** Whether the document is fetched again before each use, as often as is allowed. */
+  readonly refetch?: boolean | undefined
   /** The share that fetching the document counts against. */
   readonly share?: OutboundShare
 }
@@ -100,6 +102,7 @@ interface Published {
 interface Address {
   readonly uri: string
   readonly share: OutboundShare | undefined
+  readonly refetch?: boolean | undefined
 }
 
 /** One instance serves all zones: a URL has the same content for all of them. */
@@ -140,7 +143,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
       pending: undefined,
     }
     const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
-    if (!entry.keys || clock.now() >= entry.freshUntil) await refresh(entry, address)
+    if (!entry.keys || address.refetch || clock.now() >= entry.freshUntil) await refresh(entry, address)
     if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
     const key = entry.keys.find(wanted)
     if (key) return key
@@ -149,9 +152,9 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
   }
 
   return {
-    async find({ jwks, jwksUri: uri, share }, wanted) {
+    async find({ jwks, jwksUri: uri, refetch, share }, wanted) {
       if (!KINDS.has(wanted.alg)) return undefined
-      if (uri !== undefined) return findPublished({ uri, share }, wanted)
+      if (uri !== undefined) return findPublished({ uri, share, refetch }, wanted)
       if (jwks === undefined) throw new UnusableKeys('there are no keys')
       const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
       return keys?.find(wanted)

@@ -93,4 +93,47 @@ export const upstreamAttacks: readonly Attack[] = [
       }
     },
   },
+  {
+    attack: 'has the provider changed, or replaced by one of the same name, between the start and the return',
+    outcome: 'is asked to start again, and neither provider gets the code',
+    attempt: inBothModes(async ({ server, upstream, userOf }) => {
+      const original = await server.store.providers.findByOrigin('svc', 'corp')
+      assert.ok(original)
+      for (const change of [
+        { config: { ...original.config, tokenUrl: `${upstream.url}/token?stolen` } },
+        { config: { ...original.config, issuer: 'https://other.example' } },
+        { active: false },
+      ]) {
+        const browser = server.browser()
+        const { searchParams } = (await browser.send('/login/external/corp')).location()
+        upstream.nonce = searchParams.get('nonce') ?? ''
+        await server.store.providers.update('svc', { ...original, ...change })
+        await browser.send('/login/callback/corp', { query: { code: 'c', state: searchParams.get('state') ?? '' } })
+        await server.store.providers.update('svc', original)
+        assert.equal(await userOf(browser), undefined)
+      }
+      assert.equal(upstream.requests.length, 0)
+    }),
+  },
+  {
+    attack: 'posts an ID token of their own into the browser of somebody who is about to sign in',
+    outcome: 'signs nobody in: it lacks the nonce, and the form the cookies',
+    attempt: inBothModes(
+      async ({ server, upstream, userOf }) => {
+        const victim = server.browser()
+        const { searchParams } = (await victim.send('/login/external/corp')).location()
+        const id_token = await upstream.token({ iss: upstream.url, sub: 'mallory', nonce: 'of mallory' })
+        const state = searchParams.get('state') ?? ''
+        for (const form of [
+          { state, id_token, posted_again: 'true' },
+          { state: 'guessed', id_token, posted_again: 'true' },
+        ]) {
+          await server.send('/login/callback/corp', { form })
+          await victim.send('/login/callback/corp', { form })
+          assert.equal(await userOf(victim), undefined)
+        }
+      },
+      { responseType: 'id_token' },
+    ),
+  },
 ]

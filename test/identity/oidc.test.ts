@@ -369,6 +369,30 @@ describe('createOidcSettings', () => {
     })
   }
 
+  it('goes on with a document for an hour that cannot be fetched again', async () => {
+    let isUp = true
+    const { settingsOf } = upstream(() => {
+      if (!isUp) throw new OutboundError('timeout', 'no')
+      return DOCUMENT
+    })
+    const found = provider({ discoveryUrl: 'stale' })
+    assert.equal((await settingsOf(found)).issuer, 'i')
+    isUp = false
+    clock.advance(3000)
+    assert.equal((await settingsOf(found)).issuer, 'i')
+    clock.advance(700)
+    assert.equal((await settingsOf(found)).issuer, undefined)
+  })
+
+  it('refreshes few documents at a time beside a page, however many it shows', async () => {
+    const { asked, settings } = upstream(() => DOCUMENT)
+    for (let index = 0; index < 100; index += 1) settings.peek(provider({ discoveryUrl: `page-${index}` }))
+    assert.equal(asked.length, 4)
+    await new Promise(setImmediate)
+    for (let index = 0; index < 100; index += 1) settings.peek(provider({ discoveryUrl: `page-${index}` }))
+    assert.equal(asked.length, 8)
+  })
+
   it('leaves a provider that does not answer alone for half a minute', async () => {
     const { asked, settingsOf } = upstream(() => {
       throw new OutboundError('timeout', 'no')

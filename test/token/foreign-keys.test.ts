@@ -179,6 +179,16 @@ describe('a document of keys at an address', () => {
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
   })
 
+  it('is fetched again for each use where nothing is to be remembered, but only once in half a minute', async () => {
+    const { keys, fetched, clock } = documents(() => ({ keys: [a] }))
+    const refetch = (): Promise<unknown> => keys.find({ jwksUri: uri, refetch: true }, wanted('a'))
+    for (let attempt = 0; attempt < 5; attempt += 1) assert.ok(await refetch())
+    assert.equal(fetched.length, 1)
+    clock.advance(30)
+    assert.ok(await refetch())
+    assert.equal(fetched.length, 2)
+  })
+
   it('loses a key that is no longer published', async () => {
     let published = [a, b]
     const { keys, clock } = documents(() => ({ keys: published }))

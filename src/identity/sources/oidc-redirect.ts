@@ -155,9 +155,16 @@ async function complete(
 /** Settings that are complete for a redirect sign-in. */
 type RedirectSettings = OidcSettings & CodeEndpoints
 
+/** Settings that were checked before: the reader gives the same object until something changes. */
+const checkedSettings = new WeakMap<OidcSettings, { readonly settings: RedirectSettings | undefined }>()
+
 function redirectSettings(settings: OidcSettings): RedirectSettings | undefined {
+  const before = checkedSettings.get(settings)
+  if (before) return before.settings
   const endpoints = codeEndpoints(settings)
-  return endpoints && { ...settings, ...endpoints }
+  const checked = { settings: endpoints && { ...settings, ...endpoints } }
+  checkedSettings.set(settings, checked)
+  return checked.settings
 }
 
 /** RFC 9207 §2.4: `iss` must be the provider's issuer, and must be present if its metadata says so. */

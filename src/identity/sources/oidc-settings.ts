@@ -11,6 +11,8 @@ export interface OidcSettings {
   readonly issuer?: string
   readonly tokenKey?: string
   readonly tokenKeyUrl?: string
+  /** Whether keys are fetched anew as often as is allowed (`cacheJwks: false`). */
+  readonly refetchesKeys?: true
   /** The client id of this server at the provider. */
   readonly relyingPartyId?: string
   /** The authorization endpoint. This and the following are read only with `endpoints`. */
@@ -47,29 +49,82 @@ const BUSY: Document = {}
 const CACHE_SECONDS = 600
 /** Pause after a failure, since every assertion would fetch the document again. */
 const FAILURE_CACHE_SECONDS = 30
-const MAX_DOCUMENTS = 1000
+/** How long a document counts after it could not be fetched again. */
+const STALE_SECONDS = 60 * 60
+const MAX_DOCUMENTS = 10_000
+/** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
+const MAX_REFRESHES = 4
+/** What is kept of a document. */
+const MEMBERS = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'jwks_uri',
+  'userinfo_endpoint',
+  'end_session_endpoint',
+  'response_modes_supported',
+  'authorization_response_iss_parameter_supported',
+] as const
 
 /** Caches discovery documents for ten minutes; one that cannot be fetched counts as empty. */
 export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): OidcSettingsReader {
   const { outbound, clock } = deps
-  const known = new Map<string, { readonly document: Document; readonly until: Date }>()
+  const known = new Map<string, { readonly document: Document; readonly until: Date; readonly fetchedAt: Date }>()
+  const merged = new WeakMap<
+    IdentityProvider,
+    Map<Wanted, { readonly document: Document; readonly settings: OidcSettings }>
+  >()
+  const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<Document>>()
 
   async function load(url: string, share: OutboundShare): Promise<Document> {
     const document = await getDocument(url, share)
     if (document === BUSY) return EMPTY // no request was sent, so nothing is cached
-    if (known.size >= MAX_DOCUMENTS) known.clear()
-    known.set(url, {
-      document,
-      until: addSeconds(clock.now(), document === EMPTY ? FAILURE_CACHE_SECONDS : CACHE_SECONDS),
-    })
-    return document
+    const now = clock.now()
+    const before = known.get(url)
+    known.delete(url)
+    const [oldest] = known.keys()
+    if (known.size >= MAX_DOCUMENTS && oldest !== undefined) known.delete(oldest)
+    if (document !== EMPTY) {
+      known.set(url, { document, until: addSeconds(now, CACHE_SECONDS), fetchedAt: now })
+      return document
+    }
+    const until = addSeconds(now, FAILURE_CACHE_SECONDS)
+    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
+    const kept = isStillGood ? { ...before, until } : { document, until, fetchedAt: now }
+    known.set(url, kept)
+    return kept.document
+  }
+
+  /** `merge`, once for each document: a page with a thousand providers would spend milliseconds on it. */
+  function settingsOf(provider: IdentityProvider, document: Document, wanted: Wanted): OidcSettings {
+    const all = merged.get(provider) ?? new Map()
+    merged.set(provider, all)
+    const before = all.get(wanted)
+    if (before?.document === document) return before.settings
+    const settings = merge(provider, document, wanted)
+    all.set(wanted, { document, settings })
+    return settings
+  }
+
+  /** Fetches the document beside a page. */
+  function refresh(url: string, zoneId: string): void {
+    const count = refreshes.get(zoneId) ?? 0
+    if (count >= MAX_REFRESHES || fetching.has(url)) return
+    refreshes.set(zoneId, count + 1)
+    fetchDocument(url, { zoneId, purpose: 'background' })
+      .catch(() => {}) // `read` reports an internal fault
+      .finally(() => {
+        const left = (refreshes.get(zoneId) ?? 1) - 1
+        if (left === 0) refreshes.delete(zoneId)
+        else refreshes.set(zoneId, left)
+      })
   }
 
   async function getDocument(url: string, share: OutboundShare): Promise<Document> {
     try {
       const { value } = await outbound.getJson(url, share)
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : EMPTY
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? essence({ ...value }) : EMPTY
     } catch (error) {
       if (error instanceof OutboundError) return error.failure === 'busy' ? BUSY : EMPTY
       throw error
@@ -90,23 +145,24 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   return {
     async read(provider, { wanted = 'keys', purpose = 'background' } = {}) {
       const url = documentNeeded(provider, wanted)
-      if (url === undefined) return merge(provider, EMPTY, wanted)
+      if (url === undefined) return settingsOf(provider, EMPTY, wanted)
       const found = remembered(url)
       const { zoneId } = provider
       const document = found?.isFresh ? found.document : await fetchDocument(url, { zoneId, purpose })
-      return merge(provider, document, wanted)
+      return settingsOf(provider, document, wanted)
     },
     peek(provider, wanted = 'keys') {
       const url = documentNeeded(provider, wanted)
-      if (url === undefined) return merge(provider, EMPTY, wanted)
+      if (url === undefined) return settingsOf(provider, EMPTY, wanted)
       const found = remembered(url)
-      const { zoneId } = provider
-      // `read` reports an internal fault.
-      if (!found?.isFresh) fetchDocument(url, { zoneId, purpose: 'background' }).catch(() => {})
-      return found && merge(provider, found.document, wanted)
+      if (!found?.isFresh) refresh(url, provider.zoneId)
+      return found && settingsOf(provider, found.document, wanted)
     },
   }
 }
+
+const essence = (document: Document): Document =>
+  Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(document, name)).map(name => [name, document[name]]))
 
 /** The settings in the provider's record. */
 const ownSettings = ({ config }: OidcRecord) => ({
@@ -154,6 +210,7 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
     ...(issuer !== undefined && { issuer }),
     ...(own.tokenKey !== undefined && { tokenKey: own.tokenKey }),
     ...(tokenKeyUrl !== undefined && { tokenKeyUrl }),
+    ...(config.cacheJwks === false && { refetchesKeys: true as const }),
     ...(relyingPartyId !== undefined && { relyingPartyId }),
   }
 }

@@ -15,7 +15,12 @@ import type { OidcSettings } from './oidc-settings.ts'
 export interface KeyFinder {
   /** Undefined if no key matches; throws if the set is not available. */
   find(
-    source: { readonly jwks?: string; readonly jwksUri?: string; readonly share?: OutboundShare },
+    source: {
+      readonly jwks?: string
+      readonly jwksUri?: string
+      readonly refetch?: boolean
+      readonly share?: OutboundShare
+    },
     wanted: { readonly kid: string | undefined; readonly alg: string },
   ): Promise<KeyObject | undefined>
 }
@@ -52,12 +57,16 @@ export const refuse = (reason: ExternalRefusal['reason'], description: string, d
 export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinder; clock: Clock }): TokenCheck {
   /** Never reads keys from the token's header (`jku`, `x5u`, `jwk`). */
   async function keyFor(
-    { tokenKey, tokenKeyUrl }: OidcSettings,
+    { tokenKey, tokenKeyUrl, refetchesKeys }: OidcSettings,
     { share, ...wanted }: { kid: string | undefined; alg: string; share: OutboundShare | undefined },
   ): Promise<KeyObject | undefined> {
     if (tokenKey?.startsWith('-----BEGIN')) return createPublicKey(tokenKey)
     if (tokenKey !== undefined) return foreignKeys.find({ jwks: tokenKey }, wanted)
-    if (tokenKeyUrl !== undefined) return foreignKeys.find({ jwksUri: tokenKeyUrl, ...(share && { share }) }, wanted)
+    if (tokenKeyUrl !== undefined)
+      return foreignKeys.find(
+        { jwksUri: tokenKeyUrl, ...(refetchesKeys && { refetch: true }), ...(share && { share }) },
+        wanted,
+      )
     return undefined
   }
 

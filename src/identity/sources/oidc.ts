@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose/jwt/decode'
 import type { Outbound } from '../../base/outbound.ts'
-import type { ExternalPerson, ExternalRefusal, IdentitySourceType } from '../source.ts'
+import type { ExternalPerson, ExternalRefusal, IdentitySource, IdentitySourceType } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -44,26 +44,34 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
       return described.outcome === 'described' ? read(described.claims, provider, clock.now()) : described
     }
 
+  const opened = new WeakMap<IdentityProvider, IdentitySource>()
+  const open = (provider: IdentityProvider, behaviour: Behaviour): IdentitySource => ({
+    ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
+    ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
+    signOutUrl: signOut => signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut),
+    assertion: {
+      async isFrom(assertion) {
+        const claimed = claimedIssuer(assertion)
+        return claimed !== undefined && (await settings.read(provider)).issuer === claimed
+      },
+      async read(assertion) {
+        const checked = await check(assertion, await settings.read(provider), {
+          zoneId: provider.zoneId,
+          purpose: 'background',
+        })
+        return checked.outcome === 'refused' ? checked : read(checked.claims, provider, clock.now())
+      },
+    },
+  })
+
   return {
     type: OIDC,
-    open: (_, provider, { behaviour }) => ({
-      ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
-      ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
-      signOutUrl: signOut => signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut),
-      assertion: {
-        async isFrom(assertion) {
-          const claimed = claimedIssuer(assertion)
-          return claimed !== undefined && (await settings.read(provider)).issuer === claimed
-        },
-        async read(assertion) {
-          const checked = await check(assertion, await settings.read(provider), {
-            zoneId: provider.zoneId,
-            purpose: 'background',
-          })
-          return checked.outcome === 'refused' ? checked : read(checked.claims, provider, clock.now())
-        },
-      },
-    }),
+    // Once for each record as it is stored: a page may show a thousand.
+    open(_, provider, { behaviour }) {
+      const source = opened.get(provider) ?? open(provider, behaviour)
+      opened.set(provider, source)
+      return source
+    },
   }
 }
 

@@ -1,0 +1,42 @@
+// Stops asking servers that do not answer: after several failures in a row, one is asked once in a while only, so that
+// waiting for it costs nobody else's time and connections.
+import { addSeconds } from './clock.ts'
+import type { Clock } from './clock.ts'
+
+/** The state of one server, by a key that names it. */
+export interface Breaker {
+  /** Whether it may be asked now. After a pause this admits one caller, whose outcome decides for the next. */
+  admits(key: string): boolean
+  /** Reports the outcome of a request that was admitted. */
+  report(key: string, outcome: 'answered' | 'failed'): void
+}
+
+/** Failures in a row, after which a server is left alone. */
+const MAX_FAILURES = 5
+const PAUSE_SECONDS = 30
+/** Servers that failed lately; others are not kept. */
+const MAX_KEYS = 10_000
+
+/** See `Breaker`. */
+export function createBreaker({ clock }: { clock: Clock }): Breaker {
+  const failing = new Map<string, { readonly failures: number; readonly until: Date }>()
+  return {
+    admits(key) {
+      const state = failing.get(key)
+      if (!state || state.failures < MAX_FAILURES) return true
+      const now = clock.now()
+      if (state.until > now) return false
+      // Whoever comes while this one is asked does not wait, too.
+      failing.set(key, { ...state, until: addSeconds(now, PAUSE_SECONDS) })
+      return true
+    },
+    report(key, outcome) {
+      const state = failing.get(key)
+      failing.delete(key)
+      if (outcome === 'answered') return
+      const [oldest] = failing.keys()
+      if (failing.size >= MAX_KEYS && oldest !== undefined) failing.delete(oldest)
+      failing.set(key, { failures: (state?.failures ?? 0) + 1, until: addSeconds(clock.now(), PAUSE_SECONDS) })
+    },
+  }
+}

@@ -1,0 +1,34 @@
+// Requests to providers: those that keep not answering are asked once in a while only, in each zone for itself.
+import { createBreaker } from '../../base/breaker.ts'
+import type { Clock } from '../../base/clock.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
+
+/** The client, with a breaker for each host. An error that the provider answers is an answer: anybody may provoke one. */
+export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Outbound {
+  const breaker = createBreaker({ clock })
+
+  async function guarded<T>(address: string, share: OutboundShare | undefined, send: () => Promise<T>): Promise<T> {
+    const origin = URL.canParse(address) ? new URL(address).origin : address
+    const key = JSON.stringify([share?.zoneId, origin])
+    if (!breaker.admits(key))
+      throw new OutboundError('busy', `${origin}: did not answer several times, and is not asked now`)
+    try {
+      const answer = await send()
+      breaker.report(key, 'answered')
+      return answer
+    } catch (error) {
+      const isSilent =
+        error instanceof OutboundError && (error.failure === 'timeout' || error.failure === 'unreachable')
+      // Nothing is known of a server that was not asked.
+      const isUnknown = error instanceof OutboundError && (error.failure === 'busy' || error.failure === 'forbidden')
+      if (!isUnknown) breaker.report(key, isSilent ? 'failed' : 'answered')
+      throw error
+    }
+  }
+
+  return {
+    fetch: (address, request) => guarded(address, request?.share, () => outbound.fetch(address, request)),
+    getJson: (address, share) => guarded(address, share, () => outbound.getJson(address, share)),
+  }
+}
