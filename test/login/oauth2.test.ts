@@ -279,6 +279,21 @@ for (const mode of MODES) {
         assert.notEqual(claims.auth_time, 1)
       })
 
+      it('cannot say when a person signed in, so it is not enough for an application that asks for max_age', async () => {
+        const browser = server.browser()
+        await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
+        const answer = await signIn('github', browser)
+        if (uaa) assert.match(String(answer.headers['location']), /\/oauth\/authorize/)
+        else await assertRefused(answer, 403, /Your provider did not ask you to sign in again/)
+      })
+
+      it('is asked for a new sign-in where the application demands one', async () => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
+        assert.equal((await leave(browser)).searchParams.get('prompt'), uaa ? null : 'login')
+      })
+
       it('makes no account where accounts are made beforehand', async () => {
         await assertRefused(await signIn('closed'), 403, /The user account must be pre-created/)
         assert.equal(await userOf('closed', '583231'), undefined)
