@@ -71,8 +71,30 @@ for (const mode of MODES) {
             scope: ['openid'],
             allowedproviders: ['corp'],
           },
+          ...Object.entries({ several: ['corp', 'more'], none: ['no'] }).map(([client_id, allowedproviders]) => ({
+            client_id,
+            client_secret: 'x',
+            authorized_grant_types: ['password'],
+            scope: ['openid'],
+            allowedproviders,
+          })),
         ],
         identity_providers: recordsAt(upstream),
+        identity_zones: [
+          {
+            id: 'z1',
+            subdomain: 'z1',
+            name: 'With a default',
+            config: { defaultIdentityProvider: 'corp' },
+            bootstrap: {
+              default_groups: ['openid'],
+              clients: [
+                { client_id: 'app', client_secret: 'x', authorized_grant_types: ['password'], scope: ['openid'] },
+              ],
+              identity_providers: recordsAt(upstream),
+            },
+          },
+        ],
       }
       server = await startServer({ mode, clock, config: { bootstrap } })
     })
@@ -141,6 +163,92 @@ for (const mode of MODES) {
     it('asks the accounts kept here where nothing names another provider', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       assert.equal((await server.token(form, { basic: APP })).status, 200)
+      assert.equal(upstream.requests.length, 0)
+    })
+
+    it('asks the default provider of the zone without a hint', async () => {
+      const form = { grant_type: 'password', username: 'pat', password: 'x' }
+      const answer = await server.token(form, { basic: ['app', 'x'], host: 'z1.localhost:8080' })
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(upstream.requests.length, 1)
+    })
+
+    const choices: readonly { name: string; client: string; form: Readonly<Record<string, string>>; want: RegExp }[] = [
+      {
+        name: 'a hint of an origin that is not there',
+        client: 'corp-only',
+        form: { login_hint: hint('nowhere') },
+        want: /^The origin provided in the login_hint does not match an active Identity Provider, that supports password grant\.$/,
+      },
+      {
+        name: 'a hint of a provider without the grant',
+        client: 'none',
+        form: { login_hint: hint('no') },
+        want: /^The origin provided in the login_hint does not match/,
+      },
+      {
+        name: 'a hint of a provider that the client does not allow',
+        client: 'corp-only',
+        form: { login_hint: encodeURIComponent(hint('more')) },
+        want: /^Client is not authorized for specified user's identity provider\.$/,
+      },
+      {
+        name: 'several providers and no hint',
+        client: 'several',
+        form: {},
+        want: /^The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use\.$/,
+      },
+      {
+        name: 'no provider with the grant',
+        client: 'none',
+        form: {},
+        want: /^The client is not authorized for any identity provider that supports password grant\.$/,
+      },
+    ]
+    for (const { name, client, form, want } of choices) {
+      it(`tells nobody a password at ${name}`, async () => {
+        const answer = await server.token(
+          { grant_type: 'password', username: 'pat', password: 'x', ...form },
+          { basic: [client, 'x'] },
+        )
+        assert.ok(answer.status >= 400)
+        assert.match(String(answer.json()['error_description']), want)
+        assert.equal(upstream.requests.length, 0)
+      })
+    }
+
+    it('takes a hint that is encoded as URLs are', async () => {
+      const form = {
+        grant_type: 'password',
+        username: 'pat',
+        password: 'x',
+        login_hint: encodeURIComponent(hint('more')),
+      }
+      assert.equal((await server.token(form, { basic: ['several', 'x'] })).status, 200)
+      assert.equal(upstream.requests.length, 1)
+    })
+
+    for (const missing of ['username', 'password']) {
+      it(`tells the provider nothing without a ${missing}`, async () => {
+        const form = { grant_type: 'password', username: 'pat', password: 'x', login_hint: hint('corp') }
+        const rest = Object.fromEntries(Object.entries(form).filter(([name]) => name !== missing))
+        const answer = await server.token(rest, { basic: APP })
+        assert.match(String(answer.json()['error_description']), new RegExp(`No ${missing} supplied`))
+        assert.equal(upstream.requests.length, 0)
+      })
+    }
+
+    it('refuses where the record does not say who this server is there, and sends nothing', async () => {
+      const provider = await server.store.providers.findByOrigin('svc', 'corp')
+      assert.ok(provider)
+      await server.store.providers.update('svc', {
+        ...provider,
+        config: { ...provider.config, relyingPartyId: undefined },
+      })
+      const answer = await ask()
+      await server.store.providers.update('svc', provider)
+      assert.equal(told(answer), REFUSED)
+      assert.match(String(answer.json()['error_description']), /could not be asked/)
       assert.equal(upstream.requests.length, 0)
     })
 
