@@ -35,8 +35,10 @@ export function personOf(
     valuesOf(names.length > 0 ? names : [fallback]).find(isShort)
   const name = nameOf({ typedName, entry }, settings)
   const externalId = entry.uniqueId ?? (name.isUnique ? name.text : asciiLower(entry.dn))
-  if (!isShort(name.text) || !isClean(name.text) || externalId.length > MAX_STRING_LENGTH) return undefined
-  const mail = mailOf(first(mapped('email'), settings.mail.attribute), name.text, settings)
+  if (![name.text, externalId].every(text => isShort(text) && isClean(text))) return undefined
+  const addresses = mapped('email')
+  const ownMail = valuesOf(addresses.length > 0 ? addresses : [settings.mail.attribute]).find(isAddress)
+  const mail = mailOf(ownMail, name.text, settings)
   const verified = mapped('email_verified')
   const givenName = first(mapped('first_name', 'given_name'), 'givenname')
   const familyName = first(mapped('family_name'), 'sn')
@@ -102,11 +104,10 @@ function mailOf(
   { mail: { substitute, overrides } }: DirectorySettings,
 ): { readonly address: string; readonly isOwn: boolean } | undefined {
   if (substitute !== undefined && (overrides || own === undefined)) {
-    const address = nameAsEmail(substitute.replaceAll('{0}', () => userName))
-    return address === undefined || !isShort(address) ? undefined : { address, isOwn: false }
+    const address = substitute.replaceAll('{0}', () => userName)
+    return isAddress(address) ? { address, isOwn: false } : undefined
   }
-  const address = own === undefined ? undefined : nameAsEmail(own)
-  return address === undefined ? undefined : { address, isOwn: true }
+  return own === undefined ? undefined : { address: own, isOwn: true }
 }
 
 /** The claim `roles` are the names of groups that the list of the record lets through: none without a list. */
@@ -123,7 +124,7 @@ function groupsOf(
     const asScopes = groups.flatMap(each => each.roles.flatMap(value => value.split(','))).map(name => name.trim())
     return { asScopes: [...new Set(asScopes)].filter(isShort), roles, addsMissing }
   }
-  return { mapped: groups.map(({ dn }) => dn), roles, addsMissing }
+  return { mapped: groups.map(({ dn }) => dn).filter(dn => isShort(dn) && isClean(dn)), roles, addsMissing }
 }
 
 const customNames = (config: LdapProviderConfig): readonly string[] =>
@@ -139,6 +140,8 @@ const listOf = (value: unknown): readonly string[] =>
   [value].flat().filter((each): each is string => typeof each === 'string' && each !== '')
 
 const isShort = (text: string): boolean => text !== '' && text.length <= MAX_STRING_LENGTH
+
+const isAddress = (text: string): boolean => isShort(text) && nameAsEmail(text) !== undefined
 
 /** Text that pages, logs and databases take. */
 const isClean = (text: string): boolean => text.isWellFormed() && !hasControlCharacter(text)

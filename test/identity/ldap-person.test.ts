@@ -1,0 +1,183 @@
+// Who an entry of a directory is, and what of it is taken over.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createOutbound } from '../../src/base/outbound.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createDirectories } from '../../src/identity/directory/directory.ts'
+import type { DirectoryEntry } from '../../src/identity/directory/session.ts'
+import { readDirectorySettings } from '../../src/identity/directory/settings.ts'
+import { personOf } from '../../src/identity/sources/ldap-person.ts'
+import type { FoundPerson } from '../../src/identity/sources/ldap-person.ts'
+import { createTestClock } from '../support/clock.ts'
+import { element, message, result, startFalseDirectory } from '../support/false-directory.ts'
+
+type Config = Readonly<Record<string, unknown>>
+type Attributes = Readonly<Record<string, readonly string[]>>
+
+const BASE: Config = { baseUrl: 'ldap://directory.example', userSearchBase: 'ou=people' }
+const SEARCH: Config = { ...BASE, ldapProfileFile: 'ldap/ldap-search-and-bind.xml', userSearchFilter: '(uid={0})' }
+
+function personIn(
+  attributes: Attributes,
+  {
+    config = {},
+    typedName = 'ann',
+    groups = [],
+    ...entry
+  }: Partial<Pick<FoundPerson, 'typedName' | 'groups'> & Pick<DirectoryEntry, 'dn' | 'uniqueId'>> & {
+    readonly config?: Config
+  } = {},
+) {
+  const settings = { ...SEARCH, ...config }
+  const found = {
+    typedName,
+    groups,
+    entry: { dn: 'UID=Ann,OU=Ä', ...entry, attributes: new Map(Object.entries(attributes)) },
+  }
+  return personOf(found, settings, readDirectorySettings(settings))
+}
+
+describe('the identifier of a person of a directory', () => {
+  it('is that of the entry, and without one the login name', () => {
+    assert.equal(personIn({ uid: ['Ann'] }, { uniqueId: 'u-1' })?.externalId, 'u-1')
+    assert.equal(personIn({ uid: ['Ann'] })?.externalId, 'Ann')
+  })
+
+  it('is the DN, in lower case from A to Z, where a login name may be that of several', () => {
+    const dn = 'uid=ann,ou=Ä'
+    assert.equal(personIn({})?.externalId, dn, 'a name that cannot be read')
+    assert.equal(personIn({ uid: ['ann', 'anna'] })?.externalId, dn, 'several names')
+    assert.equal(personIn({ uid: ['bob'] })?.externalId, dn, 'another than was typed')
+    const either = { userSearchFilter: '(|(uid={0})(mail={0}))' }
+    assert.equal(personIn({ uid: ['ann'] }, { config: either })?.externalId, dn, 'found by one of several attributes')
+    const patterns = { ldapProfileFile: 'ldap/ldap-simple-bind.xml', userDNPattern: 'uid={0},ou=a;uid={0},ou=b' }
+    assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.externalId, dn, 'several patterns')
+  })
+
+  it('belongs to nobody if it is longer than any, or no text', () => {
+    for (const dn of ['x'.repeat(256), 'cn=\0', '']) assert.equal(personIn({}, { dn }), undefined)
+  })
+})
+
+describe('the user name of a person of a directory', () => {
+  it('is the login name as the directory writes it, however it was typed', () => {
+    for (const typedName of ['ann lee', 'ANN LEE', ' Ann  Lee ', 'Ａnn Lee'])
+      assert.equal(personIn({ uid: ['other', 'Ann Lee'] }, { typedName })?.userName, 'Ann Lee')
+    assert.equal(personIn({ uid: ['ann'] }, { typedName: 'ann@example.org' })?.userName, 'ann')
+    assert.equal(personIn({}, { typedName: ' Ann ' })?.userName, 'Ann')
+  })
+
+  it('leads to an account that was prepared only if it was typed, and is that of one entry', () => {
+    assert.equal(personIn({ uid: ['Ann'] })?.nameIsAssigned, true)
+    assert.equal(personIn({ uid: ['bob'] })?.nameIsAssigned, false)
+    assert.equal(personIn({})?.nameIsAssigned, false)
+    const patterns = { ldapProfileFile: 'ldap/ldap-simple-bind.xml', userDNPattern: 'uid={0},ou=a;uid={0},ou=b' }
+    assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.nameIsAssigned, false)
+  })
+
+  it('is none with control characters or of 256', () => {
+    for (const uid of ['a\u0007', 'x'.repeat(256), '\ud800']) assert.equal(personIn({ uid: [uid] }), undefined)
+  })
+})
+
+describe('what is taken over from an entry', () => {
+  it('is the first value that is short text', () => {
+    const person = personIn({
+      uid: ['ann'],
+      mail: ['no address', 'ann@example.org'],
+      givenname: ['x'.repeat(256), 'a\nb', '', 'Ann', 'Anna'],
+      sn: [],
+    })
+    assert.deepEqual([person?.givenName, person?.familyName, person?.email], ['Ann', undefined, 'ann@example.org'])
+    assert.equal(personIn({ uid: ['ann'], mail: ['no address'] })?.email, undefined)
+  })
+
+  it('has no member of a prototype', () => {
+    const attributeMappings = JSON.parse(
+      '{"user.attribute.__proto__":"sn","user.attribute.a":"constructor","user.attribute.":"sn"}',
+    )
+    const person = personIn({ uid: ['ann'], sn: ['x'] }, { config: { attributeMappings } })
+    assert.deepEqual(Object.keys(person?.attributes ?? {}).toSorted(), ['__proto__', 'a'])
+    assert.equal(Reflect.get({}, '0'), undefined)
+  })
+
+  it('has values of attributes that are clean and no longer than the APIs take', () => {
+    const config = { attributeMappings: { 'user.attribute.a': ['sn', 'L'] } }
+    const values = ['x'.repeat(1024), 'x'.repeat(1025), 'b\u0000', 'c']
+    assert.deepEqual(personIn({ uid: ['ann'], sn: values, l: ['d'] }, { config })?.attributes, {
+      a: ['x'.repeat(1024), 'c', 'd'],
+    })
+  })
+
+  it('has roles by cn, and scopes without what is empty or repeated', () => {
+    const groups = [
+      { dn: 'cn=a', cn: 'a', roles: ['x.read, x.write ,,x.read', 'y.read'] },
+      { dn: 'cn=b', cn: 'b\u0007', roles: [] },
+      { dn: 'cn=c', cn: undefined, roles: [] },
+      { dn: 'cn=\0', cn: undefined, roles: ['\0'] },
+    ]
+    const config = {
+      ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml',
+      externalGroupsWhitelist: ['*'],
+      autoAddGroups: false,
+    }
+    assert.deepEqual(personIn({ uid: ['ann'] }, { groups, config })?.groups, {
+      asScopes: ['x.read', 'x.write', 'y.read', '\0'], // which can be no name of a group
+      roles: ['a'],
+      addsMissing: false,
+    })
+    const mapped = { ...config, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', storeCustomAttributes: false }
+    assert.deepEqual(personIn({ uid: ['ann'] }, { groups, config: mapped })?.groups, {
+      mapped: ['cn=a', 'cn=b', 'cn=c'],
+      roles: [],
+      addsMissing: false,
+    })
+  })
+})
+
+describe('the identifier that a directory shows', () => {
+  const BIND = 0x60
+  const GUID = Buffer.from('33221100554477668899aabbccddeeff', 'hex')
+  const cases: readonly (readonly [
+    name: string,
+    Readonly<Record<string, readonly (string | Buffer)[]>>,
+    string | undefined,
+  ])[] = [
+    ['entryUUID', { entryUUID: ['0F3EA5C2-1B1A-4F55-8E36-9F5C2A1B0C3D'] }, '0f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d'],
+    ['objectGUID, which is binary', { objectGUID: [GUID] }, '00112233-4455-6677-8899-aabbccddeeff'],
+    ['objectGUID that is text by chance', { objectGUID: ['0123456789abcdef'] }, '33323130-3534-3736-3839-616263646566'],
+    ['nsUniqueId', { nsUniqueId: ['8c0fd5a1-1dd211b2-80a8bdd3-4a4f0000'] }, '8c0fd5a1-1dd211b2-80a8bdd3-4a4f0000'],
+    [
+      'several',
+      { entryUUID: ['0f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d', '1f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d'] },
+      undefined,
+    ],
+    ['none', { objectGUID: [GUID.subarray(1)], nsUniqueId: ['ann'] }, undefined],
+  ]
+  for (const [name, attributes, want] of cases) {
+    it(`is read: ${name}`, async () => {
+      const parts = Object.entries(attributes).map(([type, values]) =>
+        element(0x30, element(0x04, type), element(0x31, ...values.map(value => element(0x04, value)))),
+      )
+      const entry = element(0x64, element(0x04, 'cn=ann'), element(0x30, ...parts))
+      const directory = await startFalseDirectory((socket, { id, operation }) => {
+        if (operation === BIND) return void socket.write(message(id, result(0x61)))
+        return void socket.write(Buffer.concat([message(id, entry), message(id, result(0x65))]))
+      })
+      const directories = createDirectories({
+        outbound: createOutbound({ allowPrivate: false, allowLoopback: true }),
+        passwords: { verify: () => assert.fail() },
+        clock: createTestClock(),
+        random: createRandom(),
+      })
+      try {
+        const settings = readDirectorySettings({ ...SEARCH, baseUrl: directory.url })
+        const found = await directories.authenticate(settings, { userName: 'ann', password: 'hush-hush' })
+        assert.ok(found.outcome === 'found', JSON.stringify(found))
+        assert.equal(found.entry.uniqueId, want)
+      } finally {
+        await directory.stop()
+      }
+    })
+  }
+})
