@@ -34,6 +34,7 @@ import { accountPages } from './login/account-pages.ts'
 import { errorPages } from './login/errors.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
+import { backchannelLogoutEndpoint } from './login/backchannel-logout.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
 import { homeEndpoints } from './login/home.ts'
@@ -320,6 +321,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external })
+    backchannelLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)

@@ -19,6 +19,7 @@ import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
+import { upstreamLogoutAttacks } from './attacks/upstream-logout.ts'
 import { upstreamAttacks } from './attacks/upstream.ts'
 import { userAttacks } from './attacks/users.ts'
 
@@ -26,6 +27,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
   'providers of OAuth 2.0': oauth2Attacks,
   'answers of other providers': upstreamAttacks,
+  'logout with other providers': upstreamLogoutAttacks,
   'vouching for others': externalLoginAttacks,
   'directories and their people': directoryAttacks,
   'reaching the inside network': outboundAttacks,

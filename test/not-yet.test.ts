@@ -45,7 +45,7 @@ const ABSENCES: readonly Absence[] = [
     ],
   },
   {
-    entry: 'front- and back-channel logout',
+    entry: 'front- and back-channel logout of applications',
     metadata: ['frontchannel_logout_supported', 'backchannel_logout_supported'],
   },
   { entry: 'import from a UAA configuration or database', files: { folder: 'src/cli', pattern: /import/ } },

@@ -26,6 +26,7 @@ import type {
   ExternalRefusal,
   IdentitySource,
   IdentitySourceType,
+  LogoutNotice,
   PasswordAttempt,
   PasswordRelay,
   RedirectAnswer,
@@ -130,6 +131,16 @@ export interface Identity {
   answerShape(zone: Zone, origin: string): Promise<AnswerShape | undefined>
   /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
   signOutUrl(zone: Zone, origin: string, signOut: SignOut): Promise<string | undefined>
+  /** Verifies a logout token of the provider; `no-provider`: there is none of the origin that sends such tokens. */
+  readLogoutToken(
+    zone: Zone,
+    origin: string,
+    token: string,
+  ): Promise<
+    | { readonly outcome: 'genuine'; readonly notice: LogoutNotice }
+    | { readonly outcome: 'no-provider' }
+    | ExternalRefusal
+  >
   /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
@@ -346,6 +357,11 @@ export function createIdentity(given: IdentityDeps): Identity {
     async signOutUrl(zone, origin, signOut) {
       const provider = await store.providers.findByOrigin(zone.id, origin)
       return provider?.active === true ? open(zone, provider).signOutUrl?.(signOut) : undefined
+    },
+    async readLogoutToken(zone, origin, token) {
+      const provider = await store.providers.findByOrigin(zone.id, origin)
+      const read = provider?.active === true ? open(zone, provider).readLogoutToken : undefined
+      return read ? read(token) : { outcome: 'no-provider' }
     },
     answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
     async finishRedirect(from, { origin, answer, attempt, client, invited, ...demand }) {

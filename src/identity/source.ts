@@ -181,6 +181,18 @@ export interface SignOut {
   readonly state?: string | undefined
 }
 
+/** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a person, of a session, or of both. */
+export interface LogoutNotice {
+  /** Its `jti`, which counts once. */
+  readonly id: string
+  /** The token is refused from then on. */
+  readonly usableUntil: Date
+  /** The person; all of their sessions if there is no `sid`. */
+  readonly externalId?: string
+  /** The provider's id of the session. */
+  readonly sid?: string
+}
+
 /** A user name and password that a client sent, to be sent on to the provider. */
 export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'password'> {
   /** Reads further form fields: a provider may require more than a name and a password. */
@@ -207,6 +219,10 @@ export interface IdentitySource {
   readonly redirect?: RedirectSignIn
   /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
   readonly signOutUrl?: (signOut: SignOut) => string | undefined
+  /** Verifies the provider's logout tokens. */
+  readonly readLogoutToken?: (
+    token: string,
+  ) => Promise<{ readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal>
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }

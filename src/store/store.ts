@@ -331,6 +331,8 @@ export interface CodeStore {
   insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
   /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
+  /** Deletes the user's unused codes of these sessions (`AuthorizationCode.sessionId`). */
+  deleteOfSessions(zoneId: string, userId: string, sessionIds: ReadonlySet<string>): Promise<void>
 }
 
 /** Opaque, revocable and refresh tokens, and the revocations of tokens that are not stored. */

@@ -22,6 +22,14 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
    where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
 )
 
+const UNUSED_OF_USER = statement<{ zone_id: string; user_id: string }, { code_digest: string; session_id: string }>(
+  `select code_digest, session_id from authorization_codes
+   where zone_id = :zone_id and user_id = :user_id and session_id is not null and used_at is null`,
+)
+const DELETE_UNUSED = statement<CodeKey>(
+  `delete from authorization_codes where zone_id = :zone_id and code_digest = :code_digest and used_at is null`,
+)
+
 /** Implements `CodeStore` for both databases. */
 export function createCodes(db: Database): CodeStore {
   return {
@@ -45,6 +53,13 @@ export function createCodes(db: Database): CodeStore {
       }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
+    },
+    async deleteOfSessions(zoneId, userId, sessionIds) {
+      const unused = await db.read(UNUSED_OF_USER, { zone_id: zoneId, user_id: userId })
+      const concerned = unused.filter(row => sessionIds.has(row.session_id))
+      await Promise.all(
+        concerned.map(row => db.write(DELETE_UNUSED, { zone_id: zoneId, code_digest: row.code_digest })),
+      )
     },
   }
 }

@@ -124,7 +124,9 @@ export function createTokenReader(deps: {
     // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
     const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
     if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
-    return store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
+    const isOne = await store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
+    const { sid } = claims // of refresh tokens; a session that was ended revokes those that are not stored
+    return isOne || (typeof sid === 'string' && store.tokens.isRevoked(zone.id, { grantId: undefined, tokenId: sid }))
   }
 
   async function checkSubject(zone: AddressedZone, claims: Claims, client: Client): Promise<User | undefined> {

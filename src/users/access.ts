@@ -10,6 +10,8 @@ import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { noSuchResource } from './refusal.ts'
+import type { Session, SignIn } from '../model/session.ts'
+import { sessionIdFor } from '../model/session.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 
@@ -49,4 +51,63 @@ export async function endAccessOfUser(
   const reason = `sessions ended, too; caller=${by.userId ?? caller}`
   audit(revocationEvent(zone.id, { userId, caller, remoteAddress, reason }))
   audit({ type: 'SessionsEndedEvent', zoneId: zone.id, principal: userId, ...originOf(userId, by), data: reason })
+}
+
+/** What a provider's wish to end access needs. */
+export interface ProviderAccessDeps extends AccessDeps {
+  readonly random: Random
+  readonly audit: Audit
+}
+
+/** The provider that asks, and from where. */
+interface AskingProvider {
+  readonly origin: string
+  readonly remoteAddress: string
+}
+
+/** As `endAccessOfUser`, for the provider of the account. */
+export async function endAccessByProvider(
+  zone: Zone,
+  userId: string,
+  by: AskingProvider,
+  { store, random, audit }: ProviderAccessDeps,
+): Promise<void> {
+  await store.users.endAccess(zone.id, userId, random.urlSafe(PASSWORD_REVISION_LENGTH))
+  reportEnd(zone, { userId, by, data: 'every session; asked for by the provider' }, audit)
+}
+
+/**
+ * Ends one session and what was granted in it: codes, refresh tokens, stored tokens, and the JWTs that share a grant with
+ * one of them. An access token that is no more than a JWT lives on until it expires.
+ */
+export async function endSessionByProvider(
+  zone: Zone,
+  { idDigest, signIn, clients = [] }: Session & { readonly signIn: SignIn },
+  by: AskingProvider,
+  { store, clock, behaviour, audit }: ProviderAccessDeps,
+): Promise<void> {
+  const { userId } = signIn
+  await store.sessions.delete(zone.id, idDigest)
+  const ids = new Map(clients.map(clientId => [sessionIdFor(signIn, clientId), clientId]))
+  await store.codes.deleteOfSessions(zone.id, userId, new Set(ids.keys()))
+  const stored = await store.tokens.listOfUser(zone.id, userId, clock.now())
+  const granted = stored.filter(({ claims }) => typeof claims['sid'] === 'string' && ids.has(claims['sid']))
+  for (const [sessionId, clientId] of ids) {
+    const client = await store.clients.find(zone.id, clientId)
+    if (!client) continue
+    const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
+    const grants = granted.filter(({ claims }) => claims['sid'] === sessionId).flatMap(({ grantId }) => grantId ?? [])
+    for (const grantId of new Set(grants)) await store.tokens.revokeGrant(zone.id, grantId, forgetAt)
+    await store.tokens.revokeUnstored(zone.id, sessionId, forgetAt) // refresh tokens that are no more than a JWT
+  }
+  reportEnd(zone, { userId, by, data: 'one session; asked for by the provider' }, audit)
+}
+
+function reportEnd(
+  { id: zoneId }: Zone,
+  { userId, by, data }: { readonly userId: string; readonly by: AskingProvider; readonly data: string },
+  audit: Audit,
+): void {
+  const { origin, remoteAddress } = by
+  audit({ type: 'SessionsEndedEvent', zoneId, principal: userId, origin, remoteAddress, byOther: true, data })
 }

@@ -131,6 +131,23 @@ export function personCases({ store, newZone }: Lent): void {
       assert.equal(await redeemed('of-nobody'), undefined)
     })
 
+    it('loses the unused codes of a session with it', async () => {
+      const { codes } = store()
+      const of = (codeDigest: string, more: object = {}) =>
+        codes.insert(mine, code({ zoneId: mine, codeDigest, userId: 'leaver', sessionId: 'gone', ...more }))
+      await of('l1')
+      await of('l2', { sessionId: 'stays' })
+      await of('l3', { sessionId: undefined })
+      await of('l4', { userId: 'another' })
+      await of('l5')
+      await codes.redeem(mine, 'l5', at(1))
+      await codes.deleteOfSessions(mine, 'leaver', new Set(['gone', 'never']))
+      const outcomes = await Promise.all(
+        ['l1', 'l2', 'l3', 'l4', 'l5'].map(async digest => (await codes.redeem(mine, digest, at(1))).outcome),
+      )
+      assert.deepEqual(outcomes, ['unknown', 'redeemed', 'redeemed', 'redeemed', 'used'])
+    })
+
     it('gets a code and its client into the session at once', async () => {
       const { sessions, codes } = store()
       await sessions.insert(mine, signedIn({ zoneId: mine, idDigest: 'answering' }))

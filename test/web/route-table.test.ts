@@ -73,6 +73,7 @@ for (const mode of MODES) {
         '/invitations/accept.do',
         '/login',
         '/login.do',
+        '/login/backchannel_logout/:origin',
         '/login/callback/:origin',
         '/login/external/:origin',
         '/login/idp_discovery',

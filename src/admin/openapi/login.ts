@@ -180,6 +180,16 @@ export function loginArea({ service, behaviour }: Facts): Area {
         form: answerOfProvider,
         answers: { 303: redirect('To the same URL by GET, so that the browser sends its cookies.') },
       },
+      'POST /login/backchannel_logout/:origin': {
+        summary: 'End sessions as a provider asks',
+        about: 'OpenID Connect Back-Channel Logout. For the provider, not for browsers.',
+        path: { origin: must('Origin of the provider.') },
+        form: { logout_token: must('The logout token, signed by the provider.') },
+        answers: {
+          200: 'The sessions have ended, or there were none.',
+          400: json('The provider is unknown, or the token is invalid or was used before.', ref('Error')),
+        },
+      },
       'GET /invitations/accept': {
         summary: 'Show an invitation',
         about: 'The code is not used up. People of other providers are led to theirs.',

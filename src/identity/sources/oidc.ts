@@ -4,6 +4,7 @@ import type { ExternalPerson, ExternalRefusal, IdentitySource, IdentitySourceTyp
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { personOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
+import { createLogoutReader } from './oidc-logout.ts'
 import { createOidcRedirect, mayRedirect } from './oidc-redirect.ts'
 import type { Read } from './oidc-redirect.ts'
 import { completed } from './oidc-userinfo.ts'
@@ -33,6 +34,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const shared = { ...deps, settings, check }
   const redirectTo = createOidcRedirect(shared)
   const relayTo = createOidcPassword(shared)
+  const readLogoutToken = createLogoutReader(shared)
 
   const readerOf =
     (provider: IdentityProvider, { userinfoCompletes }: Behaviour): Read =>
@@ -49,6 +51,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
     ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
     signOutUrl: signOut => signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut),
+    readLogoutToken: token => readLogoutToken(provider, token),
     assertion: {
       async isFrom(assertion) {
         const claimed = claimedIssuer(assertion)
@@ -81,6 +84,8 @@ function read(
   { config }: OidcRecord,
   now: Date,
 ): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal {
+  // A logout token has the issuer and audience of an ID token (Back-Channel Logout §2.4).
+  if ('events' in claims) return refuse('untrusted', 'The token is not one of a sign-in.')
   try {
     return { outcome: 'genuine', person: personOf(claims, config, now) }
   } catch (error) {

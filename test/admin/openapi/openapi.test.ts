@@ -107,6 +107,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'POST /email_changes', // a code for an account
   'POST /email_verifications', // a scope that no administrator has
   'POST /identity-providers/test', // a directory
+  'POST /login/backchannel_logout/{origin}', // a token of a provider
   'POST /password_change', // a code for an account
   'POST /password_resets', // the name of an account
   'PUT /scim/v2/Me', // the very account, but for its name

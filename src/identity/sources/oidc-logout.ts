@@ -1,0 +1,73 @@
+// Reads the logout tokens of OpenID Connect providers (OpenID Connect Back-Channel Logout §2.4, §2.6).
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { decodeJwt } from 'jose/jwt/decode'
+import { addSeconds, epochSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isJsonRecord } from '../../base/json.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { ExternalRefusal, LogoutNotice } from '../source.ts'
+import type { ForeignClaims } from './oidc-claims.ts'
+import type { OidcSettingsReader } from './oidc-settings.ts'
+import { refuse } from './oidc-token.ts'
+import type { TokenCheck } from './oidc-token.ts'
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+/** Age up to which a token counts. Providers send it at once, and repeat it at most for a while. */
+const MAX_AGE_SECONDS = 300
+/** Accepted clock difference. */
+const SKEW_SECONDS = 60
+
+/** Reads the logout token of a provider; `jti` is for the caller to compare with those of earlier tokens. */
+export function createLogoutReader(deps: { settings: OidcSettingsReader; check: TokenCheck; clock: Clock }) {
+  return async (
+    provider: IdentityProvider,
+    token: string,
+  ): Promise<{ readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal> => {
+    // Anybody can send one: what is no logout token is refused before a document is fetched or a signature verified.
+    const notice = noticeIn(token, deps.clock.now())
+    if (typeof notice === 'string') return refuse('untrusted', notice)
+    const { zoneId } = provider
+    const checked = await deps.check(token, await deps.settings.read(provider), { zoneId, purpose: 'background' })
+    return checked.outcome === 'refused' ? checked : { outcome: 'genuine', notice }
+  }
+}
+
+/** What an unverified token says, or why it is no logout token. */
+function noticeIn(token: string, now: Date): LogoutNotice | string {
+  const read = decoded(token)
+  if (!read) return 'The logout token is malformed.'
+  const { type, claims } = read
+  // §2.4 recommends the first; many providers send `JWT` or nothing. Other types are for other purposes (RFC 8725 §3.11).
+  if (type !== undefined && !['logout+jwt', 'application/logout+jwt', 'jwt'].includes(type)) {
+    return 'The token is of another type.'
+  }
+  const { events, sub, sid, jti, iat } = claims
+  if (!isJsonRecord(events) || !isJsonRecord(events[EVENT])) return 'The token has no logout event.'
+  if ('nonce' in claims) return 'A logout token has no nonce.'
+  if (!isText(jti)) return 'The logout token has no jti.'
+  if ((sub ?? sid) === undefined || ![sub, sid].every(each => each === undefined || isText(each))) {
+    return 'The logout token has neither a sub nor a sid.'
+  }
+  const seconds = epochSeconds(now)
+  if (typeof iat !== 'number' || iat < seconds - MAX_AGE_SECONDS || iat > seconds + SKEW_SECONDS) {
+    return 'The logout token is too old, or from the future.'
+  }
+  return {
+    id: jti,
+    usableUntil: addSeconds(now, MAX_AGE_SECONDS + SKEW_SECONDS + 1),
+    ...(isText(sub) && { externalId: sub }),
+    ...(isText(sid) && { sid }),
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** The unverified content of a JWT. */
+function decoded(token: string): { readonly type: string | undefined; readonly claims: ForeignClaims } | undefined {
+  try {
+    const { typ } = decodeProtectedHeader(token)
+    return { type: typeof typ === 'string' ? typ.toLowerCase() : undefined, claims: decodeJwt(token) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,75 @@
+// Logout that a provider asks for (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
+// or everything of the person. Only the provider's own people are concerned, in the zone that the request is for.
+import type { FastifyInstance } from 'fastify'
+import { digest } from '../base/secrets.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { LogoutNotice } from '../identity/source.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { AddressedZone } from '../model/request.ts'
+import { providerSessionOf } from '../model/session.ts'
+import { endAccessByProvider, endSessionByProvider } from '../users/access.ts'
+import type { ProviderAccessDeps } from '../users/access.ts'
+import { bodyForm } from '../web/route.ts'
+
+interface BackchannelLogoutDeps extends ProviderAccessDeps {
+  readonly identity: Identity
+  readonly log: { refusal(message: string): void }
+}
+
+/** Bytes; a logout token has a handful of short claims. */
+const MAX_BODY_BYTES = 16_384
+
+/** `POST /login/backchannel_logout/:origin` (Back-Channel Logout §2.5). */
+export function backchannelLogoutEndpoint(app: FastifyInstance, deps: BackchannelLogoutDeps): void {
+  const { store, clock, identity, log } = deps
+
+  app.post<{ Params: { origin: string } }>(
+    '/login/backchannel_logout/:origin',
+    {
+      bodyLimit: MAX_BODY_BYTES,
+      config: { access: { by: 'anyone', because: 'the logout token is signed by the provider' }, audience: 'api' },
+    },
+    async (request, reply) => {
+      const { zone } = request
+      const { origin } = request.params
+      const [token, second] = bodyForm(request)?.all('logout_token') ?? []
+      if (token === undefined || second !== undefined) throw refusal('The logout_token is missing or repeated.')
+      const result = await identity.readLogoutToken(zone, origin, token)
+      if (result.outcome === 'no-provider') throw refusal('There is no such provider.')
+      if (result.outcome === 'refused') {
+        const { description, detail } = result
+        log.refusal(
+          `logout from ${JSON.stringify(origin)}: ${detail === undefined ? description : `${description} ${detail}`}`,
+        )
+        throw refusal(description)
+      }
+      const { id, usableUntil } = result.notice
+      const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['logout', origin, id])), usableUntil)
+      if (!isNew) throw refusal('The logout token was used before.')
+      await obey(zone, { origin, remoteAddress: request.ip }, result.notice)
+      return reply.send()
+    },
+  )
+
+  /** §2.7. Whoever has no session or account here is signed out already. */
+  async function obey(
+    zone: AddressedZone,
+    by: { readonly origin: string; readonly remoteAddress: string },
+    { externalId, sid }: LogoutNotice,
+  ): Promise<void> {
+    const { origin } = by
+    const user = externalId === undefined ? undefined : await store.users.findByExternalId(zone.id, origin, externalId)
+    if (externalId !== undefined && !user) return
+    if (sid === undefined) {
+      if (user) await endAccessByProvider(zone, user.id, by, deps)
+      return
+    }
+    for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
+      if (session.signIn && (!user || session.signIn.userId === user.id)) {
+        await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)
+      }
+    }
+  }
+}
+
+const refusal = (description: string): OAuthError => new OAuthError('invalid_request', description)

@@ -1,0 +1,266 @@
+// Logout that a provider asks for (OpenID Connect Back-Channel Logout), which a provider of the test's own plays.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { CORP, createOidcProvider, RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { OidcProvider } from '../support/oidc-provider.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+
+const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+const DISCOVERY = '/.well-known/openid-configuration'
+
+const bootstrapWith = (upstream: Upstream, other: OidcProvider) => ({
+  ...authorizeBootstrap,
+  identity_providers: [
+    upstreamRecord(upstream, 'corp'),
+    upstreamRecord(upstream, 'twin'),
+    upstreamRecord(upstream, 'other', { issuer: CORP, tokenKey: other.jwks, tokenKeyUrl: undefined }),
+    { ...upstreamRecord(upstream, 'off'), active: false },
+    upstreamRecord(upstream, 'lost', { issuer: undefined, discoveryUrl: `${upstream.url}/nowhere${DISCOVERY}` }),
+    { ...upstreamRecord(upstream, 'plain'), type: 'oauth2.0' },
+  ],
+  identity_zones: authorizeBootstrap.identity_zones.map(zone =>
+    zone.id === 'z1'
+      ? { ...zone, bootstrap: { ...zone.bootstrap, identity_providers: [upstreamRecord(upstream, 'corp')] } }
+      : zone,
+  ),
+})
+
+for (const mode of MODES) {
+  describe(`POST /login/backchannel_logout/:origin, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let other: OidcProvider
+    let server: TestServer
+    let count = 0
+    before(async () => {
+      upstream = await startUpstream(clock)
+      other = await createOidcProvider(clock, { kid: 'other-1' })
+      server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream, other) } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    /** A logout token of `corp` about `pat`; an undefined claim is left out. */
+    const logoutToken = (claims: Claims = {}, header: Claims = { typ: 'logout+jwt' }, by: OidcProvider = upstream) => {
+      count += 1
+      const usual = { iss: upstream.url, aud: RELYING_PARTY, jti: `jti-${count}`, events: EVENTS, email: undefined }
+      return by.token({ ...usual, ...claims }, header)
+    }
+
+    const post = (token: string, { origin = 'corp', host = 'localhost:8080' } = {}): Promise<TestAnswer> =>
+      server.send(`/login/backchannel_logout/${origin}`, { method: 'POST', form: { logout_token: token }, host })
+
+    async function obeyed(token: string, to = {}): Promise<void> {
+      const { status, text, headers } = await post(token, to)
+      assert.deepEqual([status, text, headers['cache-control']], [200, '', 'no-store'])
+    }
+
+    async function signIn(claims: Claims = {}, origin = 'corp', browser = server.browser()): Promise<Browser> {
+      await signInUpstream(browser, upstream, { origin, claims })
+      assert.equal(await isSignedIn(browser), true)
+      return browser
+    }
+
+    const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+    const codeOf = async (browser: Browser): Promise<string> =>
+      responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query['code'] ?? ''
+
+    const redeem = (code: string): Promise<TestAnswer> =>
+      server.token(
+        { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri },
+        { basic: ['auto', 'auto-secret'] },
+      )
+
+    interface Tokens {
+      readonly access_token: string
+      readonly refresh_token: string
+    }
+    const tokensOf = async (browser: Browser): Promise<Tokens> =>
+      (await redeem(await codeOf(browser))).json<Tokens & Record<string, unknown>>()
+
+    const refresh = async ({ refresh_token: value }: Tokens): Promise<number> => {
+      const form = { grant_type: 'refresh_token', refresh_token: value }
+      return (await server.token(form, { basic: ['auto', 'auto-secret'] })).status
+    }
+    const isGood = async ({ access_token: bearer }: Tokens): Promise<boolean> =>
+      (await server.send('/userinfo', { bearer })).status === 200
+
+    describe('with a sid', () => {
+      it('ends the session that came from it, with what was granted in it, and no other', async () => {
+        const [one, two] = [await signIn({ sid: 's-1' }), await signIn({ sid: 's-2' })]
+        const [ofOne, ofTwo] = [await tokensOf(one), await tokensOf(two)]
+        const [codeOfOne, codeOfTwo] = [await codeOf(one), await codeOf(two)]
+        await obeyed(await logoutToken({ sub: undefined, sid: 's-1' }))
+        assert.deepEqual([await isSignedIn(one), await isSignedIn(two)], [false, true])
+        assert.deepEqual([(await redeem(codeOfOne)).status, (await redeem(codeOfTwo)).status], [400, 200])
+        assert.equal(await isGood(ofTwo), true)
+        // In uaa an access token does not name its grant, and lives on until it expires.
+        assert.equal(await isGood(ofOne), mode === 'uaa')
+        assert.deepEqual([await refresh(ofOne), await refresh(ofTwo)], [mode === 'uaa' ? 401 : 400, 200])
+        const event = server.events.findLast(({ type }) => type === 'SessionsEndedEvent')
+        assert.equal(event?.origin, 'corp')
+        assert.equal(event?.byOther, true)
+      })
+
+      it('ends the refresh tokens that are no more than a JWT', async () => {
+        const set = async (refreshTokenFormat: 'jwt' | 'opaque') => {
+          const zone = await server.store.zones.find('svc')
+          assert.ok(zone)
+          await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy: { refreshTokenFormat } } })
+        }
+        await set('jwt')
+        const [one, two] = [await signIn({ sid: 'j-1' }), await signIn({ sid: 'j-2' })]
+        const [ofOne, ofTwo] = [await tokensOf(one), await tokensOf(two)]
+        assert.match(ofOne.refresh_token, /^ey/)
+        await obeyed(await logoutToken({ sub: undefined, sid: 'j-1' }))
+        assert.deepEqual([await refresh(ofOne), await refresh(ofTwo)], [mode === 'uaa' ? 401 : 400, 200])
+        await set('opaque')
+      })
+
+      it('ends the session of the sub beside it only', async () => {
+        const browser = await signIn({ sid: 's-3' })
+        await obeyed(await logoutToken({ sub: 'kim', sid: 's-3' }))
+        assert.equal(await isSignedIn(browser), true)
+        await obeyed(await logoutToken({ sub: 'pat', sid: 's-3' }))
+        assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('ends nothing for one that is not known, and says the same', async () => {
+        const browser = await signIn({ sid: 's-4' })
+        await obeyed(await logoutToken({ sid: 'S-4' }))
+        assert.equal(await isSignedIn(browser), true)
+      })
+    })
+
+    describe('with a sub', () => {
+      it('ends every session and token of the account, and nobody else’s', async () => {
+        const [one, two, kim] = [await signIn(), await signIn({ sid: 's-5' }), await signIn({ sub: 'kim' })]
+        const [ofOne, ofKim] = [await tokensOf(one), await tokensOf(kim)]
+        const mine = await signedIn(server)
+        await obeyed(await logoutToken({ sub: 'pat' }))
+        const signedInNow = await Promise.all([one, two, kim, mine].map(isSignedIn))
+        assert.deepEqual(signedInNow, [false, false, true, true])
+        assert.deepEqual([await isGood(ofOne), await isGood(ofKim)], [false, true])
+        assert.notEqual(await refresh(ofOne), 200)
+        assert.equal(await isSignedIn(await signIn()), true)
+      })
+
+      it('ends nothing of an account of the same sub at another provider or in another zone', async () => {
+        const twin = await signIn({ sid: 's-6' }, 'twin')
+        const abroad = await signIn({ sid: 's-6' }, 'corp', server.browser(Z1_HOST))
+        await obeyed(await logoutToken({ sub: 'pat' }))
+        await obeyed(await logoutToken({ sub: undefined, sid: 's-6' }))
+        assert.deepEqual([await isSignedIn(twin), await isSignedIn(abroad)], [true, true])
+        await obeyed(await logoutToken({ sub: 'pat' }), { host: Z1_HOST })
+        assert.equal(await isSignedIn(abroad), false)
+      })
+
+      it('ends nothing for somebody who has no account', async () => {
+        await obeyed(await logoutToken({ sub: 'nobody' }))
+      })
+    })
+
+    describe('takes', () => {
+      for (const [name, header] of [
+        ['no type', {}],
+        ['JWT', { typ: 'JWT' }],
+        ['a media type', { typ: 'application/logout+JWT' }],
+      ] as const) {
+        it(`a token with ${name} in its header`, async () => {
+          const browser = await signIn()
+          await obeyed(await logoutToken({ sub: 'pat' }, header))
+          assert.equal(await isSignedIn(browser), false)
+        })
+      }
+    })
+
+    describe('refuses, and ends nothing with', () => {
+      const seconds = (): number => Math.floor(clock.now().getTime() / 1000)
+      const refused: readonly {
+        readonly name: string
+        readonly token: () => Promise<string> | string
+        readonly to?: { readonly origin?: string; readonly host?: string }
+      }[] = [
+        { name: 'no token', token: () => '' },
+        { name: 'what is no JWT', token: () => 'a.b.c' },
+        { name: 'an ID token', token: () => upstream.token({ iss: upstream.url, nonce: 'n' }) },
+        { name: 'no events', token: () => logoutToken({ events: undefined }) },
+        { name: 'another event', token: () => logoutToken({ events: { 'https://other.example/event': {} } }) },
+        {
+          name: 'an event that is no object',
+          token: () => logoutToken({ events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
+        },
+        { name: 'a nonce', token: () => logoutToken({ nonce: 'n' }) },
+        { name: 'a nonce that is null', token: () => logoutToken({ nonce: null }) },
+        { name: 'neither sub nor sid', token: () => logoutToken({ sub: undefined }) },
+        { name: 'a sub that is no string', token: () => logoutToken({ sub: ['pat'] }) },
+        { name: 'an empty sid', token: () => logoutToken({ sid: '' }) },
+        { name: 'no jti', token: () => logoutToken({ jti: undefined }) },
+        { name: 'no iat', token: () => logoutToken({ iat: undefined }) },
+        { name: 'no exp', token: () => logoutToken({ exp: undefined }) },
+        { name: 'an exp that has passed', token: () => logoutToken({ exp: seconds() }) },
+        { name: 'an iat of long ago', token: () => logoutToken({ iat: seconds() - 301, exp: seconds() + 999 }) },
+        { name: 'an iat of the future', token: () => logoutToken({ iat: seconds() + 61, exp: seconds() + 999 }) },
+        { name: 'another audience', token: () => logoutToken({ aud: 'another' }) },
+        { name: 'another issuer', token: () => logoutToken({ iss: CORP }) },
+        { name: 'another type', token: () => logoutToken({}, { typ: 'at+jwt' }) },
+        { name: 'the key of another provider', token: () => logoutToken({}, { typ: 'logout+jwt' }, other) },
+        { name: 'the token of another provider', token: () => logoutToken(), to: { origin: 'other' } },
+        { name: 'an unknown provider', token: () => logoutToken(), to: { origin: 'nobody' } },
+        { name: 'the internal provider', token: () => logoutToken(), to: { origin: 'svc' } },
+        { name: 'an OAuth 2.0 provider', token: () => logoutToken(), to: { origin: 'plain' } },
+        { name: 'a provider that is off', token: () => logoutToken(), to: { origin: 'off' } },
+        { name: 'a provider without an issuer', token: () => logoutToken(), to: { origin: 'lost' } },
+      ]
+      for (const { name, token, to = {} } of refused) {
+        it(name, async () => {
+          const browser = await signIn()
+          const answer = await post(await token(), to)
+          assert.equal(answer.status, 400, answer.text)
+          assert.equal(answer.json()['error'], 'invalid_request')
+          assert.equal(answer.headers['cache-control'], 'no-store')
+          assert.equal(await isSignedIn(browser), true)
+        })
+      }
+
+      it('a token that was used, until it is too old', async () => {
+        const token = await logoutToken({ sub: 'kim', exp: seconds() + 3600 })
+        await obeyed(token)
+        const browser = await signIn({ sub: 'kim' })
+        for (const age of [0, 299, 300]) {
+          clock.advance(age)
+          assert.equal((await post(token)).status, 400)
+        }
+        assert.equal((await browser.send('/home')).status, 200)
+      })
+
+      it('a token that is sent twice at once', async () => {
+        const token = await logoutToken()
+        const statuses = (await Promise.all([post(token), post(token)])).map(({ status }) => status)
+        assert.deepEqual(new Set(statuses), new Set([200, 400]))
+      })
+
+      it('two tokens in one form, no form, or JSON', async () => {
+        const path = '/login/backchannel_logout/corp'
+        const form = `logout_token=${await logoutToken()}&logout_token=${await logoutToken()}`
+        assert.equal((await server.send(path, { method: 'POST', form })).status, 400)
+        assert.equal((await server.send(path, { method: 'POST' })).status, 400)
+        const body = JSON.stringify({ logout_token: await logoutToken() })
+        const headers = { 'content-type': 'application/json' }
+        assert.ok([400, 415].includes((await server.send(path, { method: 'POST', body, headers })).status))
+      })
+    })
+  })
+}
