@@ -10,6 +10,8 @@ import type { Errand } from './codes.ts'
 /** Attributes of clients with a URL to lead to when the request names none, or one that is not registered. */
 export type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 
+const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
+
 /** Dependencies of `onwardUrl`. */
 export interface OnwardDeps {
   readonly store: Pick<Store, 'clients'>
@@ -33,4 +35,14 @@ export async function onwardUrl(
   if (registered !== undefined) return registered
   const own = fallback === undefined ? undefined : client.additional[fallback]
   return typeof own === 'string' && isSafeUri(own) ? own : undefined
+}
+
+/** Whether the client has registered the URL of the errand, as a redirect URI or as where self-service leads. */
+export async function leadsOnward(zone: Zone, errand: Errand, deps: OnwardDeps): Promise<boolean> {
+  const { redirectUri } = errand
+  if (redirectUri === undefined) return false
+  for (const fallback of FALLBACKS) {
+    if ((await onwardUrl(zone, errand, { ...deps, fallback })) === redirectUri) return true
+  }
+  return false
 }

@@ -4,6 +4,7 @@ import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
 import type { ChangeEmailDeps } from './change-email.ts'
 import type { ChangePasswordDeps } from './change-password.ts'
+import type { ContinueDeps } from './continue.ts'
 import type { CreateAccountDeps } from './create-account.ts'
 import type { ForgottenPasswordDeps } from './forgotten-password.ts'
 import type { InvitationPageDeps } from './invitations.ts'
@@ -31,6 +32,7 @@ const ROUTES = {
   'GET /invitations/accept': forCodes,
   'POST /invitations/accept.do': forCodes,
   'POST /invitations/accept_enterprise.do': forCodes,
+  'GET /continue': open('it leads only to URLs that clients have registered'),
   'GET /change_email': own,
   'POST /change_email.do': own,
   'GET /change_password': own,
@@ -49,6 +51,7 @@ export type AccountPageDeps = CreateAccountDeps &
   ChangeEmailDeps &
   ForgottenPasswordDeps &
   ChangePasswordDeps &
+  ContinueDeps &
   InvitationPageDeps &
   ProfileDeps
 
@@ -56,13 +59,14 @@ export type AccountPageDeps = CreateAccountDeps &
 export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void {
   deferredRoutes<AccountPage>(app, ROUTES, {
     load: async () => {
-      const [signUp, email, forgotten, password, invitations, profile] = await Promise.all([
+      const [signUp, email, forgotten, password, invitations, profile, onward] = await Promise.all([
         import('./create-account.ts'),
         import('./change-email.ts'),
         import('./forgotten-password.ts'),
         import('./change-password.ts'),
         import('./invitations.ts'),
         import('./profile.ts'),
+        import('./continue.ts'),
       ])
       return on => {
         signUp.createAccountHandlers(on, deps)
@@ -71,6 +75,7 @@ export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void 
         password.changePasswordHandlers(on, deps)
         invitations.invitationHandlers(on, deps)
         profile.profileHandlers(on, deps)
+        onward.continueHandlers(on, deps)
       }
     },
   })

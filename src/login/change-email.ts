@@ -21,7 +21,7 @@ import { queryForm } from '../web/query.ts'
 import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/session.ts'
-import { checkOwnAccounts, countMail, errandIn, inQuery, requiredField, runLater } from './self-service.ts'
+import { checkOwnAccounts, countMail, errandIn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
 import type { On } from '../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
@@ -163,11 +163,12 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
         await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
         const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
         const isOwner = visitor?.user.id === user.id
-        const way = url === undefined || isOwner ? '' : `&form_redirect_uri=${inQuery(url)}`
-        const own = isOwner
-          ? '/profile?success_message_code=email_change.success'
-          : `/login?success=change_email_success${way}`
-        return reply.redirect(isOwner && url !== undefined ? url : urls.ofZone(zone) + own, 302)
+        if (!isOwner) {
+          const done = { success: 'change_email_success', clientId: errand.clientId, url }
+          return redirectToSignIn(request, reply, done, deps)
+        }
+        const own = `${urls.ofZone(zone)}/profile?success_message_code=email_change.success`
+        return reply.redirect(url ?? own, 302)
       }
     }
   })

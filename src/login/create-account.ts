@@ -34,7 +34,7 @@ import {
   checkSelfService,
   countMail,
   errandIn,
-  inQuery,
+  redirectToSignIn,
   requiredField,
   runLater,
 } from './self-service.ts'
@@ -177,8 +177,8 @@ function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
       }
       case 'verified': {
         const url = await onwardUrl(zone, result.errand, { ...deps, fallback: 'signup_redirect_url' })
-        const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
-        return reply.redirect(`${urls.ofZone(zone)}/login?success=verify_success${way}`, 302)
+        const { clientId } = result.errand
+        return redirectToSignIn(request, reply, { success: 'verify_success', clientId, url }, deps)
       }
     }
   })

@@ -20,6 +20,7 @@ import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
+import type { Sessions } from '../web/session.ts'
 import { queryForm } from '../web/query.ts'
 import { originOf } from '../web/request-context.ts'
 import { bodyForm } from '../web/route.ts'
@@ -29,7 +30,7 @@ import {
   countMail,
   countMailOf,
   errandIn,
-  inQuery,
+  redirectToSignIn,
   requiredField,
   runLater,
 } from './self-service.ts'
@@ -38,6 +39,7 @@ import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
 export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<OnwardDeps, 'store' | 'behaviour'> {
+  readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
   readonly pages: PageWriter
@@ -138,8 +140,8 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
         const { user, errand } = result
         await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user }, deps)
         const url = await onwardUrl(zone, errand, deps)
-        const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
-        return reply.redirect(`${urls.ofZone(zone)}/login?success=password_reset${way}`, 302)
+        const done = { success: 'password_reset', clientId: errand.clientId, url }
+        return redirectToSignIn(request, reply, done, deps)
       }
     }
   })

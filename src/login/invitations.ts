@@ -29,6 +29,7 @@ import type { Sessions } from '../web/session.ts'
 import type { ExternalSignIn } from './external.ts'
 import type { On } from '../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
+import { redirectToSignIn } from './self-service.ts'
 
 /** Dependencies of `invitationPages`. */
 export interface InvitationPageDeps extends AcceptDeps, Omit<OnwardDeps, 'store'> {
@@ -144,9 +145,8 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
   })
 
   async function leadToSignIn(request: FastifyRequest, reply: FastifyReply, errand: Errand): Promise<FastifyReply> {
-    const target = await onward(request, errand)
-    const next = target === undefined ? '' : `&form_redirect_uri=${queryValue(target)}`
-    return reply.redirect(`${urls.ofZone(request.zone)}/login?success=invite_accepted${next}`, 302)
+    const done = { success: 'invite_accepted', clientId: errand.clientId, url: await onward(request, errand) }
+    return redirectToSignIn(request, reply, done, deps)
   }
 
   on('POST /invitations/accept_enterprise.do', async (request, reply) => {
@@ -184,6 +184,3 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     return reply.redirect((await onward(request, taken.errand)) ?? `${urls.ofZone(request.zone)}/home`, 302)
   }
 }
-
-/** As UAA encodes URLs in a query. */
-const queryValue = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')

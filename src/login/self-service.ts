@@ -1,5 +1,5 @@
 // What the pages of self-service share: whether they are open, and how much of it one may do.
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../accounts/switches.ts'
 import type { SwitchDeps } from '../accounts/switches.ts'
 import type { Errand } from '../accounts/codes.ts'
@@ -7,12 +7,14 @@ import type { Background } from '../base/background.ts'
 import type { Service } from '../model/service.ts'
 import { userNameKey } from '../model/user.ts'
 import type { User } from '../model/user.ts'
+import type { Urls } from '../model/urls.ts'
 import { refuseResource } from '../users/refusal.ts'
 import { PageError } from '../web/answers.ts'
 import type { Form } from '../web/form.ts'
 import { callerKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { contextOf } from '../web/request-context.ts'
+import type { Sessions } from '../web/session.ts'
 
 /** Refuses where accounts of the internal provider are kept elsewhere: 403 as JSON, as the APIs do. */
 export async function checkOwnAccounts(
@@ -81,4 +83,30 @@ export function runLater(background: Background, task: () => Promise<void>): voi
 }
 
 /** A URL in the query of a redirect, readable as UAA has it where nothing in it means something there. */
-export const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
+const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
+
+/** What is done, and where it leads after a sign-in: the result of `onwardUrl` for the client. */
+export interface Done {
+  /** A message of the sign-in page. */
+  readonly success: string
+  readonly clientId: string | undefined
+  readonly url: string | undefined
+}
+
+/**
+ * Redirects to the sign-in page, which leads on to the URL. That page follows no URL of another host in its query, where UAA
+ * names it; so a path of our own waits for the sign-in, and `/continue` checks the URL once more.
+ */
+export async function redirectToSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { success, clientId, url }: Done,
+  { sessions, urls }: { readonly sessions: Sessions; readonly urls: Urls },
+): Promise<FastifyReply> {
+  if (clientId !== undefined && url !== undefined && !(await sessions.visitor(request))) {
+    const query = new URLSearchParams({ client_id: clientId, redirect_uri: url })
+    await sessions.saveRequest(request, reply, { path: `/continue?${query.toString()}`, reauthenticate: false })
+  }
+  const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
+  return reply.redirect(`${urls.ofZone(request.zone)}/login?success=${success}${way}`, 302)
+}

@@ -57,6 +57,7 @@ for (const mode of MODES) {
         '/error',
         '/favicon.ico',
         '/forgot_password',
+        '/continue',
         '/forgot_password.do',
         '/reset_password',
         '/reset_password.do',

@@ -115,6 +115,11 @@ export function selfServiceArea({ service }: Facts): Area {
         query: { code: may('What it was about.') },
         answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE },
       },
+      'GET /continue': {
+        summary: 'Go on to the application after self-service and a sign-in',
+        query: errand,
+        answers: { 302: redirect('To the URL if the client has registered it, else to the home page.') },
+      },
       'GET /verify_email': {
         summary: 'Show the button that changes an e-mail address',
         about: 'Changes nothing: programs open the links of mails, too.',
