@@ -6,7 +6,7 @@ import { inRealm } from '../../web/authorization-header.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
-import { malformedAs, refuseMalformed } from '../resources/refusal.ts'
+import { malformedAs } from '../resources/refusal.ts'
 import type { CodeEndpointDeps } from './codes.ts'
 import type { InvitationEndpointDeps } from './invitations.ts'
 import type { PasswordEndpointDeps } from './passwords.ts'
@@ -89,7 +89,7 @@ export type PasswordRoute = keyof ReturnType<typeof passwordRoutes>
 /** `POST /password_resets` and `POST /password_change`. */
 export function passwordEndpoints(app: FastifyInstance, deps: PasswordEndpointDeps): void {
   deferredRoutes<PasswordRoute>(app, passwordRoutes(deps.service), {
-    errorHandler: refuseMalformed,
+    errorHandler: malformedAs('scim', 415),
     load: async () => {
       const { passwordHandlers } = await import('./passwords.ts')
       return on => passwordHandlers(on, deps)
