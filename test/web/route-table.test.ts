@@ -72,6 +72,7 @@ for (const mode of MODES) {
         '/invalid_request',
         '/invitations/accept',
         '/invitations/accept.do',
+        '/invitations/accept_enterprise.do',
         '/login',
         '/login.do',
         '/login/backchannel_logout/:origin',
