@@ -24,7 +24,7 @@ import type { Random } from './base/random.ts'
 import { createSecretMemory } from './base/secrets.ts'
 import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
-import { createDirectories } from './identity/directory/directory.ts'
+import { createDeferredDirectories } from './identity/directory/deferred.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
@@ -192,7 +192,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const foreignKeys = createForeignKeys({ outbound, clock })
   // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
-  const directories = createDirectories({
+  const directories = createDeferredDirectories({
     ...shared,
     outbound,
     passwords: createPasswords({ places: 1, cost: config.hashCost }),
