@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { LdapConfig, LdapServer } from '../support/ldap-server.ts'
-import { AS_SCOPES, changing, SEARCH, startLdapServer } from '../support/ldap-server.ts'
+import { AS_SCOPES, changing, LDAP_HINT, SEARCH, startLdapServer } from '../support/ldap-server.ts'
 import { MODES, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Slapd } from '../support/slapd.ts'
@@ -90,6 +90,44 @@ for (const mode of MODES) {
       await server.store.providers.update('svc', internal)
       assert.equal(answers[0]?.status, 200)
       assert.equal(answers[1] && told(answers[1]), REFUSED)
+    })
+
+    it('asks only the providers that the client allows, and the default of the zone alone', async () => {
+      const { server } = api
+      const ask = (client: string, form: Readonly<Record<string, string>>) =>
+        server.token(
+          { grant_type: 'password', username: 'loner', password: PASSWORD, ...form },
+          { basic: [client, client] },
+        )
+      const mine = await ask('only-ldap', {})
+      assert.equal(claimsOf(mine)['origin'], 'ldap')
+      assert.equal(told(await ask('only-ldap', { username: 'joel', password: 'wombat' })), REFUSED)
+      assert.notEqual((await ask('only-svc', {})).status, 200)
+      const barred = await ask('only-svc', { login_hint: LDAP_HINT })
+      assert.equal(
+        barred.json()['error_description'],
+        "Client is not authorized for specified user's identity provider.",
+      )
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      await server.store.zones.update({ ...zone, config: { ...zone.config, defaultIdentityProvider: 'ldap' } })
+      const answers = [
+        await api.grant('loner', { login_hint: '' }),
+        await api.grant('joel', { login_hint: '', password: 'wombat' }),
+      ]
+      await server.store.zones.update(zone)
+      assert.equal(answers[0]?.status, 200)
+      assert.equal(answers[1] && told(answers[1]), REFUSED)
+      // A refresh token of a person whose provider was disabled is of no use.
+      const refresh = { grant_type: 'refresh_token', refresh_token: tokensOf(mine).refresh_token ?? '' }
+      const provider = await server.store.providers.findByOrigin('svc', 'ldap')
+      assert.ok(provider)
+      await server.store.providers.update('svc', { ...provider, active: false })
+      const refused = await server.token(refresh, { basic: ['only-ldap', 'only-ldap'] })
+      const unusable = await api.grant('loner')
+      await server.store.providers.update('svc', provider)
+      assert.notEqual(refused.status, 200)
+      assert.match(String(unusable.json()['error_description']), /does not match an active Identity Provider/)
     })
 
     describe('a person', () => {

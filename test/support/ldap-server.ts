@@ -40,6 +40,15 @@ export interface LdapServer {
   account(userName: string): Promise<User | undefined>
 }
 
+/** A client whose people come from one provider; its secret is its id. */
+const only = (origin: string) => ({
+  client_id: `only-${origin}`,
+  client_secret: `only-${origin}`,
+  authorized_grant_types: ['password', 'refresh_token'],
+  scope: ['openid'],
+  allowedproviders: [origin],
+})
+
 /** Starts one; the test stops it. */
 export async function startLdapServer(
   mode: CompatibilityMode,
@@ -55,7 +64,7 @@ export async function startLdapServer(
   }
   const usual = {
     ...defaultBootstrap,
-    clients: [...defaultBootstrap.clients, admin],
+    clients: [...defaultBootstrap.clients, admin, only('ldap'), only('svc')],
     identity_providers: [record],
   }
   const server = await startServer({

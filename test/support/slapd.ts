@@ -242,7 +242,7 @@ async function untilOpen(port: number): Promise<void> {
       })
       return
     } catch (error) {
-      if (attempt > 200) throw error
+      if (attempt > 600) throw error
       await pause(50)
     }
   }
