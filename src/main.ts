@@ -14,14 +14,11 @@ import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
 import { openStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
-import { createSender } from './mail/sender.ts'
 import type { Sender } from './mail/sender.ts'
-import { createTransport } from './mail/transport.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { collectAtFirstRest } from './ops/first-rest.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
-import { measure } from './ops/measuring.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
 import type { Store } from './store/store.ts'
@@ -153,18 +150,14 @@ type Parts = Omit<AppDeps, 'build' | 'metrics' | 'onMail'> & {
 
 /** Opens the database and builds the server, but does not listen. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
-  const measuring = measure(config, cause => log.fault('metrics cannot be sent', cause))
+  const measuring = await openMeasuring(config, log)
   const metrics = measuring?.metrics
   const onError = (cause: unknown): void => log.fault('database', cause)
   const { clock, random, vault, store } = await openStorage(config, onError, metrics?.countQuery)
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
-  const { smtp } = config
-  const sender =
-    smtp && !cluster.isWorker
-      ? createSender({ ...deps, smtp, mails: store.mails, transport: createTransport(smtp), pause: pauseUnless })
-      : undefined
+  const sender = cluster.isWorker ? undefined : await openSender(deps)
   const onMail = sender ? () => sender.wake() : () => void process.send?.(MAIL_QUEUED)
   return closeOnFailure(store, async () => ({
     ...deps,
@@ -172,6 +165,23 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
     sender,
     app: await buildApp({ ...deps, metrics, onMail, build: readBuildFacts() }),
   }))
+}
+
+/** Both are loaded only where they are configured, because most of the start is loading. */
+async function openMeasuring(config: Config, log: Log): Promise<Measuring | undefined> {
+  if (!config.operations.statsd) return undefined
+  const { measure } = await import('./ops/measuring.ts')
+  return measure(config, cause => log.fault('metrics cannot be sent', cause))
+}
+
+async function openSender(deps: Omit<AppDeps, 'build'>): Promise<Sender | undefined> {
+  const { smtp } = deps.config
+  if (!smtp) return undefined
+  const [{ createSender }, { createTransport }] = await Promise.all([
+    import('./mail/sender.ts'),
+    import('./mail/transport.ts'),
+  ])
+  return createSender({ ...deps, smtp, mails: deps.store.mails, transport: createTransport(smtp), pause: pauseUnless })
 }
 
 /** Closes the store on failure: an open database would keep the process alive. */

@@ -3,21 +3,23 @@
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
 import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
 import { CommandFailure, StartFailure, UsageError } from './command.ts'
-import { keys } from './keys.ts'
 import { programName } from './program-name.ts'
 import { serve } from './serve.ts'
 
-/** All commands; the first is the default. */
-const COMMANDS: readonly [Command, ...Command[]] = [serve, checkConfig, keys]
+/** All commands; the first is the default, and starts without loading the others. */
+const commands = async (): Promise<readonly Command[]> => [
+  serve,
+  (await import('./check-config.ts')).checkConfig,
+  (await import('./keys.ts')).keys,
+]
 
-const help = (): string => `Latchkey, an identity and authorization server.
+const help = (all: readonly Command[]): string => `Latchkey, an identity and authorization server.
 
 Usage: ${programName()} [command] [options]
 
-${COMMANDS.map(({ name, summary, options }) => `  ${name.padEnd(14)}${summary}\n${options}`).join('\n')}
+${all.map(({ name, summary, options }) => `  ${name.padEnd(14)}${summary}\n${options}`).join('\n')}
   --help, -h    Show this text.
 
 Without a configuration file the server runs in playground mode: on loopback, with accounts that everybody knows.
@@ -27,12 +29,13 @@ docs/operate.md describes the configuration file.
 /** Runs the named command and returns the exit status; undefined while the server runs. */
 async function run(args: readonly string[]): Promise<number | undefined> {
   if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(help())
+    process.stdout.write(help(await commands()))
     return 0
   }
   const [first] = args
   const isNamed = first !== undefined && !first.startsWith('-')
-  const command = isNamed ? COMMANDS.find(({ name }) => name === first) : COMMANDS[0]
+  const isDefault = !isNamed || first === serve.name
+  const command = isDefault ? serve : (await commands()).find(({ name }) => name === first)
   try {
     if (command === undefined) throw new UsageError(`${first} is not a command`)
     return await command.run(isNamed ? args.slice(1) : args)
