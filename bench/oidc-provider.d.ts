@@ -1,4 +1,4 @@
-// The package has no types: these cover the parts that the peer uses.
+// The package has no types: these cover the parts that benchmarks and tests use.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
   import type { JsonWebKey } from 'node:crypto'
@@ -48,6 +48,8 @@ declare module 'oidc-provider' {
   export interface Configuration {
     adapter: (model: string) => Adapter
     clients: readonly Record<string, unknown>[]
+    claims: Readonly<Record<string, readonly string[]>>
+    cookies: { keys: readonly string[] }
     jwks: { keys: readonly JsonWebKey[] }
     scopes: readonly string[]
     pkce: { required: () => boolean }
@@ -72,7 +74,7 @@ declare module 'oidc-provider' {
   }
 
   export class Provider {
-    constructor(issuer: string, configuration: Configuration)
+    constructor(issuer: string, configuration: Partial<Configuration>)
     readonly Grant: {
       new (owner: { clientId: string; accountId: string }): Grant
       find(id: string): Promise<Grant | undefined>

@@ -104,7 +104,9 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       const { purpose } = shareOf(provider)
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
       if (!settings) return unavailable('the addresses of the provider are not known')
-      if (!isFromProvider(answer, settings)) return refuse('untrusted', 'The answer is from another provider.')
+      const hasIssuer = kindsOf(provider.config).has('id_token') && answer['id_token'] !== undefined
+      if (!isFromProvider(answer, settings, hasIssuer))
+        return refuse('untrusted', 'The answer is from another provider.')
       deps.settings.peek(provider, 'logout') // fetches it where it is unknown, so that the logout need not wait
       const { error, code, id_token: idToken, access_token: accessToken } = answer
       if (error !== undefined) return { outcome: 'declined', error }
@@ -167,7 +169,10 @@ function redirectSettings(settings: OidcSettings): RedirectSettings | undefined 
   return checked.settings
 }
 
-/** RFC 9207 §2.4: `iss` must be the provider's issuer, and must be present if its metadata says so. */
-function isFromProvider({ iss: issuer }: RedirectAnswer, settings: OidcSettings): boolean {
-  return issuer === undefined ? settings.sendsIssuer !== true : issuer === settings.issuer
+/**
+ * RFC 9207 §2.4: `iss` must be the provider's issuer, and must be present if its metadata says so. An ID token in the same
+ * answer names the issuer itself, and is verified next.
+ */
+function isFromProvider({ iss: issuer }: RedirectAnswer, settings: OidcSettings, hasIssuer: boolean): boolean {
+  return issuer === undefined ? settings.sendsIssuer !== true || hasIssuer : issuer === settings.issuer
 }
