@@ -50,27 +50,36 @@ declare module 'oidc-provider' {
     clients: readonly Record<string, unknown>[]
     claims: Readonly<Record<string, readonly string[]>>
     cookies: { keys: readonly string[] }
+    fetch: (url: string, options: { headers: Headers; body: URLSearchParams }) => Promise<Response>
     jwks: { keys: readonly JsonWebKey[] }
     scopes: readonly string[]
     pkce: { required: () => boolean }
     issueRefreshToken: (context: Context, client: Client) => boolean
     rotateRefreshToken: (context: Context) => boolean
-    features: {
-      devInteractions: { enabled: boolean }
-      clientCredentials: { enabled: boolean }
-      revocation: { enabled: boolean }
-      introspection: { enabled: boolean; allowedPolicy: () => boolean }
-      resourceIndicators: {
-        enabled: boolean
-        defaultResource: (context: Context, client: Client) => string | undefined
-        useGrantedResource: () => boolean
-        getResourceServerInfo: (context: Context, identifier: string) => ResourceServer
-      }
-    }
+    features: Partial<Features>
     findAccount: (context: Context, id: string) => { accountId: string; claims: () => { sub: string } }
     interactions: { url: (context: Context, interaction: { uid: string }) => string }
     loadExistingGrant: (context: Context) => Promise<Grant | undefined>
     ttl: Record<string, number>
+  }
+
+  interface Features {
+    devInteractions: { enabled: boolean }
+    clientCredentials: { enabled: boolean }
+    revocation: { enabled: boolean }
+    backchannelLogout: { enabled: boolean }
+    rpInitiatedLogout: {
+      enabled: boolean
+      logoutSource: (context: { body: string }, form: string) => void
+      postLogoutSuccessSource: (context: { body: string }) => void
+    }
+    introspection: { enabled: boolean; allowedPolicy: () => boolean }
+    resourceIndicators: {
+      enabled: boolean
+      defaultResource: (context: Context, client: Client) => string | undefined
+      useGrantedResource: () => boolean
+      getResourceServerInfo: (context: Context, identifier: string) => ResourceServer
+    }
   }
 
   export class Provider {
@@ -79,6 +88,7 @@ declare module 'oidc-provider' {
       new (owner: { clientId: string; accountId: string }): Grant
       find(id: string): Promise<Grant | undefined>
     }
+    on(event: 'backchannel.error', listener: (context: unknown, error: Error) => void): void
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     interactionDetails(
       request: IncomingMessage,
