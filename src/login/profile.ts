@@ -205,7 +205,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
         handle,
         isCurrent,
         address: session.signIn.remoteAddress,
-        signedInAt: session.signIn.authenticatedAt,
+        signedInAt: session.createdAt, // at a provider it may have been earlier
         lastSeenAt: session.lastSeenAt,
       })),
     }))

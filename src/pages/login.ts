@@ -31,7 +31,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
     const link = safeLink(url)
     return link === undefined
       ? []
-      : [html`<a class="saml-login-link button plain" href="${link}">${isolated(name)}</a>\n`]
+      : [html`<a class="saml-login-link button plain" href="${link}"><bdi>${plain(name)}</bdi></a>\n`]
   })
   const texts = chrome.texts.login
   const client = props.clientName !== undefined && html`<strong>${isolated(props.clientName)}</strong>`

@@ -14,6 +14,7 @@ const groupMappingMode = setting({
     v.transform(value => (value === 'AS_SCOPES' ? value : undefined)),
   ),
   needs: 'one of AS_SCOPES, EXPLICITLY_MAPPED',
+  about: 'Whether groups of the provider are looked up in /Groups/External, or are names of groups here.',
 })
 
 const KEY_MEMBERS = ['kid', 'key', 'cert', 'alg', 'iss', 'aud']
@@ -57,7 +58,7 @@ const addresses = {
   tokenUrl: url(null),
   tokenKeyUrl: url(null),
   tokenKey: text(null, { secret: isSharedKey, about: 'The verification key in PEM or as JWK, or a shared secret.' }),
-  userInfoUrl: url(null),
+  userInfoUrl: url(null, { about: 'Asked for claims that tokens lack.' }),
 }
 
 const relyingParty = {
@@ -67,18 +68,23 @@ const relyingParty = {
   relyingPartyId: text(null, { about: 'What this server is called there.' }),
   relyingPartySecret: text(undefined, { secret: true }),
   authMethod: text(null, {
+    about: 'How this server proves itself; by default as the secret or the key that is there says.',
     schema: { examples: ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt'] },
   }),
   clientAuthInBody: truth(false),
   pkce: truth(true),
   scopes: texts(null),
-  responseType: text('code'),
+  responseType: text('code', {
+    about: 'code; or with tokens through the browser: id_token, id_token token, code id_token, code token.',
+  }),
   linkText: text(null, { about: 'Text of its link on the sign-in page.' }),
   showLinkText: truth(true),
   skipSslValidation: truth(false),
   userPropagationParameter: text(null, { about: 'Parameter of the authorization request that carries the user name.' }),
   groupMappingMode,
-  cacheJwks: truth(true),
+  cacheJwks: truth(true, {
+    about: 'Whether its keys are remembered; otherwise they are fetched every 30 seconds at most.',
+  }),
 }
 
 /** OAuth 2.0, where users are described by an endpoint. */

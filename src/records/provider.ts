@@ -189,7 +189,7 @@ export const externalMembers = {
   externalGroupsWhitelist: texts([], { about: 'Groups of the provider that a sign-in may bring; * is a wildcard.' }),
   attributeMappings: mappings,
   addShadowUserOnLogin: truth(true, { about: 'Whether the first sign-in creates an account.' }),
-  storeCustomAttributes: truth(true),
+  storeCustomAttributes: truth(true, { about: 'Whether roles and mapped attributes are kept with the account.' }),
   linkByEmail: truth(undefined, {
     about: 'Whether a verified e-mail address links to an account of this origin that was never signed in to.',
   }),

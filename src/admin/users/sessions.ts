@@ -38,10 +38,10 @@ export function userSessionHandlers(on: On<UserRoute>, deps: UserSessionDeps): v
     const now = clock.now()
     const sessions = await store.sessions.listOfUser(zone.id, user.id, now)
     const shown = sessions.flatMap(session => {
-      const { signIn, lastSeenAt, expiresAt, clients = [] } = session
+      const { signIn, createdAt, lastSeenAt, expiresAt, clients = [] } = session
       if (!signIn || !isLive(session, now, pageSettings.idleSeconds) || !mayContinue(user, signIn)) return []
       return {
-        signedInAt: signIn.authenticatedAt.toISOString(),
+        signedInAt: createdAt.toISOString(),
         lastSeenAt: lastSeenAt.toISOString(),
         expiresAt: expiresAt.toISOString(),
         methods: signIn.amr,
