@@ -198,6 +198,7 @@ for (const mode of MODES) {
           authUrl: `${upstream.url}/authorize`,
           tokenUrl: `${upstream.url}/token`,
           tokenKeyUrl: `${upstream.url}/keys`,
+          logoutUrl: `${upstream.url}/logout`,
           issuer: upstream.url,
           relyingPartyId: RELYING_PARTY,
           relyingPartySecret: 'secret',
@@ -238,6 +239,33 @@ for (const mode of MODES) {
       assert.equal(done.headers['location'], `${base}/z/x/${mode === 'uaa' ? 'home' : ''}`, done.text)
       assert.ok(await jar.isSignedIn('/z/x'))
       assert.equal(await jar.isSignedIn(''), false)
+    })
+
+    it('ends below the path, at the provider and from there', async () => {
+      const signIn = async (jar: Jar, prefix: string): Promise<void> => {
+        const back = await goThere(jar, prefix)
+        await jar.send(back.pathname + back.search)
+        assert.ok(await jar.isSignedIn(prefix))
+      }
+      const [jar, other] = [jarOf(server), jarOf(server)]
+      await signIn(jar, '/z/x')
+      const query = new URLSearchParams({ redirect: `${base}/z/x/profile` }).toString()
+      const headers = { 'sec-fetch-site': 'same-origin' }
+      const { origin, searchParams } = (await jar.send(`/z/x/logout.do?${query}`, { headers })).location()
+      assert.equal(origin, upstream.url)
+      const back = new URL(searchParams.get('post_logout_redirect_uri') ?? '')
+      assert.equal(back.origin + back.pathname, `${base}/z/x/logout.do`)
+      const state = searchParams.get('state')
+      if (state !== null) back.searchParams.set('state', state)
+      assert.equal((await jar.send(back.pathname + back.search)).headers['location'], `${base}/z/x/profile`)
+
+      await signIn(jar, '/z/x')
+      await signIn(other, '')
+      const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+      const claims = { iss: upstream.url, aud: RELYING_PARTY, jti: 'j1', events }
+      const form = { logout_token: await upstream.token(claims, { typ: 'logout+jwt' }) }
+      assert.equal((await server.send('/z/x/login/backchannel_logout/corp', { method: 'POST', form })).status, 200)
+      assert.deepEqual([await jar.isSignedIn('/z/x'), await other.isSignedIn('')], [false, true])
     })
 
     it('is not ended in another zone, in either direction, nor at the zone’s own host', async () => {
