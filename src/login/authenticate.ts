@@ -10,14 +10,13 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { User } from '../model/user.ts'
-import { userNameKey } from '../model/user.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { bearerHeader } from '../web/authorization-header.ts'
 import type { BearerGate } from '../web/bearer.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, joinForms } from '../web/form.ts'
 import { sendJson } from '../web/json.ts'
-import { callerKey } from '../web/limits.ts'
+import { guessKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { requireLoginServer } from '../web/login-server.ts'
 import { queryForm } from '../web/query.ts'
@@ -80,7 +79,7 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     if (password === undefined) throw malformed('The parameter password is missing')
     const from = contextOf(request)
     const result = await limits.wrongPasswords.attempt(
-      callerKey(from, userNameKey(userName)),
+      guessKey(from, userName),
       () => identity.signInWithPassword(from, { userName, password }),
       ({ outcome }) => outcome === 'refused',
     )

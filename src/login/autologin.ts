@@ -12,13 +12,12 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
-import { userNameKey } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { WrongContentType } from '../web/bodies.ts'
 import type { Form } from '../web/form.ts'
 import { refuseVouching } from '../web/login-server.ts'
-import { callerKey } from '../web/limits.ts'
+import { guessKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { isNavigation } from '../web/navigation.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
@@ -66,7 +65,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
     const result = await limits.wrongPasswords.attempt(
-      callerKey(from, userNameKey(userName)),
+      guessKey(from, userName),
       // The session that the code opens asks for a new password where one is due.
       () => identity.signInWithPassword(from, { userName, password, client, opensSession: true }),
       ({ outcome }) => outcome === 'refused',

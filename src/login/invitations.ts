@@ -16,9 +16,8 @@ import type { InvitationProblem } from '../pages/invitation.ts'
 import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
-import { userNameKey } from '../model/user.ts'
 import { EMPTY_FORM } from '../web/form.ts'
-import { callerKey } from '../web/limits.ts'
+import { guessKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { contextOf } from '../web/request-context.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -162,7 +161,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const from = contextOf(request)
     const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user }
     const result = await limits.wrongPasswords.attempt(
-      callerKey(from, userNameKey(userName)),
+      guessKey(from, userName),
       () => identity.signInWithPassword(from, signIn),
       ({ outcome }) => outcome === 'refused',
     )

@@ -17,7 +17,6 @@ import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { promptsOf } from '../model/zone.ts'
-import { userNameKey } from '../model/user.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
@@ -29,7 +28,7 @@ import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
-import { callerKey } from '../web/limits.ts'
+import { guessKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import type { SignInDemands } from '../web/sign-in-demands.ts'
@@ -103,7 +102,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
     const context = contextOf(request)
-    const caller = callerKey(context, userNameKey(userName))
+    const caller = guessKey(context, userName)
     const signIn = { userName, password, client, origin, opensSession: true }
     const result = await deps.limits.wrongPasswords.attempt(
       caller,

@@ -135,3 +135,16 @@ export const callerKey = (
   { zone, remoteAddress }: { readonly zone: { readonly id: string }; readonly remoteAddress: string | undefined },
   ...tried: readonly string[]
 ): string => digest(JSON.stringify([networkOf(remoteAddress ?? ''), zone.id, ...tried]))
+
+/**
+ * The key for guesses at a user's password: the name without case, spaces, accents and invisible characters. Directories take
+ * some such spellings for one name, and each must not have guesses of its own; that other names share a count does no harm.
+ */
+export const guessKey = (from: Parameters<typeof callerKey>[0], userName: string): string =>
+  callerKey(
+    from,
+    userName
+      .normalize('NFKD')
+      .replace(/[\p{M}\p{Cf}\p{Z}]+/gu, '')
+      .toUpperCase(),
+  )

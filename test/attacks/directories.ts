@@ -219,6 +219,27 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'guesses a password under ever other spellings that the directory takes for one name',
+    outcome: 'has no more guesses than with one: case, spaces, accents and invisible characters make no other name',
+    attempt: against(
+      lying(() => []),
+      async api => {
+        let status = 0
+        const spellings = [
+          (n: number) => `${' '.repeat(n)}marissa`,
+          (n: number) => `mar${'\u00ad'.repeat(n)}issa`,
+          (n: number) => `m${'\u0301'.repeat(n)}ARISSA`,
+        ]
+        for (let guess = 0; guess < 120 && status !== 429; guess += 1) {
+          const name = spellings[guess % 3]?.(guess) ?? ''
+          status = (await api.grant(name, { password: `${guess}` })).status
+        }
+        assert.equal(status, 429)
+      },
+      { modes: ['standard'] },
+    ),
+  },
+  {
     attack: 'guesses passwords of people of a directory from one network',
     outcome: 'is stopped as with internal accounts',
     attempt: against(

@@ -4,10 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../model/client.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { userNameKey } from '../../model/user.ts'
 import type { Form } from '../../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../../web/form.ts'
-import { callerKey } from '../../web/limits.ts'
+import { guessKey } from '../../web/limits.ts'
 import { encodeForm, queryForm } from '../../web/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { acceptsTokens } from '../grants/passcode.ts'
@@ -60,7 +59,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   const from = contextOf(request)
   const typed = credentialsOf(bodyForm(request) ?? EMPTY_FORM)
   if (!typed) throw unauthorized('Request does not contain credentials.')
-  const caller = callerKey(from, userNameKey(typed.userName))
+  const caller = guessKey(from, typed.userName)
   const { origin } = parseLoginHint(form.get('login_hint'))
   const client = found(asked.client)
   const result = await limits.wrongPasswords.attempt(

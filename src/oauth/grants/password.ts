@@ -2,8 +2,7 @@ import type { NoProvider } from '../../identity/identity.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
-import { userNameKey } from '../../model/user.ts'
-import { callerKey } from '../../web/limits.ts'
+import { guessKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
@@ -27,7 +26,7 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   if (userPassword === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
-  const caller = callerKey(request, userNameKey(userName))
+  const caller = guessKey(request, userName)
   const field = (name: string): string | undefined => params.get(name)
   const result = await limits.wrongPasswords.attempt(
     caller,
