@@ -158,6 +158,15 @@ for (const mode of MODES) {
         await configure({})
       })
 
+      it('gets one account by first sign-ins at once, and none back that was deactivated', async () => {
+        const answers = await Promise.all(Array.from({ length: 6 }, () => api.grant('less<more>')))
+        assert.equal(new Set(answers.map(answer => claimsOf(answer)['user_id'])).size, 1)
+        const user = await api.account('less<more>')
+        assert.ok(user)
+        await api.server.store.users.update('svc', { ...user, active: false })
+        assert.equal(told(await api.grant('less<more>')), REFUSED)
+      })
+
       it('of the same name in another part of the directory is another', async () => {
         await changing(slapd, client =>
           client.add(`cn=loner,${GROUPS}`, {
