@@ -55,7 +55,7 @@ export const inBothModes =
   }
 
 /** The record of `corp`. */
-export const providerAt = ({ url }: Upstream, config: Claims) => ({
+export const providerAt = ({ url }: Pick<Upstream, 'url'>, config: Claims) => ({
   originKey: 'corp',
   type: 'oidc1.0',
   name: 'Corp',

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { createTestClock } from '../support/clock.ts'
-import { MODES } from '../support/oauth.ts'
+import { APP, MODES } from '../support/oauth.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { startUpstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
@@ -135,5 +138,45 @@ export const upstreamAttacks: readonly Attack[] = [
       },
       { responseType: 'id_token' },
     ),
+  },
+  {
+    attack: 'has twenty people sign in at a provider that never answers',
+    outcome: 'it is asked five times, then once in a while, and people of this server sign in meanwhile',
+    attempt: async () => {
+      for (const mode of MODES) {
+        let connections = 0
+        const silent = createServer(socket => {
+          connections += 1
+          socket.destroy()
+        })
+        silent.listen(0, '127.0.0.1')
+        await once(silent, 'listening')
+        const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}` // it listens on TCP
+        const clock = createTestClock()
+        const identity_providers = [providerAt({ url }, { passwordGrantEnabled: true })]
+        const server = await startServer({
+          mode,
+          clock,
+          config: { bootstrap: { ...defaultBootstrap, identity_providers } },
+        })
+        const signIn = async (username: string, hint: object): Promise<number> => {
+          const form = { grant_type: 'password', username, password: 'koala', ...hint }
+          return (await server.token(form, { basic: APP })).status
+        }
+        try {
+          const hint = { login_hint: JSON.stringify({ origin: 'corp' }) }
+          for (let index = 0; index < 20; index += 1) assert.ok((await signIn(`person-${index}`, hint)) >= 400)
+          assert.equal(connections, 5)
+          assert.equal(await signIn('marissa', {}), 200)
+          clock.advance(30)
+          await Promise.all(Array.from({ length: 5 }, (_, index) => signIn(`later-${index}`, hint)))
+          assert.equal(connections, 6)
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+          silent.close()
+        }
+      }
+    },
   },
 ]
