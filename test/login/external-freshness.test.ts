@@ -52,6 +52,7 @@ for (const mode of MODES) {
               relyingPartyId: RELYING_PARTY,
               relyingPartySecret: 'secret',
               emailDomain: ['corp.example'],
+              additionalAuthzParameters: { prompt: 'select_account' },
               passwordGrantEnabled: true,
             },
           },

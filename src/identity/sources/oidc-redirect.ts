@@ -84,8 +84,9 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       if (!settings) return undefined
       const { reauthenticate, maxAge, passedOn } = start
       const demand = reauthenticate ? { prompt: 'login' } : maxAge === undefined ? {} : { max_age: String(maxAge) }
-      const first = { ...passedOn, ...demand }
+      const first = passedOn ?? {}
       const own = {
+        ...demand, // a `prompt` of the record must not replace what the client demands
         scope: scopesOf(config),
         nonce: start.nonce,
         response_type: [...kindsOf(config)].join(' '),
