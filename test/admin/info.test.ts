@@ -146,7 +146,8 @@ describe('GET /info', () => {
       const prompts = [{ name: 'username', type: 'text', text: 'Staff number' }]
       await addProvider(server, 'svc', 'corp', { passwordGrantEnabled: true, prompts, showLinkText: false })
       await addProvider(server, 'svc', 'pages', { prompts, showLinkText: false })
-      await addProvider(server, 'svc', 'other', { passwordGrantEnabled: true, prompts, type: 'oauth2.0' })
+      const other = { passwordGrantEnabled: true, prompts, showLinkText: false, type: 'oauth2.0' }
+      await addProvider(server, 'svc', 'other', other)
       const usual = { username: ['text', 'Email'], password: ['password', 'Password'] }
       for (const path of ['/info', '/login']) {
         const asked = async (origin: string) =>

@@ -104,6 +104,11 @@ describe('behaviourOf', () => {
       row: 'badClientOfLoginServer',
       want: ['invalid_client 401', 'unauthorized 401'],
     },
+    {
+      name: 'a provider where to return after logout by query (L7)',
+      row: 'upstreamReturnByQuery',
+      want: [false, true],
+    },
     { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
   ]
   const written = (value: unknown): unknown =>
