@@ -137,14 +137,17 @@ export function idTokenClaims(
     exp: epochSeconds(facts.expiresAt),
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     amr: subject.amr.length > 0 && !isMinimal ? subject.amr : undefined,
-    // UAA: all of them, in an object. OpenID Connect Core §2: one string.
-    acr: behaviour.acrAsText ? subject.acr?.[0] : subject.acr && { values: subject.acr },
+    acr: isMinimal ? undefined : acrClaim(subject.acr, behaviour),
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
     sid: behaviour.sessionIdClaim ? subject.sessionId : undefined,
   }
 }
+
+/** UAA: all of them, in an object. OpenID Connect Core §2: one string. */
+const acrClaim = (acr: readonly string[] | undefined, { acrAsText }: Behaviour): unknown =>
+  acrAsText ? acr?.[0] : acr && { values: acr }
 
 /** Non-standard claims of UAA's ID tokens. */
 const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts, user: User): Claims => ({

@@ -38,6 +38,13 @@ for (const mode of MODES) {
             autoapprove: true,
             allowedproviders: ['corp'],
           },
+          {
+            client_id: 'minimal',
+            client_secret: 'x',
+            authorized_grant_types: ['password'],
+            scope: ['openid'],
+            id_token_minimal: true,
+          },
         ],
         identity_providers: [
           {
@@ -215,6 +222,8 @@ for (const mode of MODES) {
       const answer = await server.token({ ...form, scope: 'openid' }, { basic: ['app', 'app-secret'] })
       const { acr } = decodeJwt<Claims>(answer.json<{ id_token: string }>().id_token)
       assert.deepEqual(acr, mode === 'standard' ? 'urn:pwd' : { values: ['urn:pwd'] })
+      const minimal = await server.token({ ...form, scope: 'openid' }, { basic: ['minimal', 'x'] })
+      assert.equal(decodeJwt<Claims>(minimal.json<{ id_token: string }>().id_token)['acr'], undefined)
     })
   })
 }
