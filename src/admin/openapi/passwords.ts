@@ -46,6 +46,7 @@ export function passwordsArea(): Area {
           ),
           400: { about: 'The code is missing, or a member is malformed.', statusAlone: true },
           403: 'Accounts of the internal provider are kept elsewhere.',
+          415: 'The body is not JSON.',
           422: 'The code is not good, or the password is not allowed.',
         },
       },
