@@ -99,6 +99,12 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
 /** Rules of OpenID Connect providers: without discovery, the endpoints are required. */
 export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[] {
   const problems = [...checkOauth(config)]
+  const { jwtClientAuthentication: own } = config
+  // UAA: resolves references to settings of the server, which whoever manages providers could read so.
+  if (isJsonRecord(own) && Object.values(own).some(value => typeof value === 'string' && value.includes('${'))) {
+    const message = 'must hold the values themselves: references (${...}) are not resolved'
+    problems.push({ key: 'jwtClientAuthentication', message, kind: 'invalid' })
+  }
   if (isSet(config.discoveryUrl)) return problems // whatever is missing is found there, at sign-in
   if (!isSet(config.authUrl)) problems.push(unusable('authUrl', 'Authorization URL must be a valid URL'))
   if (!isSet(config.tokenUrl)) problems.push(unusable('tokenUrl', 'Token URL must be a valid URL'))

@@ -406,6 +406,12 @@ describe('the rules', () => {
         config: { ...oidc, authMethod: 'tls_client_auth' },
         want: ['config.authMethod invalid'],
       },
+      ...(type === 'oidc1.0' ? ['key', 'kid', 'iss'] : []).map(member => ({
+        name: `refuse a reference to a setting of the server as ${member} of ${type}`,
+        type,
+        config: { ...oidc, jwtClientAuthentication: { kid: 'k', [member]: '${jwt.token.policy.keys}' } },
+        want: ['config.jwtClientAuthentication invalid'],
+      })),
       ...['PRIVATE KEY', 'RSA PRIVATE KEY', 'ENCRYPTED PRIVATE KEY'].map(what => ({
         name: `refuse an ${what} of ${type}`,
         type,
