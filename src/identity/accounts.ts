@@ -243,8 +243,8 @@ function withDetails(user: User, { roles, attributes }: KnownPerson): User {
   const newRoles = roles ?? providerRoles ?? []
   // Attributes that the provider does not map are set by the APIs, and stay.
   const newCustom = Object.fromEntries(
-    Object.entries({ ...custom, ...attributes }).flatMap(([name, values]) =>
-      values.length > 0 && name !== '__proto__' ? [[name, values.slice(0, MAX_ATTRIBUTE_VALUES)]] : [],
+    Object.entries({ ...custom, ...(attributes && limited(attributes)) }).filter(
+      ([name, values]) => values.length > 0 && name !== '__proto__',
     ),
   )
   if (isDeepStrictEqual([newRoles, newCustom], [providerRoles ?? [], { ...custom }])) return user
@@ -258,6 +258,19 @@ function withDetails(user: User, { roles, attributes }: KnownPerson): User {
 
 /** As many as the APIs accept. */
 const MAX_ATTRIBUTE_VALUES = 100
+/** Characters of all of them together, each with its name: they are read with the account, and stand in tokens. */
+const MAX_ATTRIBUTES_LENGTH = 65_536
+
+/** One value can be mapped to many attributes; what exceeds the limit is left out. */
+function limited(attributes: NonNullable<KnownPerson['attributes']>): NonNullable<KnownPerson['attributes']> {
+  let left = MAX_ATTRIBUTES_LENGTH
+  return Object.fromEntries(
+    Object.entries(attributes).map(([name, values]) => [
+      name,
+      values.slice(0, MAX_ATTRIBUTE_VALUES).filter(value => (left -= name.length + value.length) >= 0),
+    ]),
+  )
+}
 
 /** The provider's claim decides; without one, an unchanged address stays verified. */
 function isVerified(user: User, { email, emailVerified }: KnownPerson): boolean {

@@ -10,6 +10,7 @@ import type { Service } from '../model/service.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import { MAX_GROUP_TEXT } from '../records/group.ts'
+import { isGroupPattern } from '../records/provider.ts'
 import type { NamedGroup, Store } from '../store/store.ts'
 import { defaultGroupsOf, newGroup } from '../users/default-groups.ts'
 import type { ExternalGroups, ExternalRefusal } from './source.ts'
@@ -120,7 +121,7 @@ export function createMemberships(deps: {
       if (mapped.length > MAX_GROUPS || asScopes.length > MAX_GROUPS) return TOO_MANY
       const byMapping = await findMapped(zone, provider, mapped)
       const named = await findNamed(zone, provider, { asScopes, addsMissing })
-      const counts = (name: string): boolean => !keeps || keeps.some(pattern => fits(pattern, name))
+      const counts = keeps ? matcherOf(keeps) : () => true
       const missing = named.missing.filter(counts)
       const kept = [...byMapping, ...named.groups].filter(({ displayName }) => counts(displayName))
       const groups = [...new Map(kept.map(group => [group.id, group])).values()]
@@ -153,11 +154,20 @@ const keyOf = (name: string): string => name.toLowerCase()
 /** As `/Groups/External` keeps it. */
 const externalKey = (name: string): string => keyOf(name.trim())
 
-/** Whether the name fits a pattern of a whitelist, in which `*` stands for any characters, or none. Takes linear time. */
-export function fits(pattern: string, name: string): boolean {
-  const [head = '', ...rest] = pattern.split('*')
-  const tail = rest.pop()
-  if (tail === undefined) return pattern === name
+/**
+ * Whether a name fits one of the patterns of a whitelist, in which `*` stands for any characters, or none. Patterns that no
+ * record may have are ignored: a thousand names times a thousand patterns must take no time to speak of.
+ */
+export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
+  const exact = new Set(patterns.filter(pattern => !pattern.includes('*')))
+  const others = new Set(patterns.filter(pattern => pattern.includes('*') && isGroupPattern(pattern)))
+  const pieces = [...others].map(pattern => pattern.split('*'))
+  return name => exact.has(name) || pieces.some(each => fits(each, name))
+}
+
+/** `pieces` are what stands between the wildcards. Takes linear time. */
+function fits([head = '', ...rest]: readonly string[], name: string): boolean {
+  const tail = rest.pop() ?? ''
   if (!name.startsWith(head) || !name.endsWith(tail) || name.length < head.length + tail.length) return false
   const end = name.length - tail.length
   let position = head.length

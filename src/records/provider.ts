@@ -146,17 +146,41 @@ export const textMap = <const U>(unset: U) =>
     schema: { type: 'object', additionalProperties: { type: 'string' } },
   })
 
+/** Each is done for every sign-in, with a claim that may have thousands of values. */
+const MAX_MAPPINGS = 200
+
 /** Names of attributes or claims, each alone or several for one thing. */
 const mappings = setting({
   kind: v.pipe(
     objectOf(isNames),
+    v.check(value => Object.keys(value).length <= MAX_MAPPINGS),
     v.transform(value => Object.fromEntries(Object.entries(value).filter(([, names]) => names !== null))),
   ),
-  needs: 'an object of texts and lists of texts',
+  needs: `an object of texts and lists of texts, with at most ${MAX_MAPPINGS} members`,
   unset: {},
   about:
     'Claims or attributes, by what they become: user_name, email, given_name, external_groups, user.attribute.<name> and others; external_id names the claim that identifies people of an OAuth 2.0 provider.',
-  schema: { type: 'object', additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } } },
+  schema: {
+    type: 'object',
+    additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } },
+  },
+})
+
+const MAX_WILDCARDS = 5
+
+/** Whether a pattern of group names can be compared with every group of every sign-in. */
+export const isGroupPattern = (pattern: string): boolean =>
+  pattern.split('*', MAX_WILDCARDS + 2).length <= MAX_WILDCARDS + 1
+
+/** Patterns of group names. */
+const groupPatterns = setting({
+  kind: v.pipe(
+    listOfStrings,
+    v.check(patterns => patterns.every(isGroupPattern)),
+  ),
+  needs: `a list of texts with at most ${MAX_WILDCARDS} wildcards each`,
+  unset: [],
+  about: 'Groups of the provider that a sign-in may bring; * is a wildcard.',
 })
 
 /** A list of objects, each with exactly these strings. */
@@ -186,7 +210,7 @@ export const commonMembers = {
 /** Members of the types whose users are known elsewhere. */
 export const externalMembers = {
   ...commonMembers,
-  externalGroupsWhitelist: texts([], { about: 'Groups of the provider that a sign-in may bring; * is a wildcard.' }),
+  externalGroupsWhitelist: groupPatterns,
   attributeMappings: mappings,
   addShadowUserOnLogin: truth(true, { about: 'Whether the first sign-in creates an account.' }),
   storeCustomAttributes: truth(true, { about: 'Whether roles and mapped attributes are kept with the account.' }),

@@ -10,6 +10,10 @@ import type { Attack } from './attack.ts'
 import { inBothModes, providerAt } from './identity.ts'
 
 const GROUPS = { attributeMappings: { external_groups: 'groups' } }
+/** One claim for that many attributes. */
+const mapped = (count: number): Readonly<Record<string, string>> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`user.attribute.${index}`, 'values']))
+
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
 
 /** What whoever runs a provider, or a person known there, can try with its answers. */
@@ -45,6 +49,28 @@ export const upstreamAttacks: readonly Attack[] = [
       },
       { ...GROUPS, groupMappingMode: 'AS_SCOPES' },
     ),
+  },
+  {
+    attack: 'maps one claim of 9,000 values to 40,000 attributes, and keeps groups by patterns of 200 wildcards',
+    outcome: 'costs little time, and little is kept',
+    attempt: inBothModes(async ({ server, signIn, userOf }) => {
+      const record = await server.store.providers.findByOrigin('svc', 'corp')
+      const attributeMappings = { ...mapped(40_000), external_groups: Array.from({ length: 1000 }, () => 'groups') }
+      const externalGroupsWhitelist = Array.from({ length: 1000 }, (_, index) => `*${'0*'.repeat(200)}${index}`)
+      assert.ok(record)
+      await server.store.providers.update('svc', {
+        ...record,
+        config: { ...record.config, attributeMappings, externalGroupsWhitelist },
+      })
+      const groups = Array.from({ length: 500 }, (_, index) => `${index}`)
+      const values = Array.from({ length: 9000 }, () => '1')
+      const before = process.cpuUsage()
+      const { browser } = await signIn({ ...MALLORY, groups, values })
+      const user = await server.store.users.find('svc', (await userOf(browser)) ?? '')
+      assert.ok(user && JSON.stringify(user).length < 200_000)
+      const { user: microseconds } = process.cpuUsage(before)
+      assert.ok(microseconds < 8_000_000, `took ${microseconds} µs`)
+    }),
   },
   {
     attack: 'has markup in every claim upstream',

@@ -246,6 +246,28 @@ describe('bootstrap records', () => {
       ],
     },
     {
+      name: 'more mappings and wildcards of a provider than a sign-in could be compared with',
+      bootstrap: {
+        identity_providers: [
+          {
+            originKey: 'a',
+            type: 'oidc1.0',
+            name: 'A',
+            config: {
+              attributeMappings: Object.fromEntries(
+                Array.from({ length: 201 }, (_, index) => [`user.attribute.${index}`, 'a']),
+              ),
+              externalGroupsWhitelist: ['*a*a*a*a*', '*a*a*a*a*a*'],
+            },
+          },
+        ],
+      },
+      want: [
+        'identity_providers[0].config.externalGroupsWhitelist: must be a list of texts with at most 5 wildcards each',
+        'identity_providers[0].config.attributeMappings: must be an object of texts and lists of texts, with at most 200 members',
+      ],
+    },
+    {
       name: 'a private key as the key of a provider',
       bootstrap: {
         identity_providers: [

@@ -6,7 +6,7 @@ import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import type { DirectoryGroup } from '../directory/groups.ts'
 import type { DirectoryEntry } from '../directory/session.ts'
 import type { DirectorySettings } from '../directory/settings.ts'
-import { fits } from '../memberships.ts'
+import { matcherOf } from '../memberships.ts'
 import type { ExternalGroups, ExternalPerson } from '../source.ts'
 
 /** What the directory found for a name that was typed. */
@@ -20,6 +20,8 @@ export interface FoundPerson {
 const MAX_STRING_LENGTH = 255
 /** Characters of a value of a custom attribute. */
 const MAX_VALUE_LENGTH = 1024
+/** Of a custom attribute; as many as an account keeps. */
+const MAX_VALUES = 100
 const CUSTOM = 'user.attribute.'
 
 /** Maps the entry; undefined if it has no usable name. */
@@ -60,7 +62,11 @@ export function personOf(
     attributes: Object.fromEntries(
       customNames(config).map(key => [
         key.slice(CUSTOM.length),
-        isStored ? valuesOf(mapped(key)).filter(value => value.length <= MAX_VALUE_LENGTH) : [],
+        isStored
+          ? valuesOf(mapped(key))
+              .filter(value => value.length <= MAX_VALUE_LENGTH)
+              .slice(0, MAX_VALUES)
+          : [],
       ]),
     ),
   }
@@ -116,9 +122,9 @@ function groupsOf(
   { externalGroupsWhitelist, ldapGroupFile, autoAddGroups }: LdapProviderConfig,
   isStored: boolean,
 ): ExternalGroups {
-  const patterns = listOf(externalGroupsWhitelist)
+  const isListed = matcherOf(listOf(externalGroupsWhitelist))
   const names = isStored ? groups.flatMap(({ cn }) => (cn !== undefined && isClean(cn) ? [cn] : [])) : []
-  const roles = names.filter(name => isShort(name) && patterns.some(pattern => fits(pattern, name)))
+  const roles = names.filter(name => isShort(name) && isListed(name))
   const addsMissing = autoAddGroups !== false
   if (ldapGroupFile === 'ldap/ldap-groups-as-scopes.xml') {
     const asScopes = groups.flatMap(each => each.roles.flatMap(value => value.split(','))).map(name => name.trim())
@@ -134,7 +140,9 @@ const customNames = (config: LdapProviderConfig): readonly string[] =>
 
 /** The attributes that a mapping names. */
 const namesOf = ({ attributeMappings }: LdapProviderConfig, key: string): readonly string[] =>
-  isJsonRecord(attributeMappings) && Object.hasOwn(attributeMappings, key) ? listOf(attributeMappings[key]) : []
+  isJsonRecord(attributeMappings) && Object.hasOwn(attributeMappings, key)
+    ? [...new Set(listOf(attributeMappings[key]))]
+    : []
 
 const listOf = (value: unknown): readonly string[] =>
   [value].flat().filter((each): each is string => typeof each === 'string' && each !== '')

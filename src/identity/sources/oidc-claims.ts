@@ -18,6 +18,8 @@ export class UnmappableClaims extends Error {
 const MAX_STRING_LENGTH = 255
 /** Of `amr` and `acr`. */
 const MAX_METHODS = 20
+/** Of a custom attribute; as many as an account keeps. */
+const MAX_VALUES = 100
 
 /** Maps the claims as the provider's record says. Throws `UnmappableClaims`. */
 export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date): ExternalPerson {
@@ -63,9 +65,12 @@ export type MappingConfig = Pick<
   'attributeMappings' | 'externalGroupsWhitelist' | 'groupMappingMode' | 'storeCustomAttributes'
 >
 
-/** The claims that an attribute is mapped to. */
-export const claimsFor = (mappings: unknown, attribute: string): readonly string[] =>
-  [memberOf(mappings, attribute)].flat().filter(name => typeof name === 'string' && name !== '') as readonly string[] // filtered
+/** The claims that an attribute is mapped to, each once: reading one again and again would multiply it. */
+export const claimsFor = (mappings: unknown, attribute: string): readonly string[] => [
+  ...new Set(
+    [memberOf(mappings, attribute)].flat().filter((name): name is string => typeof name === 'string' && name !== ''),
+  ),
+]
 
 /** The claims that a person needs besides those of OpenID Connect, and without which something of them is missing. */
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
@@ -99,11 +104,14 @@ function attributesOf(claims: ForeignClaims, config: MappingConfig): Readonly<Re
   const attributes = Object.keys(mappings ?? {}).filter(key => key.startsWith(ATTRIBUTE) && key !== ATTRIBUTE)
   return Object.fromEntries(
     attributes.map(key => {
-      const values = claimsFor(mappings, key).flatMap(claim => [memberOf(claims, claim)].flat().flatMap(asText))
+      const told = claimsFor(mappings, key).flatMap(claim => firstOf(memberOf(claims, claim)))
+      const values = told.slice(0, MAX_VALUES).flatMap(asText)
       return [key.slice(ATTRIBUTE.length), storeCustomAttributes === false ? [] : values]
     }),
   )
 }
+
+const firstOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value.slice(0, MAX_VALUES) : [value])
 
 /** A value as a string; nothing for null, and for one that is empty or too long. */
 function asText(value: unknown): readonly string[] {
