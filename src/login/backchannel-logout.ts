@@ -64,9 +64,12 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
       if (user) await endAccessByProvider(zone, user.id, by, deps)
       return
     }
-    for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
-      if (session.signIn && (!user || session.signIn.userId === user.id)) {
+    for (let hasEnded = true; hasEnded; ) {
+      hasEnded = false // the list is a part where there are many
+      for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
+        if (!session.signIn || (user && session.signIn.userId !== user.id)) continue
         await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)
+        hasEnded = true
       }
     }
   }

@@ -359,7 +359,12 @@ export function createSessions(deps: {
     async upstreamIdToken(request) {
       const here = await visitor(request)
       const sealed = here && (await store.sessions.sealedIdToken(request.zone.id, here.session.idDigest))
-      return here && sealed !== undefined ? vault.open(sealed, sealOf(here.session)) : undefined
+      if (!here || sealed === undefined) return undefined
+      try {
+        return vault.open(sealed, sealOf(here.session))
+      } catch {
+        return undefined // damaged: a logout must work without it
+      }
     },
     async end(request, reply) {
       const session = await of(request)

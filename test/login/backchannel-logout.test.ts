@@ -1,6 +1,7 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout), which a provider of the test's own plays.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { providerSessionOf } from '../../src/model/session.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
@@ -135,6 +136,20 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
         await obeyed(await logoutToken({ sub: 'pat', sid: 's-3' }))
         assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('ends all of many sessions that came from it', async () => {
+        const browser = await signIn({ sid: 's-many' })
+        const { sessions, users } = server.store
+        const pat = (await users.findByExternalId('svc', 'corp', 'pat')) ?? assert.fail()
+        const [session] = await sessions.listOfProvider('svc', providerSessionOf('corp', 's-many'), clock.now())
+        assert.equal(session?.signIn?.userId, pat.id)
+        for (let copy = 0; copy < 220; copy += 1) {
+          await sessions.insert('svc', { ...session, idDigest: `${session.idDigest}-${copy}` })
+        }
+        await obeyed(await logoutToken({ sub: undefined, sid: 's-many' }))
+        assert.equal(await isSignedIn(browser), false)
+        assert.deepEqual(await sessions.listOfProvider('svc', providerSessionOf('corp', 's-many'), clock.now()), [])
       })
 
       it('ends nothing for one that is not known, and says the same', async () => {

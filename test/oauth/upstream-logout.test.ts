@@ -186,6 +186,17 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(await server.store.sessions.find('svc', digest(cookie))), /v1\.|eyJ/)
     })
 
+    it('ends the session, and leads to the provider, without an ID token that is damaged', async () => {
+      const browser = await signIn()
+      const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
+      const session = (await server.store.sessions.find('svc', digest(cookie))) ?? assert.fail()
+      const damaged = { ...session, signIn: session.signIn ?? assert.fail(), sealedIdToken: 'v1.damaged' }
+      await server.store.sessions.replace('svc', session.idDigest, damaged)
+      const target = (await signOut(browser)).location()
+      assert.deepEqual([target.pathname, target.searchParams.get('id_token_hint')], ['/logout', null])
+      assert.equal(await isSignedIn(browser), false)
+    })
+
     it('goes back to the zone that it came from', async () => {
       const browser = await signIn('corp', {}, server.browser(Z1_HOST))
       const { searchParams } = (await signOut(browser)).location()
