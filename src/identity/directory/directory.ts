@@ -121,12 +121,24 @@ async function askServer(question: Question, deps: DirectoryDeps): Promise<Direc
   /** The connection of the search account; one that was kept is not closed by the end of the talk. */
   let account: KeepableSession | undefined
   let isOver = false
+  /** Whether the time passes here, and not at the directory. */
+  let isComparing = false
+  const passwords: DirectoryDeps['passwords'] = {
+    async verify(...compared) {
+      isComparing = true
+      try {
+        return await deps.passwords.verify(...compared)
+      } finally {
+        isComparing = false
+      }
+    },
+  }
   try {
     const result = await deps.outbound.connect({ ...url, withinMs, ...(share && { share }) }, async (open, keep) => {
       account = directory?.take(url)
       const wasKept = account !== undefined
       const talk = async (): Promise<DirectoryResult> =>
-        checkPassword({ ...deps, settings, attempt, url, open, account: bound })
+        checkPassword({ ...deps, passwords, settings, attempt, url, open, account: bound })
       const bound = async (): Promise<DirectorySession> => (account ??= await bindAccount({ settings, url, open }))
       const answer = await talk().catch((cause: unknown) => {
         const hasEnded = cause instanceof DirectoryError && cause.failure === 'unreachable'
@@ -145,9 +157,9 @@ async function askServer(question: Question, deps: DirectoryDeps): Promise<Direc
     directory?.answered(url)
     return result
   } catch (cause) {
-    // What depends on the name that was typed, such as an entry of too many bytes, must not bar the others.
-    if (cause instanceof OutboundError && (cause.failure === 'timeout' || cause.failure === 'unreachable'))
-      directory?.failed(url)
+    // What depends on the name that was typed, such as an entry of too many bytes or a costly hash, must not bar the others.
+    const isSilent = cause instanceof OutboundError && (cause.failure === 'timeout' || cause.failure === 'unreachable')
+    if (isSilent && !isComparing) directory?.failed(url)
     return resultOf(cause, url)
   } finally {
     isOver = true

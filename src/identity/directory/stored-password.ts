@@ -21,6 +21,13 @@ const DIGESTS: Readonly<
 
 /** The directory chooses the cost of bcrypt: 14 takes about a second, 31 would take a day. */
 const MAX_BCRYPT_COST = 14
+const BCRYPT = /^\{b?crypt\}\$2[abxy]\$(\d\d)\$/i
+
+/** How much of the time of the costliest value the comparison takes. */
+export function costOf(stored: string): number {
+  const cost = BCRYPT.exec(stored)?.[1]
+  return cost === undefined || Number(cost) > MAX_BCRYPT_COST ? 0 : 2 ** (Number(cost) - MAX_BCRYPT_COST)
+}
 
 /** Compares the password; false for an unknown scheme. Throws `TooManyHashes`. */
 export async function isStoredPassword(

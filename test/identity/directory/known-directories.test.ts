@@ -6,6 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { QueueFull } from '../../../src/base/fair-queue.ts'
 import { createOutbound } from '../../../src/base/outbound.ts'
 import { createPasswords } from '../../../src/base/passwords.ts'
+import type { Passwords } from '../../../src/base/passwords.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { Directories, DirectoryAttempt } from '../../../src/identity/directory/directory.ts'
@@ -42,14 +43,15 @@ describe('a directory that is asked again', () => {
   let directories: Directories
   /** The time limits of the conversations so far. */
   let limits: AbortController[]
-  const made = (): Directories => {
+  const made = (
+    passwords: Pick<Passwords, 'verify'> = createPasswords({ places: 1, cost: { memoryKib: 64, passes: 1 } }),
+  ): Directories => {
     const deadline = (): AbortSignal => {
       const controller = new AbortController()
       limits.push(controller)
       return controller.signal
     }
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
-    const passwords = createPasswords({ places: 1, cost: { memoryKib: 64, passes: 1 } })
     return createDirectories({ outbound, passwords, clock, random: createRandom() })
   }
   beforeEach(async () => {
@@ -240,6 +242,37 @@ describe('a directory that is asked again', () => {
     for (let time = 0; time < 5; time += 1) assert.equal(await outcome(), 'unreachable')
     answer = knowing
     assert.equal(await outcome(), 'found')
+  })
+
+  describe('and has people who choose their own hashes', () => {
+    const compare = {
+      ldapProfileFile: 'ldap/ldap-search-and-compare.xml',
+      localPasswordCompare: true,
+      passwordAttributeName: 'userPassword',
+    }
+    const costly = `{CRYPT}$2b$14$${'.'.repeat(53)}`
+    beforeEach(() => {
+      const entry = foundEntry('cn=marissa', { userPassword: Array.from({ length: 16 }, () => costly) })
+      answer = (socket, { id, operation }) => {
+        if (operation === BIND) return void socket.write(message(id, result(0x61)))
+        return void socket.write(Buffer.concat([entry, result(0x65)].map(each => message(id, each))))
+      }
+    })
+
+    it('compares no more than takes as long as the costliest one', async () => {
+      let compared = 0
+      const verify = (): Promise<boolean> => Promise.resolve((compared += 1) === 0)
+      directories = made({ verify })
+      assert.equal(await outcome({}, compare), 'bad-credentials')
+      assert.equal(compared, 1)
+    })
+
+    it('is not taken for silent because the comparison takes long', async () => {
+      const verify = (): Promise<boolean> => new Promise(() => limits.at(-1)?.abort())
+      directories = made({ verify })
+      for (let time = 0; time < 4; time += 1) assert.equal(await outcome({}, compare), 'unreachable')
+      assert.equal(limits.length, 4, 'asked each time')
+    })
   })
 
   it('has fifty of one network wait, and sends the next one away', async () => {
