@@ -54,6 +54,15 @@ describe('the identifier of a person of a directory', () => {
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.externalId, dn, 'several patterns')
   })
 
+  it('is not the DN or the identifier of somebody else, which people could choose as their login name', () => {
+    for (const uid of [
+      'uid=boss,ou=people',
+      '6f9619ff-8b86-4011-b42d-00cf4fc964ff',
+      '6F9619FF8B864011B42D00CF4FC964FF',
+    ])
+      assert.equal(personIn({ uid: [uid] }, { typedName: uid })?.externalId, 'uid=ann,ou=Ä', uid)
+  })
+
   it('belongs to nobody if it is longer than any, or no text', () => {
     for (const dn of ['x'.repeat(256), 'cn=\0', '']) assert.equal(personIn({}, { dn }), undefined)
   })

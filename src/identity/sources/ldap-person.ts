@@ -94,10 +94,14 @@ function nameOf(
   const same = attribute.find(value => folded(value) === folded(typed))
   return {
     text: same ?? attribute[0] ?? typed,
-    isUnique: isUnambiguous && attributes.length === 1 && attribute.length === 1 && same !== undefined,
+    isUnique:
+      isUnambiguous && attributes.length === 1 && attribute.length === 1 && same !== undefined && !OTHER_ID.test(same),
     isTyped: isUnambiguous && same !== undefined,
   }
 }
+
+/** A DN, or the identifier of an entry: somebody who may choose their own login name must not be taken for another. */
+const OTHER_ID = /=|^[0-9a-f-]{32,36}$/i
 
 /** As directories compare names; only for two names of the same entry. */
 const folded = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim()
