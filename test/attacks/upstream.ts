@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { CompactSign } from 'jose'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
+import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import { startUpstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
 import { inBothModes, providerAt } from './identity.ts'
@@ -70,6 +72,26 @@ export const upstreamAttacks: readonly Attack[] = [
       assert.ok(user && JSON.stringify(user).length < 200_000)
       const { user: microseconds } = process.cpuUsage(before)
       assert.ok(microseconds < 8_000_000, `took ${microseconds} µs`)
+    }),
+  },
+  {
+    attack: 'signs in under a sub whose bytes are no text, like that of somebody else in the same way',
+    outcome: 'is refused: replaced characters would make them one person',
+    attempt: inBothModes(async ({ server, upstream, userOf }) => {
+      for (const byte of ['fe', 'ff']) {
+        const browser = server.browser()
+        const { searchParams } = (await browser.send('/login/external/corp')).location()
+        const nonce = searchParams.get('nonce')
+        const exp = Math.floor(server.clock.now().getTime() / 1000) + 300
+        const claims = JSON.stringify({ iss: upstream.url, aud: RELYING_PARTY, nonce, exp, sub: '*' })
+        const bytes = Buffer.from(Buffer.from(claims).toString('hex').replace('222a22', `22${byte}22`), 'hex')
+        const idToken = await new CompactSign(bytes)
+          .setProtectedHeader({ alg: 'RS256', kid: 'corp-1' })
+          .sign(upstream.privateKey)
+        upstream.answer = () => Promise.resolve({ body: { token_type: 'Bearer', id_token: idToken } })
+        await browser.send('/login/callback/corp', { query: { code: 'c', state: searchParams.get('state') ?? '' } })
+        assert.equal(await userOf(browser), undefined)
+      }
     }),
   },
   {

@@ -369,20 +369,22 @@ describe('createOidcSettings', () => {
     })
   }
 
-  it('goes on with a document for an hour that cannot be fetched again', async () => {
-    let isUp = true
-    const { settingsOf } = upstream(() => {
-      if (!isUp) throw new OutboundError('timeout', 'no')
-      return DOCUMENT
+  for (const failure of ['timeout', 'busy'] as const) {
+    it(`goes on with a document for an hour that cannot be fetched again: ${failure}`, async () => {
+      let isUp = true
+      const { settingsOf } = upstream(() => {
+        if (!isUp) throw new OutboundError(failure, 'no')
+        return DOCUMENT
+      })
+      const found = provider({ discoveryUrl: 'stale' })
+      assert.equal((await settingsOf(found)).issuer, 'i')
+      isUp = false
+      clock.advance(3000)
+      assert.equal((await settingsOf(found)).issuer, 'i')
+      clock.advance(700)
+      assert.equal((await settingsOf(found)).issuer, undefined)
     })
-    const found = provider({ discoveryUrl: 'stale' })
-    assert.equal((await settingsOf(found)).issuer, 'i')
-    isUp = false
-    clock.advance(3000)
-    assert.equal((await settingsOf(found)).issuer, 'i')
-    clock.advance(700)
-    assert.equal((await settingsOf(found)).issuer, undefined)
-  })
+  }
 
   it('refreshes few documents at a time beside a page, however many it shows', async () => {
     const { asked, settings } = upstream(() => DOCUMENT)

@@ -223,6 +223,8 @@ for (const mode of MODES) {
         { name: 'a sub that is no string', token: () => logoutToken({ sub: ['pat'] }) },
         { name: 'an empty sid', token: () => logoutToken({ sid: '' }) },
         { name: 'no jti', token: () => logoutToken({ jti: undefined }) },
+        { name: 'a sub that no database keeps', token: () => logoutToken({ sub: 'a\0b' }) },
+        { name: 'a sid that no database keeps', token: () => logoutToken({ sid: '\ud800' }) },
         { name: 'no iat', token: () => logoutToken({ iat: undefined }) },
         { name: 'no exp', token: () => logoutToken({ exp: undefined }) },
         { name: 'an exp that has passed', token: () => logoutToken({ exp: seconds() }) },

@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose/jwt/decode'
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
+import { isStorable } from '../../base/storable-text.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { ExternalRefusal, LogoutNotice } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -60,7 +61,7 @@ function noticeIn(token: string, now: Date): LogoutNotice | string {
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && isStorable(value)
 
 /** The unverified content of a JWT. */
 function decoded(token: string): { readonly type: string | undefined; readonly claims: ForeignClaims } | undefined {

@@ -79,9 +79,10 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
 
   async function load(url: string, share: OutboundShare): Promise<Document> {
     const document = await getDocument(url, share)
-    if (document === BUSY) return EMPTY // no request was sent, so nothing is cached
     const now = clock.now()
     const before = known.get(url)
+    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
+    if (document === BUSY) return isStillGood ? before.document : EMPTY // no request was sent, so nothing is cached
     known.delete(url)
     const [oldest] = known.keys()
     if (known.size >= MAX_DOCUMENTS && oldest !== undefined) known.delete(oldest)
@@ -90,7 +91,6 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
       return document
     }
     const until = addSeconds(now, FAILURE_CACHE_SECONDS)
-    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
     const kept = isStillGood ? { ...before, until } : { document, until, fetchedAt: now }
     known.set(url, kept)
     return kept.document
