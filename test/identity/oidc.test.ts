@@ -15,7 +15,8 @@ const NOW = new Date('2026-01-15T12:00:00Z')
 describe('personOf', () => {
   const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown, more: object = {}): ExternalPerson =>
     personOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, NOW) // some are wrong on purpose
-  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], attributes: {} }
+  const groups = { mapped: [], roles: 'memberships', addsMissing: true } as const
+  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], groups, attributes: {} }
 
   const cases: readonly {
     name: string
@@ -139,12 +140,17 @@ describe('personOf: groups, attributes and context classes', () => {
     config: MappingConfig
     want: ExternalPerson['groups']
   }[] = [
-    { name: 'says nothing of groups without a mapping', claims: { groups: ['a'] }, config: {}, want: undefined },
     {
-      name: 'says nothing of groups with an empty mapping',
+      name: 'is in no group without a mapping, also where there was one before',
+      claims: { groups: ['a'] },
+      config: {},
+      want: { mapped: [], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'is in no group with an empty mapping',
       claims: { '': ['a'] },
       config: { attributeMappings: { external_groups: '' } },
-      want: undefined,
+      want: { mapped: [], roles: 'memberships', addsMissing: true },
     },
     {
       name: 'looks groups up in the mappings by default',

@@ -42,7 +42,6 @@ export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date
     : undefined
   const authenticatedAt = pastDate(claims['auth_time'], now)
   const acr = acrOf(claims['acr'])
-  const groups = groupsOf(claims, config)
   return {
     userName,
     externalId: sub,
@@ -54,7 +53,7 @@ export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date
     amr: [...new Set([...amrOf(claims['amr']), 'ext', 'oauth'])],
     ...(authenticatedAt && { authenticatedAt }),
     ...(acr.length > 0 && { acr }),
-    ...(groups && { groups }),
+    groups: groupsOf(claims, config),
     attributes: attributesOf(claims, config),
   }
 }
@@ -76,10 +75,9 @@ export const claimsFor = (mappings: unknown, attribute: string): readonly string
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
   Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
 
-/** The groups, where the record maps any: a token without the claim then names none. */
-function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups | undefined {
+/** The groups: none without the claim, nor where the record maps none, so that nobody keeps what it once mapped. */
+function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups {
   const named = claimsFor(config.attributeMappings, 'external_groups')
-  if (named.length === 0) return undefined
   const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim))))].filter(isShortString)
   const keeps = [config.externalGroupsWhitelist ?? []].flat().filter(pattern => typeof pattern === 'string')
   return {
