@@ -164,8 +164,7 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
       sealProviderSecrets({ ...known, zoneId, id, version, createdAt, updatedAt: now }, vault)
     return upsert({
       // Not cached: another process that starts with this configuration may have been faster.
-      find: async () =>
-        (await store.providers.list(zoneId)).find(({ provider }) => provider.originKey === record.originKey)?.provider,
+      find: () => store.providers.findStored(zoneId, record.originKey),
       insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
       update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
     })

@@ -26,6 +26,9 @@ const LIST = statement<{ zone_id: string }, CountedRow>(
 const FIND = statement<{ zone_id: string; id: string }, CountedRow>(
   `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers where zone_id = :zone_id and id = :id`,
 )
+const FIND_STORED = statement<{ zone_id: string; origin_key: string }, ProviderRow>(
+  `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id and origin_key = :origin_key`,
+)
 const REPLACE = statement<CountedRow>(`${COUNTED} and revision = :revision`)
 const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
   `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
@@ -63,6 +66,10 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     async findForChange(zoneId, id) {
       const [row] = await db.read(FIND, { zone_id: zoneId, id })
       return row && { provider: toProvider(row), revision: row.revision }
+    },
+    async findStored(zoneId, originKey) {
+      const [row] = await db.read(FIND_STORED, { zone_id: zoneId, origin_key: originKey })
+      return row && toProvider(row)
     },
     async apply(zoneId, change, copy) {
       // A fixed order prevents deadlocks between two changes of an alias pair.

@@ -259,6 +259,8 @@ export interface ProviderStore {
   list(zoneId: string): Promise<readonly StoredProvider[]>
   /** Not cached; with the revision that `apply` requires. */
   findForChange(zoneId: string, id: string): Promise<StoredProvider | undefined>
+  /** The provider of the origin as it is stored now; not cached. */
+  findStored(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
   /**
    * Makes the change, and that of its alias in another zone, in one transaction. Throws `AlreadyExists` when an origin or
    * an external key is taken, and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.

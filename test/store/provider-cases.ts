@@ -32,6 +32,11 @@ export function providerCases({ store, open, newZone }: Lent): void {
         all.map(each => each.provider),
         [bare, full],
       )
+      assert.deepEqual(await store().providers.findStored(z, bare.originKey), bare)
+      for (const origin of ['nothing', bare.id, 'x\0', bare.originKey.toUpperCase()]) {
+        assert.equal(await store().providers.findStored(z, origin), undefined)
+      }
+      assert.equal(await store().providers.findStored(newZone(), bare.originKey), undefined)
       assert.equal(await store().providers.findForChange(z, 'nothing'), undefined)
       assert.equal(await store().providers.findForChange(newZone(), bare.id), undefined)
       assert.equal(await store().providers.findForChange(z, 'x\0'), undefined)
