@@ -87,7 +87,7 @@ for (const mode of MODES) {
           const entry = service('many', { scope: 'a', [name]: value })
           assertInvalid(await api.send('POST', '/oauth/clients/tx', [entry]), /must have at most 1000 entries|invalid/)
         }
-        assert.ok(elapsed() < 5000, `${elapsed()} ms`)
+        assert.ok(elapsed() < 20_000, `${elapsed()} ms`) // 200 ms on a quiet machine
         assert.equal(await api.read('many'), undefined)
       })
     }
