@@ -95,6 +95,24 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'signs in again after the mapping of the groups was taken out of the record',
+    outcome: 'is in none of the groups that it gave, and has no roles',
+    attempt: inBothModes(
+      async ({ server, signIn, userOf }) => {
+        const claims = { ...MALLORY, groups: ['app.read'] }
+        const userId = (await userOf((await signIn(claims)).browser)) ?? ''
+        assert.ok((await server.store.groups.namesOfUser('svc', userId)).includes('app.read'))
+        const record = await server.store.providers.findByOrigin('svc', 'corp')
+        assert.ok(record)
+        await server.store.providers.update('svc', { ...record, config: { ...record.config, attributeMappings: {} } })
+        assert.equal(await userOf((await signIn(claims)).browser), userId)
+        assert.ok(!(await server.store.groups.namesOfUser('svc', userId)).includes('app.read'))
+        assert.equal((await server.store.users.find('svc', userId))?.providerRoles, undefined)
+      },
+      { ...GROUPS, groupMappingMode: 'AS_SCOPES' },
+    ),
+  },
+  {
     attack: 'has markup in every claim upstream',
     outcome: 'is signed in, and no page has it unescaped',
     attempt: inBothModes(
