@@ -68,6 +68,9 @@ function isPrivateKey(text: string): boolean {
 /** Longer than any issuer is, and short enough for an index of either database. */
 const MAX_ISSUER_LENGTH = 2000
 
+/** Characters; a page shows those of all providers. */
+const MAX_LINK_LENGTH = 255
+
 /** Rules of both types. */
 export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem[] {
   const { tokenKey, issuer, additionalAuthzParameters: added } = config
@@ -85,6 +88,9 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
   }
   if (issuer && Buffer.byteLength(issuer) > MAX_ISSUER_LENGTH) {
     problems.push({ key: 'issuer', message: `must have at most ${MAX_ISSUER_LENGTH} bytes`, kind: 'invalid' })
+  }
+  if (config.linkText && config.linkText.length > MAX_LINK_LENGTH) {
+    problems.push({ key: 'linkText', message: `must have at most ${MAX_LINK_LENGTH} characters`, kind: 'invalid' })
   }
   if (config.showLinkText !== false && !isSet(config.linkText)) {
     problems.push(unusable('linkText', 'Link Text must be specified because showLinkText is true'))

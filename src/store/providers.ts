@@ -6,7 +6,7 @@ import { type Caches, remembered, type ZoneProviders } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { deleteOrigin } from './origin-deletion.ts'
 import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
-import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore } from './store.ts'
+import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooMuch } from './store.ts'
 
 const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
   `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id order by origin_key`,
@@ -33,6 +33,17 @@ const REPLACE = statement<CountedRow>(`${COUNTED} and revision = :revision`)
 const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
   `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
 )
+
+/** Bytes of the settings of a zone's providers: every process keeps them together, whoever made them. */
+const MAX_BYTES = 16 * 1024 * 1024
+const SIZE = statement<{ zone_id: string }, { bytes: number }>(
+  `select cast(coalesce(sum(octet_length(config)), 0) as bigint) as bytes from identity_providers where zone_id = :zone_id`,
+)
+
+async function sizeOf(within: Transaction, zoneId: string): Promise<number> {
+  const { rows } = await within.run(SIZE, { zone_id: zoneId })
+  return rows[0]?.bytes ?? 0
+}
 
 /** Implements `ProviderStore` for both databases; caches all providers of a zone together, since there are few. */
 export function createProviders(db: Database, caches: Caches): ProviderStore {
@@ -77,7 +88,10 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
       await db.transaction(async within => {
         for (const each of ordered) {
+          const before = await sizeOf(within, each.zoneId)
           await make(within, each.zoneId, each.change)
+          const after = await sizeOf(within, each.zoneId)
+          if (after > MAX_BYTES && after > before) throw new TooMuch('the identity providers of the zone')
           await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
         }
       })

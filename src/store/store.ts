@@ -29,6 +29,14 @@ export class AlreadyExists extends Error {
   }
 }
 
+/** Thrown by a write that would make what is read together larger than is read at a time. */
+export class TooMuch extends Error {
+  constructor(what: string) {
+    super(`${what} would be too large together`)
+    this.name = 'TooMuch'
+  }
+}
+
 /** Thrown by a write when the record was changed or deleted after it was read: the caller answers 409. */
 export class ChangedMeanwhile extends Error {
   constructor(what: string) {

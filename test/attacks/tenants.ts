@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
 import { MODES } from '../support/oauth.ts'
-import type { TestServer } from '../support/server.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
 import { caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
@@ -55,6 +55,31 @@ export const tenantAttacks: readonly Attack[] = [
       },
     }),
   ),
+  {
+    attack: 'fills their zone with identity providers of a megabyte each, which every process keeps together',
+    outcome: 'is refused beyond 16 megabytes, and the links of the sign-in page are short',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startZoneServer({ mode })
+        const bearer = await tokenOf(server, 'admin-of-z1')
+        const create = (originKey: string, config: object): Promise<TestAnswer> => {
+          const record = { authUrl: 'https://a.example/', tokenUrl: 'https://a.example/', tokenKey: 'k', ...config }
+          const body = { originKey, name: originKey, type: 'oidc1.0', active: true, config: record }
+          const headers = { 'x-identity-zone-id': 'z1' }
+          return sendJson(server, 'POST', '/identity-providers', body, { bearer, headers })
+        }
+        const relyingPartyId = 'x'.repeat(1_000_000)
+        const statuses: number[] = []
+        for (let index = 0; index < 18; index += 1) {
+          statuses.push((await create(`p${index}`, { relyingPartyId, linkText: 'Link' })).status)
+        }
+        assert.deepEqual([statuses.filter(status => status === 201).length, statuses.at(-1)], [16, 422])
+        assert.equal((await create('long', { relyingPartyId: 'a', linkText: 'x'.repeat(256) })).status, 422)
+        assert.deepEqual(server.faults, [])
+        await server.stop()
+      }
+    },
+  },
   {
     attack: 'deletes or empties the client of an administrator with clients.write and a client whose users may be one',
     outcome: 'is refused: what its users may have, the calling client has not',

@@ -55,6 +55,21 @@ export function providerCases({ store, open, newZone }: Lent): void {
       )
     })
 
+    it('are no more together than a process can keep, and can be made smaller even so', async () => {
+      const z = newZone()
+      const config = { relyingPartyId: 'x'.repeat(1024 * 1024) }
+      for (let index = 0; index < 15; index += 1) await inserted(oidc(z, `o${index}`, { config }))
+      const last = await inserted(oidc(z, 'last'))
+      await inserted(oidc(newZone(), 'other', { config }))
+      const apply = (made: object) =>
+        store().providers.apply(z, { kind: 'update', provider: { ...last.provider, ...made }, revision: 0 })
+      const insert = store().providers.apply(z, { kind: 'insert', provider: oidc(z, 'more', { config }) })
+      await assert.rejects(insert, { name: 'TooMuch' })
+      await assert.rejects(apply({ config }), { name: 'TooMuch' })
+      assert.ok(!(await origins(z)).includes('more'))
+      await apply({ config: {} })
+    })
+
     it('have their origin for themselves in the zone, and their external key among those of their type', async () => {
       const z = newZone()
       await inserted(oidc(z, 'one', { externalKey: 'https://x' }))
