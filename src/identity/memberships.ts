@@ -52,8 +52,11 @@ export function createMemberships(deps: {
 }): Memberships {
   const { store, clock, random, audit, service } = deps
 
-  const findMapped = async (zone: Zone, { originKey }: Origin, names: readonly string[]) =>
-    names.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, names.map(externalKey))
+  async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
+    // Nothing but the case is ignored: people of many providers make groups themselves.
+    const keys = names.filter(name => !name.includes(KELVIN)).map(keyOf)
+    return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
+  }
 
   /**
    * The groups of names that a provider writes as scopes. It may put people into whatever can be a scope and is not
@@ -151,8 +154,8 @@ const SCOPE = new RegExp(`^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,${MAX_GROUP_TEXT}}$`)
 
 const keyOf = (name: string): string => name.toLowerCase()
 
-/** As `/Groups/External` keeps it. */
-const externalKey = (name: string): string => keyOf(name.trim())
+/** The Kelvin sign, the only letter that is not ASCII and becomes it in lower case: another name than that with a k. */
+const KELVIN = '\u212a'
 
 /**
  * Whether a name fits one of the patterns of a whitelist, in which `*` stands for any characters, or none. Patterns that no

@@ -3,6 +3,7 @@ import { CompactSign } from 'jose'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { newGroup } from '../../src/users/default-groups.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -111,6 +112,21 @@ export const upstreamAttacks: readonly Attack[] = [
       },
       { ...GROUPS, groupMappingMode: 'AS_SCOPES' },
     ),
+  },
+  {
+    attack: 'makes groups at the provider whose names are like a mapped one, but for a blank or a sign',
+    outcome: 'is in none: only the case of a name does not count',
+    attempt: inBothModes(async ({ server, signIn, userOf }) => {
+      const made = newGroup({ zoneId: 'svc', displayName: 'keepers' }, { id: 'keepers', now: server.clock.now() })
+      await server.store.groups.insert('svc', made)
+      await server.store.groups.addExternal('svc', { groupId: 'keepers', externalGroup: 'keepers', origin: 'corp' })
+      const isKeeper = async (groups: readonly string[]): Promise<boolean> => {
+        const userId = (await userOf((await signIn({ ...MALLORY, groups })).browser)) ?? ''
+        return (await server.store.groups.namesOfUser('svc', userId)).includes('keepers')
+      }
+      assert.equal(await isKeeper([' keepers', 'keepers\u00a0', '\u212aeepers', 'keepers\t']), false)
+      assert.equal(await isKeeper(['Keepers']), true)
+    }, GROUPS),
   },
   {
     attack: 'has markup in every claim upstream',

@@ -71,7 +71,7 @@ describe('what a provider says of groups', () => {
     await addGroup('app.write')
     await map('cn=staff,dc=corp', 'app.read')
     await map('staff', 'app.write', 'other')
-    assert.deepEqual(await arrive({ mapped: ['CN=Staff,dc=Corp ', 'staff', 'app.write'] }), [])
+    assert.deepEqual(await arrive({ mapped: ['CN=Staff,dc=Corp', 'staff', 'app.write'] }), [])
     assert.deepEqual(await names(), ['app.read'])
   })
 
