@@ -80,6 +80,9 @@ const MAX_FRESH_SECONDS = 24 * 60 * 60
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 500
+/** More than any party has; both are kept in memory. */
+const MAX_KEYS = 500
+const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
 
 type Jwk = Readonly<Record<string, unknown>>
 
@@ -156,6 +159,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
       if (!KINDS.has(wanted.alg)) return undefined
       if (uri !== undefined) return findPublished({ uri, share, refetch }, wanted)
       if (jwks === undefined) throw new UnusableKeys('there are no keys')
+      if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableKeys('the document is too long')
       const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
       return keys?.find(wanted)
     },
@@ -175,6 +179,7 @@ function keySetOf(document: unknown): KeySet {
   if (!isJsonRecord(document)) throw new UnusableKeys('the document is not a JWK set')
   const list = document['kty'] === undefined ? document['keys'] : [document]
   if (!Array.isArray(list)) throw new UnusableKeys('the document is not a JWK set')
+  if (list.length > MAX_KEYS) throw new UnusableKeys('the document has too many keys')
   const jwks: readonly Jwk[] = list.filter(isJsonRecord).filter(isPublic).map(essence)
   const opened = new Map<Jwk, KeyObject | undefined>()
 

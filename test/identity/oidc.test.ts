@@ -364,6 +364,7 @@ describe('createOidcSettings', () => {
     },
     { name: 'is a list', answer: () => [DOCUMENT] },
     { name: 'is null', answer: () => null },
+    { name: 'has members longer than any', answer: () => ({ issuer: 'x'.repeat(1001), jwks_uri: 'x'.repeat(60_000) }) },
     { name: 'has members of other types', answer: () => ({ issuer: 7, token_endpoint: {}, jwks_uri: [] }) },
   ]
   for (const { name, answer } of useless) {

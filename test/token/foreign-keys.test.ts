@@ -139,6 +139,14 @@ describe('a key of others', () => {
       await assert.rejects(inText.find({ jwks }, RS256), UnusableKeys)
     })
   }
+  it('is not looked for among more than any party has, or in a text that is longer than a published one may be', async () => {
+    const few = Array.from({ length: 500 }, () => ({ kty: 'oct' }))
+    const jwks = (keys: readonly object[]): string => JSON.stringify({ keys })
+    assert.equal(await inText.find({ jwks: jwks(few) }, RS256), undefined)
+    await assert.rejects(inText.find({ jwks: jwks([...few, {}]) }, RS256), UnusableKeys)
+    await assert.rejects(inText.find({ jwks: jwks([]) + ' '.repeat(64 * 1024) }, RS256), UnusableKeys)
+  })
+
   it('is not looked for where there is no document', async () => {
     await assert.rejects(inText.find({}, RS256), UnusableKeys)
   })

@@ -54,6 +54,7 @@ const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 10_000
 /** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
+const FORM_POST = 'form_post'
 /** What is kept of a document. */
 const MEMBERS = [
   'issuer',
@@ -161,8 +162,17 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   }
 }
 
+/** Characters of an address or an issuer. */
+const MAX_TEXT_LENGTH = 1000
+
+/** Only what is used, and nothing that is longer than usual: documents of thousands of providers are kept. */
 const essence = (document: Document): Document =>
-  Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(document, name)).map(name => [name, document[name]]))
+  Object.fromEntries(MEMBERS.map(name => [name, kept(Object.hasOwn(document, name) ? document[name] : undefined)]))
+
+function kept(value: unknown): unknown {
+  if (Array.isArray(value)) return value.includes(FORM_POST) ? [FORM_POST] : []
+  return value === true || (typeof value === 'string' && value.length <= MAX_TEXT_LENGTH) ? value : undefined
+}
 
 /** The settings in the provider's record. */
 const ownSettings = ({ config }: OidcRecord) => ({
@@ -203,7 +213,7 @@ function merge(provider: IdentityProvider, found: Document, wanted: Wanted): Oid
       ...(authUrl !== undefined && { authUrl }),
       ...(tokenUrl !== undefined && { tokenUrl }),
       ...(userInfoUrl !== undefined && { userInfoUrl }),
-      ...(Array.isArray(modes) && modes.includes('form_post') && { postsAnswers: true as const }),
+      ...(Array.isArray(modes) && modes.includes(FORM_POST) && { postsAnswers: true as const }),
       ...(found['authorization_response_iss_parameter_supported'] === true && { sendsIssuer: true as const }),
     }),
     ...(wanted === 'logout' && logoutUrl !== undefined && { logoutUrl }),
