@@ -110,6 +110,12 @@ describe('what is taken over from an entry', () => {
     assert.equal(Reflect.get({}, '0'), undefined)
   })
 
+  it('has the first hundred values of an attribute', () => {
+    const config = { attributeMappings: { 'user.attribute.a': ['sn', 'SN'] } }
+    const values = Array.from({ length: 60_000 }, (_, index) => `${index}`)
+    assert.deepEqual(personIn({ uid: ['ann'], sn: values }, { config })?.attributes, { a: values.slice(0, 100) })
+  })
+
   it('has values of attributes that are clean and no longer than the APIs take', () => {
     const config = { attributeMappings: { 'user.attribute.a': ['sn', 'L'] } }
     const values = ['x'.repeat(1024), 'x'.repeat(1025), 'b\u0000', 'c']

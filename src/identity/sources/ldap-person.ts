@@ -20,7 +20,7 @@ export interface FoundPerson {
 const MAX_STRING_LENGTH = 255
 /** Characters of a value of a custom attribute. */
 const MAX_VALUE_LENGTH = 1024
-/** Of a custom attribute; as many as an account keeps. */
+/** Of an attribute; as many as an account keeps. The rest is not read: many mappings may read it. */
 const MAX_VALUES = 100
 const CUSTOM = 'user.attribute.'
 
@@ -32,7 +32,7 @@ export function personOf(
 ): ExternalPerson | undefined {
   const mapped = (...keys: readonly string[]): readonly string[] => keys.flatMap(key => namesOf(config, key))
   const valuesOf = (names: readonly string[]): readonly string[] =>
-    names.flatMap(name => entry.attributes.get(name.toLowerCase()) ?? []).filter(isClean)
+    names.flatMap(name => entry.attributes.get(name.toLowerCase())?.slice(0, MAX_VALUES) ?? []).filter(isClean)
   const first = (names: readonly string[], fallback: string): string | undefined =>
     valuesOf(names.length > 0 ? names : [fallback]).find(isShort)
   const name = nameOf({ typedName, entry }, settings)

@@ -36,6 +36,13 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const relayTo = createOidcPassword(shared)
   const readLogoutToken = createLogoutReader(shared)
 
+  let last: { readonly assertion: string; readonly issuer: string | undefined } | undefined
+  /** `claimedIssuer`, read once for all providers of a zone. */
+  function issuerIn(assertion: string): string | undefined {
+    if (last?.assertion !== assertion) last = { assertion, issuer: claimedIssuer(assertion) }
+    return last.issuer
+  }
+
   const readerOf =
     (provider: IdentityProvider, { userinfoCompletes }: Behaviour): Read =>
     async (claims, access) => {
@@ -54,7 +61,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     readLogoutToken: token => readLogoutToken(provider, token),
     assertion: {
       async isFrom(assertion) {
-        const claimed = claimedIssuer(assertion)
+        const claimed = issuerIn(assertion)
         return claimed !== undefined && (await settings.read(provider)).issuer === claimed
       },
       async read(assertion) {
