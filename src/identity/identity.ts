@@ -387,8 +387,10 @@ export function createIdentity(given: IdentityDeps): Identity {
       const { zone } = from
       const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
       const opened = active.map(provider => ({ provider, source: open(zone, provider).assertion }))
-      const named = await Promise.all(opened.map(async ({ source }) => (await source?.isFrom(assertion)) === true))
-      const [found, second] = opened.filter((_, place) => named[place])
+      const named = await Promise.all(opened.map(async ({ source }) => source?.isFrom(assertion)))
+      // No provider can bar another one by calling itself the same in its document.
+      const counts = named.includes('record') ? 'record' : 'document'
+      const [found, second] = opened.filter((_, place) => named[place] === counts)
       if (!found?.source || second) return { outcome: 'no-provider' }
       const { provider, source } = found
       // Before reading anything: a user who may not use the client must not get an account.

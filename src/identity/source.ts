@@ -101,8 +101,8 @@ export interface ExternalRefusal {
 
 /** Reads assertions that a provider signed and a client presents (RFC 7521). */
 export interface AssertionReader {
-  /** Whether its unverified issuer is this provider. */
-  isFrom(assertion: string): Promise<boolean>
+  /** Who says that its unverified issuer is this provider: its record, or only the provider's own document. */
+  isFrom(assertion: string): Promise<'record' | 'document' | undefined>
   /** Verifies it and reads its subject. */
   read(assertion: string): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
 }

@@ -13,6 +13,7 @@ import type { Attack } from './attack.ts'
 import { inBothModes, providerAt } from './identity.ts'
 
 const GROUPS = { attributeMappings: { external_groups: 'groups' } }
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** One claim for that many attributes. */
 const mapped = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`user.attribute.${index}`, 'values']))
@@ -127,6 +128,46 @@ export const upstreamAttacks: readonly Attack[] = [
       assert.equal(await isKeeper([' keepers', 'keepers\u00a0', '\u212aeepers', 'keepers\t']), false)
       assert.equal(await isKeeper(['Keepers']), true)
     }, GROUPS),
+  },
+  {
+    attack: 'calls their provider in its discovery document what another provider of the zone is called',
+    outcome: 'bars nobody of the other one from the JWT bearer grant, and speaks for none of them',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const clock = createTestClock()
+        const [corp, rival] = await Promise.all([startUpstream(clock), startUpstream(clock)])
+        Object.assign(rival.metadata, { issuer: corp.url })
+        const discoveryUrl = `${rival.url}/.well-known/openid-configuration`
+        const { authUrl: _, tokenUrl: __, tokenKeyUrl: ___, issuer: ____, ...bare } = providerAt(rival, {}).config
+        const identity_providers = [
+          providerAt(corp, {}),
+          { ...providerAt(rival, {}), originKey: 'rival', config: { ...bare, discoveryUrl } },
+        ]
+        const porter = {
+          client_id: 'porter',
+          client_secret: 'secret',
+          authorized_grant_types: [JWT_BEARER],
+          scope: ['openid'],
+          autoapprove: true,
+        }
+        const clients = [...defaultBootstrap.clients, porter]
+        const bootstrap = { ...defaultBootstrap, clients, identity_providers }
+        const server = await startServer({ mode, clock, config: { bootstrap } })
+        try {
+          const statuses = []
+          for (const by of [corp, rival]) {
+            const assertion = await by.token({ iss: corp.url })
+            const answer = await server.token({ grant_type: JWT_BEARER, assertion }, { basic: ['porter', 'secret'] })
+            statuses.push(answer.status === 200)
+          }
+          assert.deepEqual(statuses, [true, false])
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+          await Promise.all([corp.stop(), rival.stop()])
+        }
+      }
+    },
   },
   {
     attack: 'has markup in every claim upstream',

@@ -62,7 +62,9 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     assertion: {
       async isFrom(assertion) {
         const claimed = issuerIn(assertion)
-        return claimed !== undefined && (await settings.read(provider)).issuer === claimed
+        if (claimed === undefined || (await settings.read(provider)).issuer !== claimed) return undefined
+        const { config }: OidcRecord = provider
+        return config.issuer === claimed ? 'record' : 'document'
       },
       async read(assertion) {
         const checked = await check(assertion, await settings.read(provider), {
