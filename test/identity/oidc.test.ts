@@ -119,6 +119,12 @@ describe('personOf', () => {
       message: 'External token attribute phone_number cannot be mapped to user attribute phone_number',
     },
     {
+      name: 'an address of several lines',
+      claims: { email: 'a@b.example\r\nBcc: c@d.example' },
+      message: 'External token attribute email cannot be mapped to user attribute email',
+    },
+    { name: 'a name of several lines', claims: { sub: 'a\nb' }, message: 'Unable to map claim to a username' },
+    {
       name: 'a text with NUL',
       claims: { given_name: 'a\0' },
       message: 'External token attribute given_name cannot be mapped to user attribute given_name',

@@ -1,4 +1,5 @@
 // Maps a provider's claims to a user, with its attribute mappings.
+import { hasControlCharacter } from '../../base/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
@@ -29,7 +30,7 @@ export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date
     return typeof mapped === 'string' && mapped !== '' ? mapped : fallback
   }
   const userName = memberOf(claims, claimFor('user_name', 'sub'))
-  if (!isShortString(userName)) throw new UnmappableClaims('Unable to map claim to a username')
+  if (!isLine(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleString(claims, name, claimFor(name))
   const sub = claims['sub']
   if (!isShortString(sub)) throw new UnmappableClaims('The token does not say whom it speaks of (sub)')
@@ -132,13 +133,16 @@ function singleString(claims: ForeignClaims, attribute: string, claim: string): 
   if (values.size > 1) throw new UnmappableClaims(`Claim mapping for ${attribute} attribute is ambiguous`)
   const [single] = values
   if (single === undefined || single === null || single === '') return undefined
-  if (isShortString(single)) return single
+  if (isLine(single)) return single
   throw new UnmappableClaims(`External token attribute ${claim} cannot be mapped to user attribute ${attribute}`)
 }
 
 /** Whether the value is a short string that is not empty and that databases store unchanged. */
 const isShortString = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_STRING_LENGTH && isStorable(value)
+
+/** A short string that cannot mislead readers of a page, a log or a mail. */
+const isLine = (value: unknown): value is string => isShortString(value) && !hasControlCharacter(value)
 
 /** The provider's authentication methods; anything but short strings is ignored. */
 const amrOf = (value: unknown): readonly string[] =>
