@@ -113,6 +113,7 @@ for (const { mode, path } of combinations) {
       )
       await page.click('#authorize')
       const location = await arrived
+      await page.waitForURL(url => url.href.startsWith(callback)) // else its arrival interrupts what follows
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
       const tokens = await client.authorizationCodeGrant(config, location, checks)
       assert.equal(tokens.claims()?.iss, issuer.href)
