@@ -37,6 +37,7 @@ import { createAttempts } from './login/attempts.ts'
 import { backchannelLogoutEndpoint } from './login/backchannel-logout.ts'
 import { discoveryEndpoints } from './login/discovery.ts'
 import { createExternalSignIn, externalEndpoints } from './login/external.ts'
+import { createReturns } from './login/returns.ts'
 import { homeEndpoints } from './login/home.ts'
 import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
@@ -320,7 +321,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     autologinEndpoints(app, { ...web, identity, authenticator })
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
-    externalEndpoints(app, { ...elsewhere, external })
+    externalEndpoints(app, { ...elsewhere, external, returns: createReturns(elsewhere) })
     backchannelLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)

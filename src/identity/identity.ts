@@ -6,6 +6,7 @@ import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { Destination } from '../model/destination.ts'
 import type { Audit } from '../model/event.ts'
 import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
@@ -29,6 +30,7 @@ import type {
   LogoutNotice,
   PasswordAttempt,
   PasswordRelay,
+  Presentation,
   RedirectAnswer,
   RedirectAttempt,
   RedirectRefusal,
@@ -46,7 +48,7 @@ import { withBreaker } from './sources/patient-outbound.ts'
 import { oauth2Source } from './sources/oauth2.ts'
 import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
-import type { RequestOrigin } from '../model/request.ts'
+import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 
 /** A sign-in with a user name and password. */
 export interface PasswordSignIn extends PasswordAttempt {
@@ -69,6 +71,8 @@ export interface AssertionSignIn {
   /** The type of provider that issues this kind of assertion. */
   readonly type: string
   readonly client: Client
+  /** The absolute URL of the endpoint that it was presented at. */
+  readonly recipient: string
 }
 
 /** The result of an assertion; `no-provider`: its issuer is that of none or of several providers. */
@@ -93,7 +97,8 @@ export interface LoginProvider extends Candidate {
 export interface RedirectReturn {
   readonly origin: string
   readonly answer: RedirectAnswer
-  readonly attempt: RedirectAttempt
+  /** Without secrets for an answer that nobody asked for. */
+  readonly attempt: RedirectAttempt | (Pick<RedirectAttempt, 'redirectUri'> & { readonly nonce?: never })
   /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
   /** The user must have signed in at the provider since; absent where any time will do. */
@@ -125,12 +130,17 @@ export interface Identity {
   isReady(zone: Zone, provider: IdentityProvider): Promise<boolean>
   /** Whether a page shows the provider; does not wait for the discovery document. */
   isOffered(zone: Zone, provider: IdentityProvider): boolean
-  /** The authorization URL at the provider; undefined if the provider cannot be used now. */
-  startRedirect(zone: Zone, origin: string, start: RedirectStart): Promise<string | undefined>
-  /** What the provider's answers look like; undefined for one that nobody is redirected to. */
-  answerShape(zone: Zone, origin: string): Promise<AnswerShape | undefined>
-  /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
-  signOutUrl(zone: Zone, origin: string, signOut: SignOut): Promise<string | undefined>
+  /** The sign-in at the provider; undefined if the provider cannot be used now. */
+  startRedirect(zone: AddressedZone, origin: string, start: RedirectStart): Promise<Destination | undefined>
+  /** How the provider answers; undefined for one that nobody is redirected to. */
+  answersOf(
+    zone: Zone,
+    origin: string,
+  ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
+  /** The origin of the one active provider of this type that the message says it is from, unverified. */
+  originOf(zone: Zone, type: string, message: string): Promise<string | undefined>
+  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>
   /** Verifies a logout token of the provider; `no-provider`: there is none of the origin that sends such tokens. */
   readLogoutToken(
     zone: Zone,
@@ -280,9 +290,9 @@ export function createIdentity(given: IdentityDeps): Identity {
   async function enterByAssertion(
     zone: Zone,
     provider: IdentityProvider,
-    { source, assertion }: { source: AssertionReader; assertion: string },
+    { source, assertion, at }: { source: AssertionReader; assertion: string; at: Presentation },
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
-    const reading = await source.read(assertion)
+    const reading = await source.read(assertion, at)
     if (reading.outcome === 'refused') return reading
     const entered = await enter(zone, provider, reading.person)
     if (entered.outcome === 'signed-in') await store.users.recordLogon(zone.id, entered.user.id, clock.now())
@@ -323,6 +333,23 @@ export function createIdentity(given: IdentityDeps): Identity {
     return provider && redirect && { provider, redirect }
   }
 
+  /** The one active provider that the message is from, as it says itself; for one who can prove that it is. */
+  async function issuerOf(
+    zone: Zone,
+    type: string,
+    message: string,
+  ): Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined> {
+    const issuer = await types.find(each => each.type === type)?.issuerOf?.(message)
+    if (issuer === undefined) return undefined
+    const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
+    const opened = active.map(provider => ({ provider, source: open(zone, provider) }))
+    const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
+    // No provider can bar another one by calling itself the same in its document.
+    const counts = named.includes('record') ? 'record' : 'document'
+    const [found, second] = opened.filter((_, place) => named[place] === counts)
+    return second ? undefined : found
+  }
+
   /** Whether the next provider is asked. UAA: sends it a wrong password of an account here, too. */
   const goesOn = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>): boolean =>
     reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
@@ -353,24 +380,33 @@ export function createIdentity(given: IdentityDeps): Identity {
     },
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
-    startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start),
-    async signOutUrl(zone, origin, signOut) {
+    startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
+    originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
+    async signOut(origin, signOut) {
+      const { zone } = signOut
       const provider = await store.providers.findByOrigin(zone.id, origin)
-      return provider?.active === true ? open(zone, provider).signOutUrl?.(signOut) : undefined
+      return provider?.active === true ? open(zone, provider).signOut?.(signOut) : undefined
     },
     async readLogoutToken(zone, origin, token) {
       const provider = await store.providers.findByOrigin(zone.id, origin)
       const read = provider?.active === true ? open(zone, provider).readLogoutToken : undefined
       return read ? read(token) : { outcome: 'no-provider' }
     },
-    answerShape: async (zone, origin) => (await redirectOf(zone, origin))?.redirect.answer,
+    async answersOf(zone, origin) {
+      const found = await redirectOf(zone, origin)
+      return found && { shape: found.redirect.answer, path: found.redirect.callbackPath }
+    },
     async finishRedirect(from, { origin, answer, attempt, client, invited, ...demand }) {
       const { zone } = from
       const found = await redirectOf(zone, origin)
       // Before redeeming the code: a user who may not use the client must not get an account.
       if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
       const { provider, redirect } = found
-      const finished = await redirect.finish(answer, attempt)
+      const finished =
+        attempt.nonce === undefined
+          ? await redirect.unsolicited?.(answer, attempt, zone)
+          : await redirect.finish(answer, attempt, zone)
+      if (!finished) return { outcome: 'no-provider' }
       const ended = finished.outcome === 'genuine' && !isRecent(finished.person, demand) ? NOT_AGAIN : finished
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person, invited) : ended
       const facts = factsOf(provider, from, client)
@@ -379,27 +415,24 @@ export function createIdentity(given: IdentityDeps): Identity {
         audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
         return { ...result, ...(ended.outcome === 'genuine' && { upstream: ended.upstream }) }
       }
-      const principal = hashedName(ended.outcome === 'genuine' ? ended.person.userName : attempt.nonce)
-      audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
+      const principal = hashedName(ended.outcome === 'genuine' ? ended.person.userName : (attempt.nonce ?? origin))
+      audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts, ...reasonOf(result) })
       return result
     },
-    async signInWithAssertion(from, { assertion, type, client }) {
+    async signInWithAssertion(from, { assertion, type, client, recipient }) {
       const { zone } = from
-      const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
-      const opened = active.map(provider => ({ provider, source: open(zone, provider).assertion }))
-      const named = await Promise.all(opened.map(async ({ source }) => source?.isFrom(assertion)))
-      // No provider can bar another one by calling itself the same in its document.
-      const counts = named.includes('record') ? 'record' : 'document'
-      const [found, second] = opened.filter((_, place) => named[place] === counts)
-      if (!found?.source || second) return { outcome: 'no-provider' }
-      const { provider, source } = found
+      const found = await issuerOf(zone, type, assertion)
+      if (!found?.source.assertion) return { outcome: 'no-provider' }
+      const { provider } = found
+      const source = found.source.assertion
       // Before reading anything: a user who may not use the client must not get an account.
       if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
-      const result = await enterByAssertion(zone, provider, { source, assertion })
+      const result = await enterByAssertion(zone, provider, { source, assertion, at: { zone, recipient } })
       const facts = factsOf(provider, from, client)
       if (result.outcome === 'refused') {
         // Its subject is unverified or has no account; the hash shows repeated attempts with the same assertion.
-        audit({ type: 'IdentityProviderAuthenticationFailure', principal: hashedName(assertion), ...facts })
+        const principal = hashedName(assertion)
+        audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts, ...reasonOf(result) })
         return result
       }
       audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
@@ -445,6 +478,10 @@ const NOT_AGAIN: RedirectRefusal = {
   reason: 'unusable',
   description: 'Your provider did not ask you to sign in again, which the application requires.',
 }
+
+/** What the audit trail says of a refusal. */
+const reasonOf = (result: RedirectResult): { readonly data?: string } =>
+  result.outcome === 'refused' && result.audit !== undefined ? { data: result.audit } : {}
 
 /** OpenID Connect Core §3.1.2.1 and §3.1.3.7. */
 function isRecent(

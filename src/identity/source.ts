@@ -1,12 +1,13 @@
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { Destination } from '../model/destination.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { UpstreamSession } from '../model/session.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { RequestOrigin } from '../model/request.ts'
+import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 import type { SignInDemand } from '../model/sign-in-demands.ts'
 
 /** Why a sign-in was refused. Messages to the user must reveal no more than this. */
@@ -97,14 +98,24 @@ export interface ExternalRefusal {
   readonly description: string
   /** For the log only. */
   readonly detail?: string
+  /** One word for what was wrong, which the audit trail gets. */
+  readonly audit?: string
+}
+
+/** Where a client presented an assertion. */
+export interface Presentation {
+  readonly zone: AddressedZone
+  /** The absolute URL of the endpoint, which SAML assertions name as their recipient. */
+  readonly recipient: string
 }
 
 /** Reads assertions that a provider signed and a client presents (RFC 7521). */
 export interface AssertionReader {
-  /** Who says that its unverified issuer is this provider: its record, or only the provider's own document. */
-  isFrom(assertion: string): Promise<'record' | 'document' | undefined>
   /** Verifies it and reads its subject. */
-  read(assertion: string): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
+  read(
+    assertion: string,
+    presentation: Presentation,
+  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
 }
 
 /** An attempt to sign a user in at a provider. Its values are secret, shared with the provider only. */
@@ -154,14 +165,26 @@ export type RedirectRefusal =
 /** Signs users in by redirect to the provider. */
 export interface RedirectSignIn {
   readonly answer: AnswerShape
-  /** The authorization URL; undefined while the provider's endpoints are unknown. */
-  start(attempt: RedirectStart): Promise<string | undefined>
+  /** The path below the zone's base URL that its answers come to; `/login/callback/<origin>` unless it says otherwise. */
+  readonly callbackPath?: string
+  /** The provider's sign-in; undefined while its endpoints are unknown. */
+  start(attempt: RedirectStart, zone: AddressedZone): Promise<Destination | undefined>
   /** Whether `start` would return a URL. */
   isReady(): Promise<boolean>
   /** Whether a page shows the provider. Answers from the cache and refreshes it in the background, so no page waits. */
   isOffered(): boolean
   /** Verifies the answer, with the provider where the protocol asks it. */
-  finish(answer: RedirectAnswer, attempt: RedirectAttempt): Promise<RedirectSuccess | RedirectRefusal>
+  finish(
+    answer: RedirectAnswer,
+    attempt: RedirectAttempt,
+    zone: AddressedZone,
+  ): Promise<RedirectSuccess | RedirectRefusal>
+  /** Verifies an answer that nobody asked for; present only where the record allows sign-ins that begin at the provider. */
+  readonly unsolicited?: (
+    answer: RedirectAnswer,
+    attempt: Pick<RedirectAttempt, 'redirectUri'>,
+    zone: AddressedZone,
+  ) => Promise<RedirectSuccess | RedirectRefusal>
 }
 
 /** A verified answer. */
@@ -174,10 +197,11 @@ export interface RedirectSuccess {
 
 /** A logout at the provider that follows the one here. */
 export interface SignOut {
+  readonly zone: AddressedZone
   /** `post_logout_redirect_uri`. */
   readonly returnTo: string
-  /** The ID token of the session (`id_token_hint`). */
-  readonly idToken?: string | undefined
+  /** See `UpstreamSession`. */
+  readonly hint?: string | undefined
   readonly state?: string | undefined
 }
 
@@ -217,12 +241,14 @@ export interface IdentitySource {
   readonly relay?: PasswordRelay
   /** Signs in by redirect. */
   readonly redirect?: RedirectSignIn
-  /** The URL of the logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
-  readonly signOutUrl?: (signOut: SignOut) => string | undefined
+  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  readonly signOut?: (signOut: SignOut) => Promise<Destination | undefined>
   /** Verifies the provider's logout tokens. */
   readonly readLogoutToken?: (
     token: string,
   ) => Promise<{ readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal>
+  /** Who says that the provider is the issuer of this name: its record, or only the provider's own document. */
+  readonly isIssuer?: (issuer: string) => Promise<'record' | 'document' | undefined>
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }
@@ -239,5 +265,7 @@ export interface SourceDeps {
 export interface IdentitySourceType {
   /** The `type` of its providers; the internal one is named after the service. */
   readonly type: string
+  /** The issuer that a message names, unverified: for choosing the provider. */
+  readonly issuerOf?: (message: string) => Promise<string | undefined>
   open(zone: Zone, provider: IdentityProvider, deps: SourceDeps): IdentitySource
 }

@@ -34,6 +34,8 @@ export interface Attempt {
 export interface AttemptKey {
   readonly origin: string
   readonly state: string
+  /** The path of the provider's answers, below the zone's base URL. */
+  readonly callback: string
 }
 
 /** Stores pending sign-ins. */
@@ -44,6 +46,7 @@ export interface Attempts {
     reply: FastifyReply,
     to: {
       readonly origin: string
+      readonly callback: string
       readonly provider: string
       readonly path?: string | undefined
       readonly invitation?: string | undefined
@@ -81,9 +84,9 @@ export function createAttempts(deps: {
   urls: Urls
 }): Attempts {
   const { store, sessions, vault, clock, random, service, urls } = deps
-  const attributesIn = (zone: AddressedZone) =>
+  const attributesIn = (zone: AddressedZone, callback: string) =>
     ({
-      path: `${urls.pathOf(zone)}/login/callback`,
+      path: urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/')), // without the name of one provider
       httpOnly: true,
       sameSite: 'lax', // the provider's answer is a navigation from another site
       secure: urls.isHttps,
@@ -107,10 +110,10 @@ export function createAttempts(deps: {
   }
 
   return {
-    async begin(request, reply, { origin, provider, path, invitation, maxAge }) {
+    async begin(request, reply, { origin, callback, provider, path, invitation, maxAge }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
-      const key = { origin, state: random.urlSafe(STATE_LENGTH) }
+      const key = { origin, callback, state: random.urlSafe(STATE_LENGTH) }
       const now = clock.now()
       const attempt = {
         provider,
@@ -124,13 +127,16 @@ export function createAttempts(deps: {
       const until = addSeconds(now, LIFE_SECONDS).getTime()
       const sealed: Sealed = { ...attempt, session: session.idDigest, until }
       const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
-      setCookie(reply, nameFor(request.zone, key.state), text, { ...attributesIn(request.zone), maxAge: LIFE_SECONDS })
+      setCookie(reply, nameFor(request.zone, key.state), text, {
+        ...attributesIn(request.zone, callback),
+        maxAge: LIFE_SECONDS,
+      })
       return { ...key, ...attempt }
     },
     async take(request, reply, key) {
       const sealed = open(request, key)
       if (!sealed) return undefined
-      setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone), maxAge: 0 })
+      setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone, key.callback), maxAge: 0 })
       if (sealed.until <= clock.now().getTime()) return undefined
       // Bound to the session too: a cookie planted by a sibling host belongs to another session.
       if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined

@@ -43,14 +43,15 @@ export interface SignIn {
 /** A session as it is written. */
 export interface NewSession extends Session {
   readonly signIn: SignIn
-  /** The provider's ID token, sealed; read by `SessionStore.sealedIdToken` only, since most requests have no use for it. */
-  readonly sealedIdToken?: string | undefined
+  /** `UpstreamSession.logoutHint`, sealed; read by `SessionStore.sealedLogoutHint` only, since most requests have no use for it. */
+  readonly sealedLogoutHint?: string | undefined
 }
 
 /** What is kept of a sign-in at a provider, for the logout there and from there. */
 export interface UpstreamSession {
-  readonly idToken: string
-  /** Its claim `sid`, the provider's id of the session. */
+  /** What the provider wants back at a logout, in the words of its protocol: OpenID Connect's ID token. */
+  readonly logoutHint: string
+  /** The provider's id of the session: the claim `sid`, or SAML's SessionIndex. */
   readonly sid?: string
 }
 

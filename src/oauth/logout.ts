@@ -15,6 +15,7 @@ import type { TokenReader } from '../token/reader.ts'
 import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
+import { leadTo } from '../web/destination.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import { isOwnUrl } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -119,8 +120,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
 
   /** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
   async function endThenGo(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<FastifyReply> {
-    const location = (await upstream.end(request, reply, onward)) ?? onward.target
-    if (location !== undefined) return reply.redirect(location, 302)
+    const destination = (await upstream.end(request, reply, onward)) ?? onward.target
+    if (destination !== undefined) return leadTo(request, reply, { destination, pages })
     const chrome = await pages.chrome(request, reply)
     return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
   }

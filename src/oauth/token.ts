@@ -23,8 +23,6 @@ import { contextOf } from '../web/request-context.ts'
 
 interface TokenEndpointDeps extends VouchedDeps {
   readonly issuer: TokenIssuer
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
 }
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }

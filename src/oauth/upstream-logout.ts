@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Destination } from '../model/destination.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
@@ -34,8 +35,8 @@ export interface Onward {
 
 /** Ends sessions here and at providers. */
 export interface UpstreamLogout {
-  /** Ends the session here; the URL of the logout at its provider, or undefined if the browser goes on by itself. */
-  end(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<string | undefined>
+  /** Ends the session here; the logout at its provider, or undefined if the browser goes on by itself. */
+  end(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<Destination | undefined>
   /** The target of a browser that returns from a provider; undefined for any other request. Works once. */
   returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
 }
@@ -89,14 +90,14 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
     async end(request, reply, { target, query }) {
       const { zone } = request
       const origin = (await sessions.visitor(request))?.session.signIn.origin
-      const idToken = await sessions.upstreamIdToken(request)
+      const hint = await sessions.upstreamHint(request)
       await sessions.end(request, reply)
       if (origin === undefined) return undefined
       const own = `${urls.ofZone(zone)}${LOGOUT_PATH}`
       const returnTo = query ? `${own}?${query}` : own
-      if (query !== undefined || target === undefined) return identity.signOutUrl(zone, origin, { returnTo, idToken })
+      if (query !== undefined || target === undefined) return identity.signOut(origin, { zone, returnTo, hint })
       const state = random.urlSafe(STATE_LENGTH)
-      const there = await identity.signOutUrl(zone, origin, { returnTo, idToken, state })
+      const there = await identity.signOut(origin, { zone, returnTo, hint, state })
       if (there !== undefined) remember(request, reply, { target, state })
       return there
     },

@@ -1,13 +1,11 @@
 import { type Html, html } from '../base/html.ts'
+import type { PostedForm } from '../model/destination.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, hiddenField, layout } from './layout.ts'
 
 /** Properties of the page that posts an authorization response. */
-export interface FormPostProps {
+export interface FormPostProps extends PostedForm {
   readonly clientName: string
-  /** The redirect URI, which was verified before. */
-  readonly action: string
-  readonly fields: Readonly<Record<string, string>>
 }
 
 /** Posts the answer of another provider, which is in the fragment, back to this page's own URL; only its script can. */
@@ -26,11 +24,21 @@ ${hiddenField('posted_again', 'true')}
 }
 
 /** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
-export function formPostPage(chrome: Chrome, props: FormPostProps): Html {
-  const { title, heading, lead, submit } = chrome.texts.formPost
-  const body = html`<p class="lead">${lead(html`<strong>${isolated(props.clientName, 80)}</strong>`)}</p>
-<form id="form_post" action="${props.action}" method="post" accept-charset="UTF-8">
-${Object.entries(props.fields).map(([name, value]) => hiddenField(name, value))}
+export function formPostPage(chrome: Chrome, { clientName, ...form }: FormPostProps): Html {
+  return posting(chrome, form, chrome.texts.formPost.lead(html`<strong>${isolated(clientName, 80)}</strong>`))
+}
+
+/** Posts a form to another server, which gets named by its host: by itself, or by its button. */
+export function outboundPostPage(chrome: Chrome, form: PostedForm): Html {
+  const { host } = new URL(form.action)
+  return posting(chrome, form, chrome.texts.formPost.outbound(html`<strong>${isolated(host, 80)}</strong>`))
+}
+
+function posting(chrome: Chrome, { action, fields }: PostedForm, lead: Html): Html {
+  const { title, heading, submit } = chrome.texts.formPost
+  const body = html`<p class="lead">${lead}</p>
+<form id="form_post" action="${action}" method="post" accept-charset="UTF-8">
+${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
 <div class="buttons">
 <button class="button" type="submit">${submit}</button>
 </div>

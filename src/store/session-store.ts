@@ -23,8 +23,8 @@ export interface SessionStore {
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
   /** Unexpired sessions that came from this session of a provider (`providerSessionOf`), unordered, at most 100. */
   listOfProvider(zoneId: string, providerSession: string, now: Date): Promise<readonly Session[]>
-  /** The provider's ID token of the session, as it was written. */
-  sealedIdToken(zoneId: string, idDigest: string): Promise<string | undefined>
+  /** The hint of the session for a logout at its provider, as it was written. */
+  sealedLogoutHint(zoneId: string, idDigest: string): Promise<string | undefined>
   /** Deletes a batch of the user's sessions, except the one with the digest `kept`; returns the number, 0 when none is left. */
   deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
   /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */

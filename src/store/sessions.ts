@@ -101,7 +101,7 @@ export function createSessions(db: Database): SessionStore {
       const key = { zone_id: zoneId, provider_session: providerSession }
       return (await db.read(LIST_OF_PROVIDER, { ...key, now: now.getTime() })).map(toSession)
     },
-    async sealedIdToken(zoneId, idDigest) {
+    async sealedLogoutHint(zoneId, idDigest) {
       const [row] = await db.read(SEALED_ID_TOKEN, { zone_id: zoneId, id_digest: idDigest })
       return row?.sealed_id_token ?? undefined
     },
@@ -154,7 +154,7 @@ const clientsIn = (text: string): readonly string[] => [
   ),
 ]
 
-const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedIdToken'>): InsertedSessionRow => ({
+const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedLogoutHint'>): InsertedSessionRow => ({
   zone_id: zoneId,
   id_digest: session.idDigest,
   user_id: session.signIn?.userId ?? null,
@@ -166,7 +166,7 @@ const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedIdToke
   user_agent: session.signIn?.userAgent ?? null,
   remote_address: session.signIn?.remoteAddress ?? null,
   provider_session: session.signIn?.providerSession ?? null,
-  sealed_id_token: session.sealedIdToken ?? null,
+  sealed_id_token: session.sealedLogoutHint ?? null,
   password_revision: session.signIn?.passwordRevision ?? null,
   clients: session.clients?.map(lineOf).join('') ?? null,
   saved_request: session.savedRequest ?? null,

@@ -69,8 +69,8 @@ export interface Sessions {
   endOther(request: FastifyRequest, handle: string): Promise<boolean>
   /** Ends every other session of the person in this zone. */
   endOthers(request: FastifyRequest): Promise<void>
-  /** The ID token of the provider that the session came from; undefined without one, and for one that was too long to keep. */
-  upstreamIdToken(request: FastifyRequest): Promise<string | undefined>
+  /** What the provider that the session came from wants back at a logout; undefined without it, and if it was too long to keep. */
+  upstreamHint(request: FastifyRequest): Promise<string | undefined>
   /** Ends the session and expires its cookies. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Sets the readable cookie by which frames detect a change of user; undefined expires it. */
@@ -97,7 +97,7 @@ const TOUCH_SECONDS = 60
 /** Characters; authorization requests of real clients are shorter. */
 const MAX_SAVED_LENGTH = 4096
 /** Characters; with a longer one, the URL of the logout there would be longer than many servers accept. */
-const MAX_ID_TOKEN_LENGTH = 4096
+const MAX_HINT_LENGTH = 4096
 
 /** The name of the zone's session cookie (row P2). */
 export function sessionCookieName(
@@ -118,7 +118,7 @@ function guardedName(zone: ZoneAddress, plain: string, urls: Urls): string {
 /** The name of the zone's readable cookie, which its session management frames read. */
 export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn(zone, 'Current-User')
 
-/** The context of a sealed ID token. */
+/** The context of a sealed hint. */
 const sealOf = ({ zoneId, signIn }: Visitor['session']): string =>
   JSON.stringify(['ID token of a session', zoneId, signIn.sessionSalt])
 
@@ -271,9 +271,9 @@ export function createSessions(deps: {
     // A session is renewed for a new password, and people of providers have none.
     if (renewed) await sessions.replace(request.zone.id, old?.idDigest, begun)
     else {
-      const isKept = upstream && upstream.idToken.length <= MAX_ID_TOKEN_LENGTH
-      const sealedIdToken = isKept ? vault.seal(upstream.idToken, sealOf(begun)) : undefined
-      await sessions.replaceAtLogon(request.zone.id, old?.idDigest, { ...begun, sealedIdToken })
+      const isKept = upstream && upstream.logoutHint.length <= MAX_HINT_LENGTH
+      const sealedLogoutHint = isKept ? vault.seal(upstream.logoutHint, sealOf(begun)) : undefined
+      await sessions.replaceAtLogon(request.zone.id, old?.idDigest, { ...begun, sealedLogoutHint })
     }
     setId(reply, id)
     csrf.renew(reply, begun)
@@ -356,9 +356,9 @@ export function createSessions(deps: {
       const of = { userId: here.user.id, kept: here.session.idDigest }
       while ((await store.sessions.deleteSomeOthers(request.zone.id, of)) > 0);
     },
-    async upstreamIdToken(request) {
+    async upstreamHint(request) {
       const here = await visitor(request)
-      const sealed = here && (await store.sessions.sealedIdToken(request.zone.id, here.session.idDigest))
+      const sealed = here && (await store.sessions.sealedLogoutHint(request.zone.id, here.session.idDigest))
       if (!here || sealed === undefined) return undefined
       try {
         return vault.open(sealed, sealOf(here.session))

@@ -12,6 +12,17 @@ const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
 const clock = createTestClock()
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const now = clock.now()
+const times = { createdAt: now, updatedAt: now }
+const zone = {
+  id: 'svc',
+  subdomain: '',
+  name: 'svc',
+  active: true,
+  version: 0,
+  config: {},
+  address: 'host',
+  ...times,
+} as const
 const attempt = { redirectUri: 'https://here.example/cb', nonce: 'n', codeVerifier: 'v' }
 const config = {
   authUrl: 'https://git.example/authorize',
@@ -23,9 +34,7 @@ const config = {
 /** The redirect ability of a provider whose requests end as `fetch` says, by their address. */
 function open(fetch: (address: string) => Promise<Response>) {
   const outbound: Outbound = { fetch, getJson: () => Promise.reject(new Error('not asked for')) }
-  const times = { createdAt: now, updatedAt: now }
   const provider = { zoneId: 'svc', id: 'p', originKey: 'git', type: 'oauth2.0', name: 'Git', active: true, version: 0 }
-  const zone = { id: 'svc', subdomain: '', name: 'svc', active: true, version: 0, config: {}, ...times }
   const foreignKeys = { find: () => Promise.resolve(undefined) }
   const source = oauth2Source({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys })
   return source.open(zone, { ...provider, ...times, config }, {} as never).redirect // it uses no store
@@ -39,7 +48,7 @@ describe('signing in at an OAuth 2.0 provider', () => {
           if (new URL(address).pathname === path) throw new OutboundError(failure, 'https://git.example: why')
           return Response.json({ access_token: 'a' })
         })
-        assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt), {
+        assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt, zone), {
           outcome: 'unavailable',
           detail: 'https://git.example: why',
         })
@@ -51,7 +60,7 @@ describe('signing in at an OAuth 2.0 provider', () => {
         if (new URL(address).pathname === path) throw new TypeError('a bug')
         return Response.json({ access_token: 'a' })
       })
-      await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt), TypeError)
+      await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), TypeError)
     })
   }
 })

@@ -7,7 +7,7 @@ import { createVault } from '../../src/base/secrets.ts'
 import { oidcSource } from '../../src/identity/sources/oidc.ts'
 import type { IdentityProvider } from '../../src/model/identity-provider.ts'
 import { sealProviderSecrets } from '../../src/providers/provider-secrets.ts'
-import type { Zone } from '../../src/model/zone.ts'
+import type { AddressedZone } from '../../src/model/request.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
 
@@ -16,7 +16,8 @@ const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
 const clock = createTestClock()
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const now = clock.now()
-const zone: Zone = {
+const zone: AddressedZone = {
+  address: 'host',
   id: 'svc',
   subdomain: '',
   name: 'svc',
@@ -78,7 +79,7 @@ describe('signing in at an OpenID Connect provider', () => {
   ] as const) {
     it(`ends without a sign-in when the request ends as ${failure}, and tells it the log only`, async () => {
       const redirect = open(usual, () => Promise.reject(new OutboundError(failure, 'https://corp.example: why')))
-      assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt), {
+      assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt, zone), {
         outcome: 'unavailable',
         detail: 'https://corp.example: why',
       })
@@ -87,7 +88,7 @@ describe('signing in at an OpenID Connect provider', () => {
 
   it('does not hide a fault of our own', async () => {
     const redirect = open(usual, () => Promise.reject(new TypeError('a bug')))
-    await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt), TypeError)
+    await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), TypeError)
   })
 
   it('does not send a secret that was sealed for another place', async () => {
@@ -123,7 +124,10 @@ describe('signing in at an OpenID Connect provider', () => {
     const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {
       behaviour: behaviourOf('standard'),
     } as never).redirect // it uses no store
-    await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt), /unable to authenticate|Unsupported state/i)
+    await assert.rejects(
+      async () => moved?.finish({ code: 'c' }, attempt, zone),
+      /unable to authenticate|Unsupported state/i,
+    )
   })
 
   const unready = [
@@ -141,8 +145,8 @@ describe('signing in at an OpenID Connect provider', () => {
     it(`cannot begin with ${name}`, async () => {
       const redirect = open(config, () => Promise.reject(new OutboundError('timeout', 'no')))
       assert.equal(await redirect?.isReady(), false)
-      assert.equal(await redirect?.start({ ...attempt, state: 's', reauthenticate: false }), undefined)
-      assert.equal((await redirect?.finish({ code: 'c' }, attempt))?.outcome, 'unavailable')
+      assert.equal(await redirect?.start({ ...attempt, state: 's', reauthenticate: false }, zone), undefined)
+      assert.equal((await redirect?.finish({ code: 'c' }, attempt, zone))?.outcome, 'unavailable')
     })
   }
 

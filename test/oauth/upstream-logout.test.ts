@@ -181,7 +181,7 @@ for (const mode of MODES) {
     it('keeps the ID token sealed, and apart from what every request reads', async () => {
       const browser = await signIn()
       const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
-      const sealed = await server.store.sessions.sealedIdToken('svc', digest(cookie))
+      const sealed = await server.store.sessions.sealedLogoutHint('svc', digest(cookie))
       assert.match(sealed ?? '', /^v1\./)
       assert.doesNotMatch(JSON.stringify(await server.store.sessions.find('svc', digest(cookie))), /v1\.|eyJ/)
     })
@@ -190,7 +190,7 @@ for (const mode of MODES) {
       const browser = await signIn()
       const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
       const session = (await server.store.sessions.find('svc', digest(cookie))) ?? assert.fail()
-      const damaged = { ...session, signIn: session.signIn ?? assert.fail(), sealedIdToken: 'v1.damaged' }
+      const damaged = { ...session, signIn: session.signIn ?? assert.fail(), sealedLogoutHint: 'v1.damaged' }
       await server.store.sessions.replace('svc', session.idDigest, damaged)
       const target = (await signOut(browser)).location()
       assert.deepEqual([target.pathname, target.searchParams.get('id_token_hint')], ['/logout', null])

@@ -70,13 +70,13 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     it('keep the ID token apart from what is read otherwise', async () => {
       const [z, other] = [newZone(), newZone()]
       const want = { ...signedIn({ zoneId: z }), ...from('new') } as Session & { signIn: typeof signIn } // it signs in
-      await store().sessions.replaceAtLogon(z, undefined, { ...want, sealedIdToken: 'sealed' })
+      await store().sessions.replaceAtLogon(z, undefined, { ...want, sealedLogoutHint: 'sealed' })
       await insert(z, {})
       assert.deepEqual(await store().sessions.find(z, 'new'), want)
-      assert.equal(await store().sessions.sealedIdToken(z, 'new'), 'sealed')
-      assert.equal(await store().sessions.sealedIdToken(z, 's1'), undefined)
-      assert.equal(await store().sessions.sealedIdToken(z, 'gone'), undefined)
-      assert.equal(await store().sessions.sealedIdToken(other, 'new'), undefined)
+      assert.equal(await store().sessions.sealedLogoutHint(z, 'new'), 'sealed')
+      assert.equal(await store().sessions.sealedLogoutHint(z, 's1'), undefined)
+      assert.equal(await store().sessions.sealedLogoutHint(z, 'gone'), undefined)
+      assert.equal(await store().sessions.sealedLogoutHint(other, 'new'), undefined)
     })
   })
 

@@ -39,7 +39,7 @@ export function oauth2Source(deps: Oauth2Deps): IdentitySourceType {
     // An access token that comes through the browser may have been issued to another client.
     open: (_, provider) => ({
       ...(usesCode(provider.config) && { redirect: redirectTo(provider) }),
-      signOutUrl: signOut => signOutUrl(provider.config, signOutEndpoint(provider.config), signOut),
+      signOut: signOut => Promise.resolve(signOutUrl(provider.config, signOutEndpoint(provider.config), signOut)),
     }),
   }
 }

@@ -152,7 +152,7 @@ async function complete(
 ): Promise<RedirectSuccess | RedirectRefusal> {
   const read = await reading
   if (read.outcome !== 'genuine' || typeof idToken !== 'string') return read
-  return { ...read, upstream: { idToken, ...(typeof sid === 'string' && sid !== '' && { sid }) } }
+  return { ...read, upstream: { logoutHint: idToken, ...(typeof sid === 'string' && sid !== '' && { sid }) } }
 }
 
 /** Settings that are complete for a redirect sign-in. */

@@ -36,13 +36,6 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const relayTo = createOidcPassword(shared)
   const readLogoutToken = createLogoutReader(shared)
 
-  let last: { readonly assertion: string; readonly issuer: string | undefined } | undefined
-  /** `claimedIssuer`, read once for all providers of a zone. */
-  function issuerIn(assertion: string): string | undefined {
-    if (last?.assertion !== assertion) last = { assertion, issuer: claimedIssuer(assertion) }
-    return last.issuer
-  }
-
   const readerOf =
     (provider: IdentityProvider, { userinfoCompletes }: Behaviour): Read =>
     async (claims, access) => {
@@ -57,15 +50,14 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const open = (provider: IdentityProvider, behaviour: Behaviour): IdentitySource => ({
     ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
     ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
-    signOutUrl: signOut => signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut),
+    signOut: signOut => Promise.resolve(signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut)),
     readLogoutToken: token => readLogoutToken(provider, token),
+    async isIssuer(claimed) {
+      if ((await settings.read(provider)).issuer !== claimed) return undefined
+      const { config }: OidcRecord = provider
+      return config.issuer === claimed ? 'record' : 'document'
+    },
     assertion: {
-      async isFrom(assertion) {
-        const claimed = issuerIn(assertion)
-        if (claimed === undefined || (await settings.read(provider)).issuer !== claimed) return undefined
-        const { config }: OidcRecord = provider
-        return config.issuer === claimed ? 'record' : 'document'
-      },
       async read(assertion) {
         const checked = await check(assertion, await settings.read(provider), {
           zoneId: provider.zoneId,
@@ -78,6 +70,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
 
   return {
     type: OIDC,
+    issuerOf: assertion => Promise.resolve(claimedIssuer(assertion)),
     // Once for each record as it is stored: a page may show a thousand.
     open(_, provider, { behaviour }) {
       const source = opened.get(provider) ?? open(provider, behaviour)

@@ -16,7 +16,7 @@ export interface SignOutEndpoint {
 export function signOutUrl(
   { performRpInitiatedLogout }: Pick<OidcProviderConfig, 'performRpInitiatedLogout'>,
   { logoutUrl, relyingPartyId }: SignOutEndpoint,
-  { returnTo, idToken, state }: SignOut,
+  { returnTo, hint, state }: Omit<SignOut, 'zone'>,
 ): string | undefined {
   if (performRpInitiatedLogout === false || relyingPartyId === undefined) return undefined
   // The browser is redirected there: a record or discovery document must not supply another scheme, such as javascript.
@@ -26,7 +26,7 @@ export function signOutUrl(
   const wanted = {
     post_logout_redirect_uri: returnTo,
     client_id: relyingPartyId,
-    ...(idToken !== undefined && { id_token_hint: idToken }),
+    ...(hint !== undefined && { id_token_hint: hint }),
     ...(state !== undefined && { state }),
   }
   for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)

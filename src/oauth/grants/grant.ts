@@ -40,6 +40,8 @@ export interface GrantDeps {
   readonly settings: TokenSettings
   readonly audit: Audit
   readonly limits: Limits
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
   readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }
 

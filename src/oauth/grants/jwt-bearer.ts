@@ -30,7 +30,8 @@ export const jwtBearer: Grant = {
     }
     const { iss: issuer, origin } = claimsOf(assertion, deps)
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
-    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client })
+    const recipient = `${urls.ofZone(zone)}/oauth/token`
+    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
     const foreign = assertedPerson(result, deps)
     if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
 

@@ -153,6 +153,7 @@ export const de: Texts = {
     title: 'Einen Moment',
     heading: 'Einen Moment',
     lead: client => html`Ihr Browser bringt Sie zurück zu ${client}.`,
+    outbound: host => html`Ihr Browser bringt Sie zu ${host}.`,
     submit: 'Weiter',
   },
   home: {

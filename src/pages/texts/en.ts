@@ -150,6 +150,7 @@ export const en: Texts = {
     title: 'One moment',
     heading: 'One moment',
     lead: client => html`Your browser is taking you back to ${client}.`,
+    outbound: host => html`Your browser is taking you to ${host}.`,
     submit: 'Continue',
   },
   home: {

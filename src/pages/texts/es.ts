@@ -151,6 +151,7 @@ export const es: Texts = {
     title: 'Un momento',
     heading: 'Un momento',
     lead: client => html`Su navegador le lleva de vuelta a ${client}.`,
+    outbound: host => html`Su navegador le lleva a ${host}.`,
     submit: 'Continuar',
   },
   home: {

@@ -150,6 +150,7 @@ export const fr: Texts = {
     title: 'Un instant',
     heading: 'Un instant',
     lead: client => html`Votre navigateur vous ramène à ${client}.`,
+    outbound: host => html`Votre navigateur vous dirige vers ${host}.`,
     submit: 'Continuer',
   },
   home: {

@@ -150,6 +150,7 @@ export const ja: Texts = {
     title: 'お待ちください',
     heading: '少々お待ちください',
     lead: client => html`ブラウザーが ${client} に戻ります。`,
+    outbound: host => html`ブラウザーが ${host} に移動します。`,
     submit: '続ける',
   },
   home: {

@@ -124,6 +124,8 @@ export interface Texts extends SelfServiceTexts {
   readonly justNow: string
   readonly formPost: Named & {
     readonly lead: (client: Html) => Html
+    /** On the way to another server. */
+    readonly outbound: (host: Html) => Html
     readonly submit: string
   }
   readonly home: {

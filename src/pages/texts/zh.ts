@@ -146,6 +146,7 @@ export const zh: Texts = {
     title: '请稍候',
     heading: '请稍候',
     lead: client => html`您的浏览器正在返回 ${client}。`,
+    outbound: host => html`您的浏览器正在前往 ${host}。`,
     submit: '继续',
   },
   home: {

@@ -1,0 +1,190 @@
+// The return of a browser from another provider: what it must prove, whom it signs in, where it goes on, and which message a
+// failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
+import type { OpenDeps } from '../accounts/accept-invitation.ts'
+import { onwardUrl } from '../accounts/onward.ts'
+import type { OnwardDeps } from '../accounts/onward.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { digest } from '../base/secrets.ts'
+import type { Identity, RedirectReturn } from '../identity/identity.ts'
+import type { AnswerShape } from '../identity/source.ts'
+import { linkTextOf } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Zone } from '../model/zone.ts'
+import { describedIn, errorPage } from '../pages/error.ts'
+import type { Store } from '../store/store.ts'
+import type { Form } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { contextOf } from '../web/request-context.ts'
+import type { Sessions } from '../web/session.ts'
+import type { Attempt, Attempts } from './attempts.ts'
+import { detailOf, failureOf, LOST } from './external-failures.ts'
+import type { Failure } from './external-failures.ts'
+import type { Journeys } from './journey.ts'
+
+/** Dependencies of sign-in at other providers. */
+export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 'settings'> {
+  readonly store: Store
+  readonly identity: Identity
+  readonly sessions: Sessions
+  readonly attempts: Attempts
+  readonly journeys: Journeys
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+  readonly clock: Clock
+  readonly log: { refusal(message: string): void }
+}
+
+/** What the browser brought back from a provider. */
+export interface Return {
+  readonly origin: string
+  readonly form: Form
+  /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
+  readonly failurePath: '/oauth_error' | '/saml_error'
+}
+
+/** Completes sign-ins at other providers. */
+export interface Returns {
+  /** The fields of the provider's answers. */
+  shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
+  /** Signs the person in and leads on, if this browser began the sign-in. */
+  comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
+  /** Says that it failed. */
+  fail(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    why: Pick<Return, 'failurePath'> & { readonly failure: Failure },
+  ): Promise<FastifyReply>
+}
+
+/** The path of a provider's answers, below the zone's base URL, unless its protocol has another one. */
+export const callbackPath = (origin: string): string => `/login/callback/${encodeURIComponent(origin)}`
+
+/** Settings that decide who is asked, and as whom. */
+const ADDRESSES = [
+  'issuer',
+  'relyingPartyId',
+  'authUrl',
+  'tokenUrl',
+  'tokenKeyUrl',
+  'userInfoUrl',
+  'discoveryUrl',
+  'responseType',
+  'metaDataLocation',
+] as const
+
+/** Changes if another provider gets the name of this one, or the record leads elsewhere. */
+export const fingerprint = ({ id, config }: IdentityProvider): string =>
+  digest(JSON.stringify([id, ...ADDRESSES.map(name => config[name])]))
+
+/** Accepted difference to the provider's clock, when it says at what time it authenticated the user. */
+const SKEW_SECONDS = 60
+
+/** For a provider that is gone, so that its answer is refused like any other that nobody waits for. */
+const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
+
+/** Every field of the answer. */
+export const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
+
+/** Whether no field was sent twice (RFC 6749 §3.1). */
+export const isPlain = (form: Form, shape: AnswerShape): boolean =>
+  namesOf(shape).every(name => form.all(name).length <= 1)
+
+/** One instance serves every zone. */
+export function createReturns(deps: ExternalDeps): Returns {
+  const { store, identity, sessions, attempts, journeys, pages, urls, log, behaviour } = deps
+
+  async function comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
+    const { origin, form } = given
+    const { zone } = request
+    const known = await identity.answersOf(zone, origin)
+    const shape = known?.shape ?? NO_ANSWER
+    const callback = known?.path ?? callbackPath(origin)
+    const state = form.get(shape.state)
+    const attempt =
+      isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state, callback }) : undefined
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
+      return fail(request, reply, { ...given, failure: LOST })
+    }
+    const invitation =
+      attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
+    if (attempt.invitation !== undefined && invitation?.user.origin !== origin) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is not good any more`)
+      return fail(request, reply, { ...given, failure: LOST })
+    }
+    const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
+    const result = await identity.finishRedirect(contextOf(request), {
+      origin,
+      answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
+      attempt: { ...attempt, redirectUri: urls.ofZone(zone) + callback },
+      client: await journeys.clientOf(zone, path),
+      invited: invitation?.user,
+      ...recency(attempt),
+    })
+    if (result.outcome !== 'signed-in') {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
+      const failure = failureOf(result, linkTextOf(provider) ?? provider.name)
+      return fail(request, reply, { ...given, failure })
+    }
+    // Linking the account has ended its codes; this is for one that was linked before.
+    if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
+    const { amr, acr, authenticatedAt, upstream } = result
+    const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
+    await sessions.signIn(request, reply, result.user, {
+      amr,
+      upstream,
+      ...(acr && { acr }),
+      ...(since && { authenticatedAt: since }),
+    })
+    if (invitation) {
+      const onward = await onwardUrl(zone, invitation.errand, deps)
+      return reply.redirect(onward ?? `${urls.ofZone(zone)}/home`, 302)
+    }
+    const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
+    const target = path === undefined || path === '/' ? start : path
+    return reply.redirect(urls.ofZone(zone) + target, 302)
+  }
+
+  /** How recent the sign-in at the provider must be; whoever was asked for `max_age` must say (OpenID Connect Core §2). */
+  function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
+    if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
+    const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
+    return { authenticatedSince: addSeconds(from, -SKEW_SECONDS), mayOmitTime: maxAge === 0 }
+  }
+
+  async function fail(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { failure, failurePath }: Parameters<Returns['fail']>[2],
+  ): Promise<FastifyReply> {
+    if (!behaviour.externalFailureInPlace) return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
+    // The person may be signed in already if the callback is opened a second time.
+    const isSignedIn = (await sessions.visitor(request)) !== undefined
+    const chrome = await pages.chrome(request, reply)
+    const { basePath } = chrome
+    const texts = chrome.texts.error
+    const back = isSignedIn
+      ? { text: texts.start, url: `${basePath}/` }
+      : { text: texts.again, url: `${basePath}/login` }
+    const page = errorPage(chrome, {
+      ...failure,
+      ...describedIn(chrome.texts, failure.description),
+      title: texts.titles.signInRefused,
+      back,
+    })
+    return pages.send(reply.status(failure.status), page)
+  }
+
+  return {
+    shapeOf: async (zone, origin) => (await identity.answersOf(zone, origin))?.shape ?? NO_ANSWER,
+    comeBack,
+    fail,
+  }
+}
