@@ -148,6 +148,10 @@ const rows = {
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
   /** C9: whether a token of this server used as an assertion must have a matching audience. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
+  /** C10: whether SAML providers may sign people in without a request, unless `allowIdpInitiated` of the record says. */
+  unsolicitedSignIn: { id: 'C10', standard: false, uaa: true },
+  /** C10: whether sign-in at a SAML provider starts at `/saml/discovery`, by the links that UAA's clients know. */
+  samlDiscoveryLinks: { id: 'C10', standard: false, uaa: true },
   /** C11: wrong user name or password, or a passcode of a deleted user. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the password is missing. */

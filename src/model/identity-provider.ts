@@ -35,9 +35,9 @@ export function matchesEmailDomain(patterns: readonly string[] | undefined, doma
   })
 }
 
-/** The text of the provider's link on the sign-in page; undefined when its record hides it (`showLinkText`). */
-export function linkTextOf({ config, name }: IdentityProvider): string | undefined {
-  if (config['showLinkText'] === false) return undefined
+/** The text of the provider's link on the sign-in page; undefined when its record hides it (`showLinkText`, `showSamlLink`). */
+export function linkTextOf({ type, config, name }: IdentityProvider): string | undefined {
+  if (type === 'saml' ? config['showSamlLink'] !== true : config['showLinkText'] === false) return undefined
   const text = config['linkText']
   return typeof text === 'string' && text.trim() !== '' ? text : name
 }

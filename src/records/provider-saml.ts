@@ -31,6 +31,10 @@ export const samlSettings = section({
     groupMappingMode: choice(['EXPLICITLY_MAPPED', 'AS_SCOPES'], 'EXPLICITLY_MAPPED'),
     skipSslValidation: truth(false),
     authnContext: texts(null),
+    allowIdpInitiated: truth(undefined, {
+      about:
+        'Whether sign-ins may begin at the provider. Without it: with `compatibility: uaa`, and where the zone has `samlConfig.disableInResponseToCheck`.',
+    }),
     // Named a Java class once.
     socketFactoryClassName: setting({ kind: v.unknown(), needs: 'anything', unset: null, dropped: 'always' }),
   },

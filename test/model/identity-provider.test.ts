@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type IdentityProvider, lockedUntil, lockoutPolicy } from '../../src/model/identity-provider.ts'
+import { type IdentityProvider, linkTextOf, lockedUntil, lockoutPolicy } from '../../src/model/identity-provider.ts'
 
 const DEFAULT = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
 
@@ -16,6 +16,20 @@ const provider = (config: IdentityProvider['config']): IdentityProvider => ({
   version: 0,
   createdAt: new Date(0),
   updatedAt: new Date(0),
+})
+
+describe('linkTextOf', () => {
+  const cases: readonly { name: string; type: string; config: IdentityProvider['config']; want?: string }[] = [
+    { name: 'shows OpenID Connect unless it is hidden', type: 'oidc1.0', config: { linkText: 'Corp' }, want: 'Corp' },
+    { name: 'hides OpenID Connect', type: 'oidc1.0', config: { linkText: 'Corp', showLinkText: false } },
+    { name: 'hides SAML unless it is to be shown', type: 'saml', config: { linkText: 'Corp' } },
+    { name: 'shows SAML', type: 'saml', config: { linkText: 'Corp', showSamlLink: true }, want: 'Corp' },
+    { name: 'hides SAML', type: 'saml', config: { showSamlLink: false, showLinkText: true } },
+    { name: 'falls back on the name', type: 'saml', config: { linkText: ' ', showSamlLink: true }, want: 'Internal' },
+  ]
+  for (const { name, type, config, want } of cases) {
+    it(name, () => assert.equal(linkTextOf({ ...provider(config), type }), want))
+  }
 })
 
 describe('lockoutPolicy', () => {
