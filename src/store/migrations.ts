@@ -332,6 +332,13 @@ const MIGRATIONS: readonly Migration[] = [
       `create index sessions_by_provider on sessions (zone_id, provider_session) where provider_session is not null`,
     ],
   },
+  {
+    id: '0019-server-keys',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table server_keys (name ${text} not null primary key, sealed_private_key ${text} not null,
+        certificate ${text} not null, created_at ${integer} not null)${tableEnd}`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -14,6 +14,7 @@ import { measured } from './measured.ts'
 import { migrate } from './migrations.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
+import { createServerKeys } from './server-keys.ts'
 import { createSessions } from './sessions.ts'
 import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
@@ -65,6 +66,7 @@ export async function openStore(
     groups: createGroups(db),
     providers: createProviders(db, caches),
     keys: createKeys(db, caches),
+    serverKeys: createServerKeys(db),
     approvals: createApprovals(db),
     codes: createCodes(db),
     tokens: createTokens(db),

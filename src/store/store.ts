@@ -61,6 +61,7 @@ export interface Store {
   readonly groups: GroupStore
   readonly providers: ProviderStore
   readonly keys: SigningKeyStore
+  readonly serverKeys: ServerKeyStore
   readonly approvals: ApprovalStore
   readonly codes: CodeStore
   readonly tokens: TokenStore
@@ -310,6 +311,23 @@ export interface SigningKeyStore {
    * key.
    */
   saveFirst(zoneId: string, key: SigningKeyRecord): Promise<readonly SigningKeyRecord[]>
+}
+
+/** A key pair of the server itself, not of a zone. */
+export interface ServerKey {
+  readonly name: string
+  /** Sealed: PKCS#8 PEM. */
+  readonly sealedPrivateKey: string
+  /** PEM. */
+  readonly certificate: string
+  readonly createdAt: Date
+}
+
+/** Key pairs that the server makes for itself; each is made once and never changes. */
+export interface ServerKeyStore {
+  find(name: string): Promise<ServerKey | undefined>
+  /** Stores the key unless there is one with this name; returns the stored one, the same to all concurrent callers. */
+  saveFirst(key: ServerKey): Promise<ServerKey>
 }
 
 /** Approvals: users' decisions about the scopes of a client. */

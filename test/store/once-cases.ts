@@ -146,4 +146,29 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(z, 'a', at(-50)), true)
     })
   })
+
+  describe('a key of the server', () => {
+    it('is the same for all who make it at once, and for those who come later', async () => {
+      const name = newZone()
+      const other = await open()
+      try {
+        assert.equal(await store().serverKeys.find(name), undefined)
+        const made = ['one', 'two', 'three', 'four'].map((sealedPrivateKey, index) =>
+          (index % 2 === 0 ? store() : other).serverKeys.saveFirst({
+            name,
+            sealedPrivateKey,
+            certificate: `certificate of ${sealedPrivateKey}`,
+            createdAt: at(index),
+          }),
+        )
+        const [first, ...others] = await Promise.all(made)
+        for (const each of others) assert.deepEqual(each, first)
+        assert.equal(first?.certificate, `certificate of ${first?.sealedPrivateKey}`)
+        assert.deepEqual(await other.serverKeys.find(name), first)
+        assert.deepEqual(await store().serverKeys.saveFirst({ ...first, sealedPrivateKey: 'late' }), first)
+      } finally {
+        await other.close()
+      }
+    })
+  })
 }

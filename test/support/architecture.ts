@@ -55,7 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   users: ['base', 'records', 'model', 'store', 'token'],
   providers: ['base', 'records', 'model'],
   zones: ['base', 'records', 'model'],
-  identity: ['base', 'records', 'model', 'store', 'mail', 'users', 'providers'],
+  identity: ['base', 'records', 'model', 'store', 'mail', 'users', 'providers', 'zones'],
   pages: ['base', 'records', 'model'],
   web: ['base', 'records', 'model', 'store', 'token', 'clients', 'pages'],
   ops: ['base', 'records', 'model', 'store', 'web'],
