@@ -20,6 +20,8 @@ import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
 import { createMemberships } from './memberships.ts'
+import { createProviderLogout } from './provider-logout.ts'
+import type { NoSuchProvider, ProviderLogout } from './provider-logout.ts'
 import type {
   AnswerShape,
   AssertionReader,
@@ -27,7 +29,6 @@ import type {
   ExternalRefusal,
   IdentitySource,
   IdentitySourceType,
-  LogoutNotice,
   PasswordAttempt,
   PasswordRelay,
   Presentation,
@@ -38,7 +39,6 @@ import type {
   RedirectStart,
   SignInRefusal,
   SignInResult,
-  SignOut,
   SourceDeps,
 } from './source.ts'
 import { internalSource } from './sources/internal.ts'
@@ -84,7 +84,7 @@ export type AssertionResult =
       readonly acr?: readonly string[]
       readonly authenticatedAt?: Date
     }
-  | { readonly outcome: 'no-provider' }
+  | NoSuchProvider
   | { readonly outcome: 'provider-barred' }
   | ExternalRefusal
 
@@ -112,11 +112,11 @@ export interface RedirectReturn {
 /** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
 export type RedirectResult =
   | (Extract<AssertionResult, { outcome: 'signed-in' }> & { readonly upstream?: UpstreamSession | undefined })
-  | { readonly outcome: 'no-provider' }
+  | NoSuchProvider
   | RedirectRefusal
 
 /** Signs users in. */
-export interface Identity {
+export interface Identity extends ProviderLogout {
   /** Tries the providers that take passwords, in the zone's order; `no-provider`: none was tried. */
   signInWithPassword(
     from: RequestOrigin,
@@ -139,18 +139,6 @@ export interface Identity {
   ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
   /** The origin of the one active provider of this type that the message says it is from, unverified. */
   originOf(zone: Zone, type: string, message: string): Promise<string | undefined>
-  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
-  signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>
-  /** Verifies a logout token of the provider; `no-provider`: there is none of the origin that sends such tokens. */
-  readLogoutToken(
-    zone: Zone,
-    origin: string,
-    token: string,
-  ): Promise<
-    | { readonly outcome: 'genuine'; readonly notice: LogoutNotice }
-    | { readonly outcome: 'no-provider' }
-    | ExternalRefusal
-  >
   /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
@@ -381,17 +369,8 @@ export function createIdentity(given: IdentityDeps): Identity {
     isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
     isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
+    ...createProviderLogout({ store, open, issuerOf }),
     originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
-    async signOut(origin, signOut) {
-      const { zone } = signOut
-      const provider = await store.providers.findByOrigin(zone.id, origin)
-      return provider?.active === true ? open(zone, provider).signOut?.(signOut) : undefined
-    },
-    async readLogoutToken(zone, origin, token) {
-      const provider = await store.providers.findByOrigin(zone.id, origin)
-      const read = provider?.active === true ? open(zone, provider).readLogoutToken : undefined
-      return read ? read(token) : { outcome: 'no-provider' }
-    },
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)
       return found && { shape: found.redirect.answer, path: found.redirect.callbackPath }

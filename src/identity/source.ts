@@ -9,6 +9,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 import type { SignInDemand } from '../model/sign-in-demands.ts'
+import type { LogoutMessage, LogoutRequestReading, LogoutTokenReading, SignOut } from './provider-logout.ts'
 
 /** Why a sign-in was refused. Messages to the user must reveal no more than this. */
 export type SignInRefusal =
@@ -195,28 +196,6 @@ export interface RedirectSuccess {
   readonly upstream?: UpstreamSession
 }
 
-/** A logout at the provider that follows the one here. */
-export interface SignOut {
-  readonly zone: AddressedZone
-  /** `post_logout_redirect_uri`. */
-  readonly returnTo: string
-  /** See `UpstreamSession`. */
-  readonly hint?: string | undefined
-  readonly state?: string | undefined
-}
-
-/** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a person, of a session, or of both. */
-export interface LogoutNotice {
-  /** Its `jti`, which counts once. */
-  readonly id: string
-  /** The token is refused from then on. */
-  readonly usableUntil: Date
-  /** The person; all of their sessions if there is no `sid`. */
-  readonly externalId?: string
-  /** The provider's id of the session. */
-  readonly sid?: string
-}
-
 /** A user name and password that a client sent, to be sent on to the provider. */
 export interface RelayedAttempt extends Pick<PasswordAttempt, 'userName' | 'password'> {
   /** Reads further form fields: a provider may require more than a name and a password. */
@@ -244,9 +223,9 @@ export interface IdentitySource {
   /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
   readonly signOut?: (signOut: SignOut) => Promise<Destination | undefined>
   /** Verifies the provider's logout tokens. */
-  readonly readLogoutToken?: (
-    token: string,
-  ) => Promise<{ readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal>
+  readonly readLogoutToken?: (token: string) => Promise<LogoutTokenReading>
+  /** Verifies the requests for a logout that the provider sends by browser. */
+  readonly readLogoutRequest?: (message: LogoutMessage) => Promise<LogoutRequestReading>
   /** Who says that the provider is the issuer of this name: its record, or only the provider's own document. */
   readonly isIssuer?: (issuer: string) => Promise<'record' | 'document' | undefined>
   /** Accepts the provider's assertions. */

@@ -3,11 +3,8 @@
 import type { FastifyInstance } from 'fastify'
 import { digest } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { LogoutNotice } from '../identity/source.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { AddressedZone } from '../model/request.ts'
-import { providerSessionOf } from '../model/session.ts'
-import { endAccessByProvider, endSessionByProvider } from '../users/access.ts'
+import { endAsProviderAsks } from '../users/access.ts'
 import type { ProviderAccessDeps } from '../users/access.ts'
 import { bodyForm } from '../web/route.ts'
 
@@ -21,7 +18,7 @@ const MAX_BODY_BYTES = 16_384
 
 /** `POST /login/backchannel_logout/:origin` (Back-Channel Logout §2.5). */
 export function backchannelLogoutEndpoint(app: FastifyInstance, deps: BackchannelLogoutDeps): void {
-  const { store, clock, identity, log } = deps
+  const { store, identity, log } = deps
 
   app.post<{ Params: { origin: string } }>(
     '/login/backchannel_logout/:origin',
@@ -46,33 +43,10 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
       const { id, usableUntil } = result.notice
       const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['logout', origin, id])), usableUntil)
       if (!isNew) throw refusal('The logout token was used before.')
-      await obey(zone, { origin, remoteAddress: request.ip }, result.notice)
+      await endAsProviderAsks(zone, result.notice, { origin, remoteAddress: request.ip }, deps) // §2.7
       return reply.send()
     },
   )
-
-  /** §2.7. Whoever has no session or account here is signed out already. */
-  async function obey(
-    zone: AddressedZone,
-    by: { readonly origin: string; readonly remoteAddress: string },
-    { externalId, sid }: LogoutNotice,
-  ): Promise<void> {
-    const { origin } = by
-    const user = externalId === undefined ? undefined : await store.users.findByExternalId(zone.id, origin, externalId)
-    if (externalId !== undefined && !user) return
-    if (sid === undefined) {
-      if (user) await endAccessByProvider(zone, user.id, by, deps)
-      return
-    }
-    for (let hasEnded = true; hasEnded; ) {
-      hasEnded = false // the list is a part where there are many
-      for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
-        if (!session.signIn || (user && session.signIn.userId !== user.id)) continue
-        await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)
-        hasEnded = true
-      }
-    }
-  }
 }
 
 const refusal = (description: string): OAuthError => new OAuthError('invalid_request', description)

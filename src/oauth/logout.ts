@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { ANSWERED, LOGOUT_PATH as PATH } from '../model/logout-return.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -27,7 +28,6 @@ import type { Params } from './params.ts'
 import { readParams } from './params.ts'
 import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
-import { LOGOUT_PATH as PATH } from './upstream-logout.ts'
 import type { Onward, UpstreamLogout } from './upstream-logout.ts'
 
 interface LogoutDeps {
@@ -71,6 +71,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       const params = readParams(form)
       const returnTarget = upstream.returnTarget(request, reply, params.get('state'))
       if (returnTarget !== undefined) return reply.redirect(returnTarget, 302)
+      if (params.get(ANSWERED) !== undefined) return afterAnswer(request, reply, params)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
       // Without a session, ended by another tab or by time, there is nothing to protect.
       const needsCsrfToken = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
@@ -90,6 +91,13 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       return initiatedByClient(request, reply, { params, confirmed: isOwnForm })
     },
   })
+
+  /** After an answer that this browser does not wait for, or without a target of its own. Ends nothing (row L7). */
+  async function afterAnswer(request: FastifyRequest, reply: FastifyReply, params: Params): Promise<FastifyReply> {
+    if (behaviour.upstreamReturnByQuery) return reply.redirect(await targetOf(request.zone, params), 302)
+    if (await sessions.visitor(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
+    return showSignedOut(request, reply)
+  }
 
   /** RP-Initiated Logout §2, §3 (rows L2 to L5). */
   async function initiatedByClient(
@@ -121,7 +129,10 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   /** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
   async function endThenGo(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<FastifyReply> {
     const destination = (await upstream.end(request, reply, onward)) ?? onward.target
-    if (destination !== undefined) return leadTo(request, reply, { destination, pages })
+    return destination === undefined ? showSignedOut(request, reply) : leadTo(request, reply, { destination, pages })
+  }
+
+  async function showSignedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const chrome = await pages.chrome(request, reply)
     return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
   }

@@ -1,5 +1,6 @@
-// Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2), and the
-// return from there. Where the browser goes in the end is decided before it leaves; see `targetOf` in logout.ts.
+// Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2, SAML
+// Profiles §4.4), and the return from there. Where the browser goes in the end is decided before it leaves; see `targetOf` in
+// logout.ts. SAML's answers arrive at login/saml-logout.ts, which leads them on to the same return.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -7,6 +8,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Destination } from '../model/destination.ts'
+import { LOGOUT_PATH, logoutRequestId } from '../model/logout-return.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
@@ -41,8 +43,6 @@ export interface UpstreamLogout {
   returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
 }
 
-/** The path of the logout, to which providers return. */
-export const LOGOUT_PATH = '/logout.do'
 /** Time that a person may spend at the provider. */
 const LIFE_SECONDS = 600
 const STATE_LENGTH = 43 // 258 bits
@@ -95,9 +95,12 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
       if (origin === undefined) return undefined
       const own = `${urls.ofZone(zone)}${LOGOUT_PATH}`
       const returnTo = query ? `${own}?${query}` : own
-      if (query !== undefined || target === undefined) return identity.signOut(origin, { zone, returnTo, hint })
       const state = random.urlSafe(STATE_LENGTH)
-      const there = await identity.signOut(origin, { zone, returnTo, hint, state })
+      const requestId = logoutRequestId(state)
+      if (query !== undefined || target === undefined) {
+        return identity.signOut(origin, { zone, returnTo, hint, requestId })
+      }
+      const there = await identity.signOut(origin, { zone, returnTo, hint, requestId, state })
       if (there !== undefined) remember(request, reply, { target, state })
       return there
     },

@@ -11,7 +11,7 @@ import { forgetGrantAt } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { noSuchResource } from './refusal.ts'
 import type { Session, SignIn } from '../model/session.ts'
-import { sessionIdFor } from '../model/session.ts'
+import { providerSessionOf, sessionIdFor } from '../model/session.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 
@@ -65,8 +65,41 @@ interface AskingProvider {
   readonly remoteAddress: string
 }
 
+/** Whom a provider wants to be signed out. */
+interface ProviderWish {
+  /** The person; all of their sessions if there is no `sid`. */
+  readonly externalId?: string
+  /** The provider's id of the session. */
+  readonly sid?: string
+}
+
+/** Ends what is the provider's own. Whoever has no account or session of it here is signed out already. */
+export async function endAsProviderAsks(
+  zone: Zone,
+  { externalId, sid }: ProviderWish,
+  by: AskingProvider,
+  deps: ProviderAccessDeps,
+): Promise<void> {
+  const { store, clock } = deps
+  const { origin } = by
+  const user = externalId === undefined ? undefined : await store.users.findByExternalId(zone.id, origin, externalId)
+  if (externalId !== undefined && !user) return
+  if (sid === undefined) {
+    if (user) await endAccessByProvider(zone, user.id, by, deps)
+    return
+  }
+  for (let hasEnded = true; hasEnded; ) {
+    hasEnded = false // the list is a part where there are many
+    for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
+      if (!session.signIn || (user && session.signIn.userId !== user.id)) continue
+      await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)
+      hasEnded = true
+    }
+  }
+}
+
 /** As `endAccessOfUser`, for the provider of the account. */
-export async function endAccessByProvider(
+async function endAccessByProvider(
   zone: Zone,
   userId: string,
   by: AskingProvider,
@@ -80,7 +113,7 @@ export async function endAccessByProvider(
  * Ends one session and what was granted in it: codes, refresh tokens, stored tokens, and the JWTs that share a grant with
  * one of them. An access token that is no more than a JWT lives on until it expires.
  */
-export async function endSessionByProvider(
+async function endSessionByProvider(
   zone: Zone,
   { idDigest, signIn, clients = [] }: Session & { readonly signIn: SignIn },
   by: AskingProvider,

@@ -1,6 +1,6 @@
 // Logout at a provider (OpenID Connect RP-Initiated Logout), for every type of provider that has an address for it.
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
-import type { SignOut } from '../source.ts'
+import type { SignOut } from '../provider-logout.ts'
 
 /** Where a browser signs out at a provider. */
 export interface SignOutEndpoint {

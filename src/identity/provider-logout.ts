@@ -1,0 +1,116 @@
+// Logout at providers and by providers, whatever their protocol.
+import type { Destination } from '../model/destination.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { AddressedZone } from '../model/request.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { ExternalRefusal, IdentitySource } from './source.ts'
+
+/** A logout at the provider that follows the one here. */
+export interface SignOut {
+  readonly zone: AddressedZone
+  /** `post_logout_redirect_uri`. */
+  readonly returnTo: string
+  /** See `UpstreamSession`. */
+  readonly hint?: string | undefined
+  /** The id of the request, in a protocol whose answers name what they answer. */
+  readonly requestId: string
+  readonly state?: string | undefined
+}
+
+/** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a person, of a session, or of both. */
+export interface LogoutNotice {
+  /** Its `jti`, which counts once. */
+  readonly id: string
+  /** The token is refused from then on. */
+  readonly usableUntil: Date
+  /** The person; all of their sessions if there is no `sid`. */
+  readonly externalId?: string
+  /** The provider's id of the session. */
+  readonly sid?: string
+}
+
+/** A logout token, read. */
+export type LogoutTokenReading = { readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal
+
+/** A provider's request to log a person out, as a browser brought it (SAML Core §3.7.1). */
+export interface LogoutMessage {
+  readonly zone: AddressedZone
+  /** The decoded document. */
+  readonly xml: string
+  /** The query as it was sent, which has the signature of the redirect binding; absent for a posted form. */
+  readonly query?: string
+  /** The absolute URLs of the endpoint that it came to. */
+  readonly destinations: readonly string[]
+}
+
+/** What a verified request says: of a person, and of these sessions only unless there is none. */
+export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usableUntil' | 'externalId'>> {
+  readonly sids: readonly string[]
+}
+
+/** How a request ended. `requester`: it could not be obeyed as it was sent. */
+export type LogoutStatus = 'success' | 'requester' | 'responder'
+
+/** Answers a request; undefined if the provider takes no answers. */
+export type AnswerLogout = (answer: {
+  readonly status: LogoutStatus
+  /** Why not. */
+  readonly message?: string
+  /** The provider's own, to be given back. */
+  readonly relayState?: string | undefined
+}) => Promise<Destination | undefined>
+
+/** A request, read; what the provider has not signed is refused, and nobody is answered. */
+export type LogoutRequestReading =
+  | { readonly outcome: 'genuine'; readonly request: LogoutRequest; readonly answer: AnswerLogout }
+  | { readonly outcome: 'unusable'; readonly detail: string; readonly answer: AnswerLogout }
+  | ExternalRefusal
+
+/** None is active under this origin or name, or it has nothing to say about logouts. */
+export interface NoSuchProvider {
+  readonly outcome: 'no-provider'
+}
+
+/** Ends sessions at providers, and reads what they say about sessions here. */
+export interface ProviderLogout {
+  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>
+  /** Verifies a logout token of the provider. */
+  readLogoutToken(zone: Zone, origin: string, token: string): Promise<LogoutTokenReading | NoSuchProvider>
+  /** Verifies a request of the provider that it says it is from. */
+  readLogoutRequest(
+    message: LogoutMessage,
+  ): Promise<(LogoutRequestReading & { readonly origin: string }) | NoSuchProvider>
+}
+
+/** A part of `createIdentity`, which gives it the providers. */
+export function createProviderLogout({
+  store,
+  open,
+  issuerOf,
+}: {
+  readonly store: Store
+  readonly open: (zone: Zone, provider: IdentityProvider) => IdentitySource
+  readonly issuerOf: (
+    zone: Zone,
+    type: string,
+    message: string,
+  ) => Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined>
+}): ProviderLogout {
+  async function sourceOf(zone: Zone, origin: string): Promise<IdentitySource | undefined> {
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    return provider?.active === true ? open(zone, provider) : undefined
+  }
+
+  return {
+    signOut: async (origin, signOut) => (await sourceOf(signOut.zone, origin))?.signOut?.(signOut),
+    readLogoutToken: async (zone, origin, token) =>
+      (await (await sourceOf(zone, origin))?.readLogoutToken?.(token)) ?? { outcome: 'no-provider' },
+    async readLogoutRequest(message) {
+      const found = await issuerOf(message.zone, 'saml', Buffer.from(message.xml).toString('base64'))
+      const reading = await found?.source.readLogoutRequest?.(message)
+      return found && reading ? { ...reading, origin: found.provider.originKey } : { outcome: 'no-provider' }
+    },
+  }
+}
