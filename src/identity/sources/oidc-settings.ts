@@ -1,9 +1,10 @@
 // The effective settings of an OpenID Connect provider: those of its record, completed from its discovery document.
-import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { createDocuments } from './documents.ts'
+import type { Fetched, Source } from './documents.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The known settings of a provider; what needs a missing one is not possible. */
@@ -44,16 +45,6 @@ export interface OidcSettingsReader {
 type Document = Readonly<Record<string, unknown>>
 
 const EMPTY: Document = {}
-/** The limit of outbound requests was reached. */
-const BUSY: Document = {}
-const CACHE_SECONDS = 600
-/** Pause after a failure, since every assertion would fetch the document again. */
-const FAILURE_CACHE_SECONDS = 30
-/** How long a document counts after it could not be fetched again. */
-const STALE_SECONDS = 60 * 60
-const MAX_DOCUMENTS = 10_000
-/** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
-const MAX_REFRESHES = 4
 const FORM_POST = 'form_post'
 /** What is kept of a document. */
 const MEMBERS = [
@@ -69,33 +60,12 @@ const MEMBERS = [
 
 /** Caches discovery documents for ten minutes; one that cannot be fetched counts as empty. */
 export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): OidcSettingsReader {
-  const { outbound, clock } = deps
-  const known = new Map<string, { readonly document: Document; readonly until: Date; readonly fetchedAt: Date }>()
+  const { outbound } = deps
+  const documents = createDocuments<Document>(deps)
   const merged = new WeakMap<
     IdentityProvider,
     Map<Wanted, { readonly document: Document; readonly settings: OidcSettings }>
   >()
-  const refreshes = new Map<string, number>()
-  const fetching = new Map<string, Promise<Document>>()
-
-  async function load(url: string, share: OutboundShare): Promise<Document> {
-    const document = await getDocument(url, share)
-    const now = clock.now()
-    const before = known.get(url)
-    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
-    if (document === BUSY) return isStillGood ? before.document : EMPTY // no request was sent, so nothing is cached
-    known.delete(url)
-    const [oldest] = known.keys()
-    if (known.size >= MAX_DOCUMENTS && oldest !== undefined) known.delete(oldest)
-    if (document !== EMPTY) {
-      known.set(url, { document, until: addSeconds(now, CACHE_SECONDS), fetchedAt: now })
-      return document
-    }
-    const until = addSeconds(now, FAILURE_CACHE_SECONDS)
-    const kept = isStillGood ? { ...before, until } : { document, until, fetchedAt: now }
-    known.set(url, kept)
-    return kept.document
-  }
 
   /** `merge`, once for each document: a page with a thousand providers would spend milliseconds on it. */
   function settingsOf(provider: IdentityProvider, document: Document, wanted: Wanted): OidcSettings {
@@ -108,56 +78,34 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
     return settings
   }
 
-  /** Fetches the document beside a page. */
-  function refresh(url: string, zoneId: string): void {
-    const count = refreshes.get(zoneId) ?? 0
-    if (count >= MAX_REFRESHES || fetching.has(url)) return
-    refreshes.set(zoneId, count + 1)
-    fetchDocument(url, { zoneId, purpose: 'background' })
-      .catch(() => {}) // `read` reports an internal fault
-      .finally(() => {
-        const left = (refreshes.get(zoneId) ?? 1) - 1
-        if (left === 0) refreshes.delete(zoneId)
-        else refreshes.set(zoneId, left)
-      })
-  }
-
-  async function getDocument(url: string, share: OutboundShare): Promise<Document> {
+  async function getDocument(url: string, share: OutboundShare): Promise<Fetched<Document>> {
     try {
       const { value } = await outbound.getJson(url, share)
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? essence({ ...value }) : EMPTY
+      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+      return isObject ? { outcome: 'fetched', document: essence({ ...value }) } : { outcome: 'failed' }
     } catch (error) {
-      if (error instanceof OutboundError) return error.failure === 'busy' ? BUSY : EMPTY
+      if (error instanceof OutboundError) return { outcome: error.failure === 'busy' ? 'busy' : 'failed' }
       throw error
     }
   }
 
-  function remembered(url: string): { readonly document: Document; readonly isFresh: boolean } | undefined {
-    const found = known.get(url)
-    return found && { document: found.document, isFresh: found.until > clock.now() }
-  }
-
-  function fetchDocument(url: string, share: OutboundShare): Promise<Document> {
-    const pending = fetching.get(url) ?? load(url, share).finally(() => fetching.delete(url))
-    fetching.set(url, pending)
-    return pending
-  }
+  const sourceOf = ({ zoneId }: IdentityProvider, url: string): Source<Document> => ({
+    key: url,
+    zoneId,
+    get: share => getDocument(url, share),
+  })
 
   return {
     async read(provider, { wanted = 'keys', purpose = 'background' } = {}) {
       const url = documentNeeded(provider, wanted)
-      if (url === undefined) return settingsOf(provider, EMPTY, wanted)
-      const found = remembered(url)
-      const { zoneId } = provider
-      const document = found?.isFresh ? found.document : await fetchDocument(url, { zoneId, purpose })
-      return settingsOf(provider, document, wanted)
+      const document = url === undefined ? EMPTY : await documents.read(sourceOf(provider, url), purpose)
+      return settingsOf(provider, document ?? EMPTY, wanted)
     },
     peek(provider, wanted = 'keys') {
       const url = documentNeeded(provider, wanted)
       if (url === undefined) return settingsOf(provider, EMPTY, wanted)
-      const found = remembered(url)
-      if (!found?.isFresh) refresh(url, provider.zoneId)
-      return found && settingsOf(provider, found.document, wanted)
+      const known = documents.peek(sourceOf(provider, url))
+      return known && settingsOf(provider, known.document ?? EMPTY, wanted)
     },
   }
 }

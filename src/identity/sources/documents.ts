@@ -1,0 +1,124 @@
+// What providers publish about themselves at a URL, such as discovery documents and SAML metadata: cached, fetched once for all
+// who wait, and kept for a while when it cannot be fetched again. Does not know how a document is fetched or read.
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { OutboundShare } from '../../base/outbound.ts'
+
+/** The result of fetching; `busy`: the limit of outbound requests was reached, and nothing was sent. */
+export type Fetched<T> =
+  | { readonly outcome: 'fetched'; readonly document: T; readonly cacheSeconds?: number }
+  | { readonly outcome: 'failed' }
+  | { readonly outcome: 'busy' }
+
+/** Where a document is, and how to fetch it. Whoever names the same key gets the same document. */
+export interface Source<T> {
+  readonly key: string
+  readonly zoneId: string
+  readonly get: (share: OutboundShare) => Promise<Fetched<T>>
+}
+
+/** A cached document; undefined in place of one that could not be fetched. */
+export interface Known<T> {
+  readonly document: T | undefined
+}
+
+/** Cached documents. */
+export interface Documents<T> {
+  /** The document; undefined if it cannot be fetched, or could not a moment ago. */
+  read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
+  /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */
+  peek(source: Source<T>): Known<T> | undefined
+  /** The document, fetched now: at most once in 30 seconds, and undefined otherwise. */
+  renew(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
+}
+
+const CACHE_SECONDS = 600
+/** A provider that says less would be asked at every sign-in. */
+const MIN_CACHE_SECONDS = 60
+/** Pause after a failure, since every sign-in would fetch the document again. */
+const PAUSE_SECONDS = 30
+/** How long a document counts after it could not be fetched again. */
+const STALE_SECONDS = 60 * 60
+const MAX_DOCUMENTS = 10_000
+/** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
+const MAX_REFRESHES = 4
+
+interface Entry<T> extends Known<T> {
+  readonly until: Date
+  readonly fetchedAt: Date
+  /** Of the last attempt, successful or not. */
+  readonly triedAt: Date
+}
+
+/** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
+export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
+  const known = new Map<string, Entry<T>>()
+  const refreshes = new Map<string, number>()
+  const fetching = new Map<string, Promise<T | undefined>>()
+
+  function remember(key: string, entry: Entry<T>): T | undefined {
+    known.delete(key)
+    const [oldest] = known.keys()
+    if (known.size >= MAX_DOCUMENTS && oldest !== undefined) known.delete(oldest)
+    known.set(key, entry)
+    return entry.document
+  }
+
+  async function load({ key, zoneId, get }: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
+    const fetched = await get({ zoneId, purpose })
+    const now = clock.now()
+    const before = known.get(key)
+    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
+    if (fetched.outcome === 'busy') return isStillGood ? before.document : undefined // nothing was learnt, so nothing is cached
+    if (fetched.outcome === 'fetched') {
+      const { document, cacheSeconds = CACHE_SECONDS } = fetched
+      const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
+      return remember(key, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
+    }
+    const paused = { until: addSeconds(now, PAUSE_SECONDS), triedAt: now }
+    return remember(key, isStillGood ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
+  }
+
+  function fetchOnce(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
+    const { key } = source
+    const pending = fetching.get(key) ?? load(source, purpose).finally(() => fetching.delete(key))
+    fetching.set(key, pending)
+    return pending
+  }
+
+  /** Fetches the document beside a page. */
+  function refresh(source: Source<T>): void {
+    const { key, zoneId } = source
+    const count = refreshes.get(zoneId) ?? 0
+    if (count >= MAX_REFRESHES || fetching.has(key)) return
+    refreshes.set(zoneId, count + 1)
+    fetchOnce(source, 'background')
+      .catch(() => {}) // `read` reports an internal fault
+      .finally(() => {
+        const left = (refreshes.get(zoneId) ?? 1) - 1
+        if (left === 0) refreshes.delete(zoneId)
+        else refreshes.set(zoneId, left)
+      })
+  }
+
+  const freshOf = (key: string): Entry<T> | undefined => {
+    const found = known.get(key)
+    return found && found.until > clock.now() ? found : undefined
+  }
+
+  return {
+    async read(source, purpose) {
+      const fresh = freshOf(source.key)
+      return fresh ? fresh.document : fetchOnce(source, purpose)
+    },
+    peek(source) {
+      if (!freshOf(source.key)) refresh(source)
+      return known.get(source.key)
+    },
+    async renew(source, purpose) {
+      const found = known.get(source.key)
+      if (found && addSeconds(found.triedAt, PAUSE_SECONDS) > clock.now()) return undefined
+      return fetchOnce(source, purpose)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createDocuments } from '../../../src/identity/sources/documents.ts'
+import type { Fetched, Source } from '../../../src/identity/sources/documents.ts'
+import { createTestClock } from '../../support/clock.ts'
+
+/** A document whose fetches end as `next` says; counts them. */
+function published() {
+  const clock = createTestClock()
+  const documents = createDocuments<string>({ clock })
+  const state = { asked: 0, next: { outcome: 'fetched', document: 'one' } as Fetched<string> }
+  const source: Source<string> = {
+    key: 'k',
+    zoneId: 'z',
+    get() {
+      state.asked += 1
+      return Promise.resolve(state.next)
+    },
+  }
+  return { clock, documents, state, source }
+}
+
+describe('createDocuments', () => {
+  it('fetches a document once for all who wait for it, and again after ten minutes', async () => {
+    const { clock, documents, state, source } = published()
+    assert.deepEqual(await Promise.all([1, 2, 3].map(() => documents.read(source, 'sign-in'))), ['one', 'one', 'one'])
+    clock.advance(599)
+    await documents.read(source, 'sign-in')
+    assert.equal(state.asked, 1)
+    clock.advance(1)
+    state.next = { outcome: 'fetched', document: 'two' }
+    assert.equal(await documents.read(source, 'sign-in'), 'two')
+    assert.equal(state.asked, 2)
+  })
+
+  for (const { says, seconds } of [
+    { says: 1, seconds: 60 },
+    { says: 300, seconds: 300 },
+    { says: 86_400, seconds: 600 },
+  ]) {
+    it(`fetches a document that is to be cached for ${says} s again after ${seconds} s`, async () => {
+      const { clock, documents, state, source } = published()
+      state.next = { outcome: 'fetched', document: 'one', cacheSeconds: says }
+      await documents.read(source, 'sign-in')
+      clock.advance(seconds - 1)
+      await documents.read(source, 'sign-in')
+      assert.equal(state.asked, 1)
+      clock.advance(1)
+      await documents.read(source, 'sign-in')
+      assert.equal(state.asked, 2)
+    })
+  }
+
+  it('keeps a document for an hour that cannot be fetched again, and asks for it twice a minute', async () => {
+    const { clock, documents, state, source } = published()
+    await documents.read(source, 'sign-in')
+    state.next = { outcome: 'failed' }
+    for (let second = 0; second < 3590; second += 10) {
+      clock.advance(10)
+      assert.equal(await documents.read(source, 'sign-in'), 'one', `after ${second + 10} s`)
+    }
+    assert.ok(state.asked <= 102, String(state.asked))
+    clock.advance(30)
+    assert.equal(await documents.read(source, 'sign-in'), undefined)
+  })
+
+  it('renews a document at most once in 30 seconds, whatever comes of it', async () => {
+    const { clock, documents, state, source } = published()
+    await documents.read(source, 'sign-in')
+    const renewals = async (): Promise<unknown> =>
+      (await Promise.all([1, 2, 3].map(() => documents.renew(source, 'sign-in')))).filter(Boolean).length
+    assert.equal(await renewals(), 0)
+    clock.advance(30)
+    state.next = { outcome: 'fetched', document: 'two' }
+    assert.equal(await renewals(), 3)
+    assert.equal(state.asked, 2)
+    assert.equal(await renewals(), 0)
+    clock.advance(30)
+    state.next = { outcome: 'failed' }
+    await renewals()
+    await renewals()
+    assert.equal(state.asked, 3)
+    assert.equal(await documents.read(source, 'sign-in'), 'two')
+  })
+
+  it('gives what it has without waiting, and fetches it beside the caller', async () => {
+    const { documents, state, source } = published()
+    assert.equal(documents.peek(source), undefined)
+    assert.equal(await documents.read(source, 'sign-in'), 'one')
+    assert.equal(state.asked, 1)
+    assert.deepEqual(documents.peek(source)?.document, 'one')
+  })
+})
