@@ -75,7 +75,7 @@ export interface AssertionSignIn {
   readonly recipient: string
 }
 
-/** The result of an assertion; `no-provider`: its issuer is that of none or of several providers. */
+/** The result of an assertion; `unreadable`: it names no issuer; `no-provider`: that of none or of several providers. */
 export type AssertionResult =
   | {
       readonly outcome: 'signed-in'
@@ -84,6 +84,7 @@ export type AssertionResult =
       readonly acr?: readonly string[]
       readonly authenticatedAt?: Date
     }
+  | { readonly outcome: 'unreadable' }
   | NoSuchProvider
   | { readonly outcome: 'provider-barred' }
   | ExternalRefusal
@@ -321,14 +322,22 @@ export function createIdentity(given: IdentityDeps): Identity {
     return provider && redirect && { provider, redirect }
   }
 
-  /** The one active provider that the message is from, as it says itself; for one who can prove that it is. */
-  async function issuerOf(
+  /** The issuer that the message names, unverified. */
+  const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
+    types.find(each => each.type === type)?.issuerOf?.(message)
+
+  /** The one active provider that the message is from, as it says itself. */
+  async function issuerOf(zone: Zone, type: string, message: string): ReturnType<typeof providerOf> {
+    const issuer = await claimedIssuer(type, message)
+    return issuer === undefined ? undefined : providerOf(zone, type, issuer)
+  }
+
+  /** The one active provider of the issuer; for one who can prove that it is. */
+  async function providerOf(
     zone: Zone,
     type: string,
-    message: string,
+    issuer: string,
   ): Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined> {
-    const issuer = await types.find(each => each.type === type)?.issuerOf?.(message)
-    if (issuer === undefined) return undefined
     const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
     const opened = active.map(provider => ({ provider, source: open(zone, provider) }))
     const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
@@ -400,7 +409,9 @@ export function createIdentity(given: IdentityDeps): Identity {
     },
     async signInWithAssertion(from, { assertion, type, client, recipient }) {
       const { zone } = from
-      const found = await issuerOf(zone, type, assertion)
+      const issuer = await claimedIssuer(type, assertion)
+      if (issuer === undefined) return { outcome: 'unreadable' }
+      const found = await providerOf(zone, type, issuer)
       if (!found?.source.assertion) return { outcome: 'no-provider' }
       const { provider } = found
       const source = found.source.assertion

@@ -114,7 +114,7 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
-  /** C1: whether client assertions are accepted wherever clients authenticate; otherwise at the token endpoint only. */
+  /** C1: whether client assertions are accepted wherever clients authenticate; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
@@ -168,6 +168,8 @@ const rows = {
   directoryForUnknownNames: { id: 'C14', standard: true, uaa: false },
   /** C11: the assertion is malformed, of an unknown provider, or matches no account. */
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
+  /** C11: whether a SAML assertion of an unknown issuer is refused with that as the description. */
+  tellUnknownIssuer: { id: 'C11', standard: true, uaa: false },
   /** C11: the account is locked, its provider is disabled, or a password change is required. */
   signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C12: whether a locked account is indistinguishable from a wrong password, in timing too. */

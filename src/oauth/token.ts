@@ -28,6 +28,8 @@ interface TokenEndpointDeps extends VouchedDeps {
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
 const ALIAS = '/oauth/token/alias'
+/** Of the alias: an assertion with the groups of its user, in base64, is longer than other forms. */
+const ALIAS_BODY_LIMIT = 384 * 1024
 
 const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const
 
@@ -83,7 +85,13 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   const method = deps.settings.queryString ? ['GET', 'POST'] : ['POST']
   const handler = (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, ENDPOINT)
   app.route({ ...ROUTE, method, url: '/oauth/token', handler })
-  app.route<{ Params: { entity: string } }>({ ...ROUTE, method, url: `${ALIAS}/:entity`, handler: answerAtAlias })
+  app.route<{ Params: { entity: string } }>({
+    ...ROUTE,
+    method,
+    url: `${ALIAS}/:entity`,
+    bodyLimit: ALIAS_BODY_LIMIT,
+    handler: answerAtAlias,
+  })
 
   function answerAtAlias(
     request: FastifyRequest<{ Params: { entity: string } }>,
@@ -94,8 +102,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
       throw new PageError(404, 'There is no such entity id here.')
     }
     const path = `${ALIAS}/${encodeURIComponent(entity)}`
-    // UAA: does not accept a client assertion here. See docs/compatibility.md, C1.
-    return answer(request, reply, { path, allowsNone: false, allowsAssertion: deps.behaviour.assertionsEverywhere })
+    return answer(request, reply, { ...ENDPOINT, path })
   }
 }
 

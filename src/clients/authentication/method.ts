@@ -30,7 +30,7 @@ export interface AuthenticatingEndpoint {
   readonly path: string
   /** Whether clients without a credential are accepted: the token and revocation endpoints accept them (row C1). */
   readonly allowsNone: boolean
-  /** Whether signed assertions are accepted; UAA accepts them at the token endpoint only (row C1). */
+  /** Whether signed assertions are accepted; UAA accepts them at /oauth/token only (row C1). */
   readonly allowsAssertion: boolean
 }
 

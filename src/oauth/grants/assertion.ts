@@ -16,6 +16,7 @@ import { refusal } from './resource-owner.ts'
 export interface AssertedPerson {
   readonly user: User
   readonly amr: readonly string[]
+  readonly acr?: readonly string[] | undefined
   /** Absent when the assertion does not say when the user signed in. */
   readonly authenticatedAt?: Date | undefined
 }
@@ -28,7 +29,7 @@ export type AssertionGrantType =
 /** Grants the user's scopes that the client may have; those not auto-approved need the user's approval. */
 export async function authorizeByAssertion(
   grantType: AssertionGrantType,
-  { user, amr, authenticatedAt }: AssertedPerson,
+  { user, amr, acr, authenticatedAt }: AssertedPerson,
   { request, deps }: { request: GrantRequest; deps: GrantDeps },
 ): Promise<Authorization> {
   const { zone, client, params, clientAuthMethod } = request
@@ -37,7 +38,7 @@ export async function authorizeByAssertion(
     zone,
     client,
     grantType,
-    subject: { kind: 'user', user, amr, ...(authenticatedAt && { authenticatedAt }) },
+    subject: { kind: 'user', user, amr, acr, ...(authenticatedAt && { authenticatedAt }) },
     scopes: userScopes(client, parseScope(params.get('scope')), await deps.groupsOf(zone, user), deps.behaviour),
     tokens: ['access_token', 'refresh_token'], // no ID token: nobody signed in to this client
     grantId: deps.random.hex(16),
@@ -46,17 +47,25 @@ export async function authorizeByAssertion(
   }
 }
 
-/** The user that a provider's assertion names; undefined unless exactly one provider matches the assertion. */
-export function assertedPerson(result: AssertionResult, { behaviour, service }: GrantDeps): AssertedPerson | undefined {
+/**
+ * The user that a provider's assertion names; undefined unless exactly one provider matches the assertion. `untrusted` is
+ * the error where verification fails.
+ */
+export function assertedPerson(
+  result: AssertionResult,
+  { behaviour, service }: GrantDeps,
+  untrusted: Refusal = behaviour.untrustedAssertion,
+): AssertedPerson | undefined {
   switch (result.outcome) {
     case 'signed-in':
       return result
+    case 'unreadable':
     case 'no-provider':
       return undefined
     case 'provider-barred':
       throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     case 'refused': {
-      const to = result.reason === 'untrusted' ? behaviour.untrustedAssertion : behaviour.unusableAssertion
+      const to = result.reason === 'untrusted' ? untrusted : behaviour.unusableAssertion
       throw assertionRefusal(to, result.description, { service, detail: result.detail })
     }
   }

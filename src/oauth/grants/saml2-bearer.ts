@@ -1,10 +1,15 @@
+import { digest } from '../../base/secrets.ts'
+import { userAgentIn } from '../../model/user-agent.ts'
 import { samlEntityIdOf } from '../../model/zone.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
-import type { Grant } from './grant.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
 
-/** Accepts a SAML 2.0 bearer assertion about a user (RFC 7522). */
+/**
+ * Accepts a SAML 2.0 bearer assertion about a user (RFC 7522). It names the alias of the token endpoint as its recipient,
+ * at the address of the zone that the request used, also where it is presented at /oauth/token.
+ */
 export const saml2Bearer: Grant = {
   type: TYPE,
   caller: 'client',
@@ -18,11 +23,36 @@ export const saml2Bearer: Grant = {
     const alias = encodeURIComponent(samlEntityIdOf(zone, deps.samlEntityId))
     const recipient = `${urls.ofZone(zone)}/oauth/token/alias/${alias}`
     const result = await identity.signInWithAssertion(request, { assertion, type: 'saml', client, recipient })
-    const person = assertedPerson(result, deps)
-    if (!person) {
-      const description = 'No SAML identity provider found in zone for the issuer of the assertion'
-      throw assertionRefusal(behaviour.unusableAssertion, description, { service })
-    }
-    return authorizeByAssertion(TYPE, person, { request, deps })
+    // UAA: one code for every assertion that cannot be used. See docs/compatibility.md, C11.
+    const person = assertedPerson(result, deps, behaviour.unusableAssertion)
+    if (person) return authorizeByAssertion(TYPE, person, { request, deps })
+
+    const isUnreadable = result.outcome === 'unreadable'
+    report(request, { assertion, why: isUnreadable ? 'not-xml' : 'issuer' }, deps)
+    const description = isUnreadable
+      ? 'Error decoding incoming SAML message'
+      : behaviour.tellUnknownIssuer
+        ? 'No SAML identity provider found in zone for the issuer of the assertion'
+        : 'Error determining metadata contracts'
+    throw assertionRefusal(behaviour.unusableAssertion, description, { service })
   },
+}
+
+/** Tells the audit trail of an assertion that no provider issued; `identity` reports those of a provider. */
+function report(
+  { zone, client, remoteAddress, headers }: GrantRequest,
+  { assertion, why }: { readonly assertion: string; readonly why: string },
+  { audit }: GrantDeps,
+): void {
+  const userAgent = userAgentIn(headers)
+  audit({
+    type: 'IdentityProviderAuthenticationFailure',
+    zoneId: zone.id,
+    principal: digest(assertion),
+    authenticationType: 'saml',
+    clientId: client.clientId,
+    remoteAddress,
+    ...(userAgent !== undefined && { userAgent }),
+    data: why,
+  })
 }
