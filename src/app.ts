@@ -26,6 +26,7 @@ import type { Vault } from './base/secrets.ts'
 import type { Config } from './config.ts'
 import { createDeferredDirectories } from './identity/directory/deferred.ts'
 import { createIdentity } from './identity/identity.ts'
+import { createDeferredServiceProviders } from './identity/saml/deferred.ts'
 import { createVouching } from './identity/vouched.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { autologinEndpoints } from './login/autologin.ts'
@@ -43,6 +44,7 @@ import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
 import { outboxEndpoint } from './login/outbox.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
+import { samlMetadataEndpoints } from './login/saml-metadata.ts'
 import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { createMailLog } from './mail/mail-log.ts'
@@ -72,7 +74,7 @@ import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
-import type { generateKey } from './token/key-generation.ts'
+import { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
@@ -197,6 +199,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     ...shared,
     outbound,
     passwords: createPasswords({ places: 1, cost: config.hashCost }),
+  })
+  const serviceProviders = createDeferredServiceProviders({
+    ...shared,
+    vault,
+    samlEntityId: config.saml.entityId,
+    generateKey: deps.generateKey ?? generateKey,
   })
   const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys, directories, log })
   const users = createUsers(shared)
@@ -323,6 +331,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     discoveryEndpoints(app, { ...web, identity, journeys, external })
     externalEndpoints(app, { ...elsewhere, external, returns: createReturns(elsewhere) })
     backchannelLogoutEndpoint(app, elsewhere)
+    samlMetadataEndpoints(app, { serviceProviders })
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, web)
     homeEndpoints(app, web)

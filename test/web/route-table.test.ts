@@ -83,6 +83,8 @@ for (const mode of MODES) {
         '/oauth/authorize',
         '/oauth_error',
         '/rejected',
+        '/saml/metadata',
+        '/saml/metadata/alias/:alias',
         '/saml_error',
         '/openapi.json',
         '/origin-chooser',

@@ -25,6 +25,16 @@ const errorPage = (summary: string, status = 200): Operation => ({
   },
 })
 
+const samlMetadata = {
+  summary: "Read the metadata of the zone's SAML service provider",
+  answers: {
+    200: {
+      about: 'The signed EntityDescriptor (SAML Metadata §2.3.2), as an attachment.',
+      content: { 'application/samlmetadata+xml': text },
+    },
+  },
+} satisfies Operation
+
 /** The pages. */
 export function loginArea({ service, behaviour }: Facts): Area {
   const csrf = {
@@ -259,6 +269,12 @@ export function loginArea({ service, behaviour }: Facts): Area {
       'GET /error500': errorPage('Show the page for 500'),
       'GET /saml_error': errorPage('Show the page for a failed SAML sign-in'),
       'GET /oauth_error': errorPage('Show the page for a failed sign-in with a provider'),
+      'GET /saml/metadata': samlMetadata,
+      'GET /saml/metadata/alias/:alias': {
+        ...samlMetadata,
+        path: { alias: must('The SAML entity id of the zone.') },
+        answers: { ...samlMetadata.answers, 404: 'Not the entity id of the zone.' },
+      },
       'GET /invalid_request': errorPage('Show the page for a refused form'),
       'GET /rejected': errorPage('Show the page for a refused URL', behaviour.rejectedStatus),
       'GET /': own('Show the applications of the user'),
