@@ -93,7 +93,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   ]
   return [
     {
-      title: 'System packages (PostgreSQL, slapd, Chromium)',
+      title: 'System packages (PostgreSQL, slapd, Chromium, PHP, xmlsec1)',
       hint: 'a program that the tests start is missing',
       run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
     },
