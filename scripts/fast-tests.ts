@@ -1,4 +1,4 @@
-// Selects the test files of `npm run test:fast` by their imports, and distributes them to processes.
+// Selects the test files that need no program by their imports, and distributes them to processes.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -8,17 +8,23 @@ const SKIPPED_BY_SETTING = 'test/support/databases.ts'
 /** Tests PostgreSQL only. */
 const EXCLUDED = new Set(['test/store/postgres.test.ts'])
 
-/** Whether the test file needs no program besides Node.js. */
-export function needsNothing(root: string, file: string, seen = new Set<string>()): boolean {
+/** Whether the test file needs no program besides Node.js; tests of both databases do only if PostgreSQL is left out. */
+export function needsNothing(
+  root: string,
+  file: string,
+  databases: 'sqlite' | 'both' = 'sqlite',
+  seen = new Set<string>(),
+): boolean {
   if (HEAVY.test(file) || EXCLUDED.has(file)) return false
-  if (seen.has(file) || file === SKIPPED_BY_SETTING || !existsSync(join(root, file))) return true
+  if (file === SKIPPED_BY_SETTING) return databases === 'sqlite'
+  if (seen.has(file) || !existsSync(join(root, file))) return true
   seen.add(file)
   const text = readFileSync(join(root, file), 'utf8')
   if (/ from 'node:child_process'/.test(text)) return false
   return [...text.matchAll(/^(?:import|export|\} from) ?(?:.*? from )?'(\.[^']+)'$/gm)]
     .map(([, path = '']) => join(dirname(file), path))
     .filter(path => path.startsWith('test/'))
-    .every(path => needsNothing(root, path, seen))
+    .every(path => needsNothing(root, path, databases, seen))
 }
 
 /** Divides the files into parts of about the same size; deterministic. */

@@ -13,7 +13,9 @@ import { needsNothing, shardsOf } from './fast-tests.ts'
 const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
 const TEST_TIMEOUT_MS = 120_000
-const FAST_PROCESSES = 2
+const PROCESSES = 2
+/** More than processes at a time, so that none is left with much more to do than the others. */
+const SHARDS = 8
 
 /** Shared by all test files: compiling takes half a second of each. */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
@@ -52,25 +54,32 @@ const checks: readonly Step[] = [
   },
 ]
 
-/** Runs several files per process, which saves start-up time; they share no state. */
+/** Runs several files per process, which saves the start of one for each; they share no state. */
+async function runTogether(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  // A larger young generation cuts garbage collection to a third.
+  const args = [
+    '--max-semi-space-size=64',
+    '--test',
+    '--test-isolation=none',
+    `--test-timeout=${TEST_TIMEOUT_MS}`,
+    '--test-reporter=dot',
+  ]
+  const shards = shardsOf(ROOT, files, SHARDS).values()
+  console.log(`      ${files.length} files in ${SHARDS} processes, ${PROCESSES} at a time`)
+  const work = async (): Promise<void> => {
+    for (const shard of shards) await run(process.execPath, [...args, ...shard], { env, isQuiet: true })
+  }
+  await Promise.all(Array.from({ length: PROCESSES }, work))
+}
+
 const fastTests: Step = {
   title: 'Tests that need no program but Node.js',
   hint: 'tests failed: see above',
-  run: async () => {
-    const files = testFiles().filter(file => needsNothing(ROOT, file))
-    // A larger young generation cuts garbage collection to a third.
-    const args = [
-      '--max-semi-space-size=64',
-      '--test',
-      '--test-isolation=none',
-      `--test-timeout=${TEST_TIMEOUT_MS}`,
-      '--test-reporter=dot',
-    ]
-    const env = { ...testEnvironment([]), LATCHKEY_TEST_FAST: '1' }
-    const shards = shardsOf(ROOT, files, FAST_PROCESSES)
-    console.log(`      ${files.length} files in ${shards.length} processes`)
-    await Promise.all(shards.map(shard => run(process.execPath, [...args, ...shard], { env, isQuiet: true })))
-  },
+  run: () =>
+    runTogether(
+      testFiles().filter(file => needsNothing(ROOT, file)),
+      { ...testEnvironment([]), LATCHKEY_TEST_FAST: '1' },
+    ),
 }
 
 const testFiles = (): readonly string[] =>
@@ -80,6 +89,10 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   const files = testFiles()
     .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
     .toSorted()
+  // With a choice of files, or options, the reader wants to see each test.
+  const together =
+    filters.length > 0 || options.length > 0 ? [] : files.filter(file => needsNothing(ROOT, file, 'both'))
+  const apart = files.filter(file => !together.includes(file))
   if (files.length === 0) {
     console.error(`No test file fits ${filters.join(' ')}.`)
     process.exit(2)
@@ -87,7 +100,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   const args = [
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
     '--test',
-    '--test-concurrency=2',
+    `--test-concurrency=${PROCESSES}`,
     `--test-timeout=${TEST_TIMEOUT_MS}`,
     '--test-reporter=spec',
   ]
@@ -104,11 +117,20 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
         postgres = await postgresUrl() // ends with this process
       },
     },
+    ...(together.length === 0
+      ? []
+      : [
+          {
+            title: 'Tests that need no program but Node.js',
+            hint: 'tests failed: see above',
+            run: () => runTogether(together, testEnvironment(options)),
+          },
+        ]),
     {
-      title: `Tests (${files.length} files)`,
+      title: `Tests (${apart.length} files)`,
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
-        await run(process.execPath, [...args, ...options, ...files], { env: testEnvironment(options) })
+        await run(process.execPath, [...args, ...options, ...apart], { env: testEnvironment(options) })
       },
     },
   ]
