@@ -2,13 +2,14 @@
 // know HTTP, sessions or tokens.
 import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
+import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Destination } from '../model/destination.ts'
 import type { Audit } from '../model/event.ts'
-import { emailDomains, linkTextOf } from '../model/identity-provider.ts'
+import { emailDomains, LDAP_ORIGIN, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { userAgentIn } from '../model/user-agent.ts'
 import type { UpstreamSession } from '../model/session.ts'
@@ -42,11 +43,8 @@ import type {
   SourceDeps,
 } from './source.ts'
 import { internalSource } from './sources/internal.ts'
-import { LDAP, ldapSource } from './sources/ldap.ts'
 import type { LdapDeps } from './sources/ldap.ts'
 import { withBreaker } from './sources/patient-outbound.ts'
-import { oauth2Source } from './sources/oauth2.ts'
-import { oidcSource } from './sources/oidc.ts'
 import type { OidcDeps } from './sources/oidc.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 
@@ -130,7 +128,7 @@ export interface Identity extends ProviderLogout {
   /** Whether the provider's settings for a redirect are known; may fetch its discovery document. */
   isReady(zone: Zone, provider: IdentityProvider): Promise<boolean>
   /** Whether a page shows the provider; does not wait for the discovery document. */
-  isOffered(zone: Zone, provider: IdentityProvider): boolean
+  isOffered(zone: Zone, provider: IdentityProvider): Promise<boolean>
   /** The sign-in at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: AddressedZone, origin: string, start: RedirectStart): Promise<Destination | undefined>
   /** How the provider answers; undefined for one that nobody is redirected to. */
@@ -156,30 +154,36 @@ export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps {
 /** A new provider type is one file and one entry in `types`. */
 export function createIdentity(given: IdentityDeps): Identity {
   const deps = { ...given, outbound: withBreaker(given.outbound, given) }
-  const types: readonly IdentitySourceType[] = [
-    internalSource(deps.service.name),
-    ldapSource(deps),
-    oidcSource(deps),
-    oauth2Source(deps),
-  ]
+  const internal = internalSource(deps.service.name)
+  // The others are loaded with the first provider of their type: most servers have none.
+  const types: Readonly<Record<string, () => Promise<IdentitySourceType>>> = {
+    [internal.type]: () => Promise.resolve(internal),
+    ldap: loadOnce(async () => (await import('./sources/ldap.ts')).ldapSource(deps)),
+    'oidc1.0': loadOnce(async () => (await import('./sources/oidc.ts')).oidcSource(deps)),
+    'oauth2.0': loadOnce(async () => (await import('./sources/oauth2.ts')).oauth2Source(deps)),
+  }
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name
   const aliases = createAliases(deps)
   const accounts = createAccounts({ ...deps, aliases })
   const memberships = createMemberships(deps)
 
-  function open(zone: Zone, provider: IdentityProvider): IdentitySource {
-    return types.find(type => type.type === provider.type)?.open(zone, provider, deps) ?? {}
+  const typeOf = async (name: string): Promise<IdentitySourceType | undefined> =>
+    Object.hasOwn(types, name) ? types[name]?.() : undefined
+
+  async function open(zone: Zone, provider: IdentityProvider): Promise<IdentitySource> {
+    return (await typeOf(provider.type))?.open(zone, provider, deps) ?? {}
   }
 
   async function chooseProviders(
     zone: Zone,
     { client, origin, field }: PasswordSignIn,
   ): Promise<{ providers: readonly IdentityProvider[] } | { reason: NoProvider }> {
-    const all = (await store.providers.listActive(zone.id)).filter(provider => {
-      const { password, relay } = open(zone, provider)
-      return password !== undefined || (relay !== undefined && (relay.onPages || field !== undefined))
-    })
+    const all: IdentityProvider[] = []
+    for (const provider of await store.providers.listActive(zone.id)) {
+      const { password, relay } = await open(zone, provider)
+      if (password || (relay && (relay.onPages || field !== undefined))) all.push(provider)
+    }
     const allowed = all.filter(provider => !client || allowsProvider(client, provider.originKey))
     if (origin !== undefined) {
       const named = all.find(provider => provider.originKey === origin)
@@ -192,7 +196,7 @@ export function createIdentity(given: IdentityDeps): Identity {
       return (await internalIsDisabled(zone, client)) ? { providers: [] } : { reason: 'no-provider' }
     }
     // The internal accounts and directories may be used together: they are tried in order.
-    const chain = allowed.filter(provider => provider.type === serviceName || provider.type === LDAP)
+    const chain = allowed.filter(provider => provider.type === serviceName || provider.type === LDAP_ORIGIN)
     if (chain.length > 0) return { providers: chain.toSorted((a, b) => rank(a) - rank(b)) }
     return allowed.length === 1 ? { providers: allowed } : { reason: 'several-providers' }
   }
@@ -318,13 +322,13 @@ export function createIdentity(given: IdentityDeps): Identity {
     origin: string,
   ): Promise<{ readonly provider: IdentityProvider; readonly redirect: RedirectSignIn } | undefined> {
     const provider = await store.providers.findByOrigin(zone.id, origin)
-    const redirect = provider?.active === true ? open(zone, provider).redirect : undefined
+    const redirect = provider?.active === true ? (await open(zone, provider)).redirect : undefined
     return provider && redirect && { provider, redirect }
   }
 
   /** The issuer that the message names, unverified. */
   const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
-    types.find(each => each.type === type)?.issuerOf?.(message)
+    (await typeOf(type))?.issuerOf?.(message)
 
   /** The one active provider that the message is from, as it says itself. */
   async function issuerOf(zone: Zone, type: string, message: string): ReturnType<typeof providerOf> {
@@ -339,7 +343,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     issuer: string,
   ): Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined> {
     const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
-    const opened = active.map(provider => ({ provider, source: open(zone, provider) }))
+    const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
     const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
     // No provider can bar another one by calling itself the same in its document.
     const counts = named.includes('record') ? 'record' : 'document'
@@ -360,8 +364,8 @@ export function createIdentity(given: IdentityDeps): Identity {
   /** By the list of the store, which is another one after every change. */
   const candidates = new WeakMap<readonly IdentityProvider[], readonly LoginProvider[]>()
 
-  function candidateOf(zone: Zone, provider: IdentityProvider): LoginProvider | undefined {
-    const { redirect, password, relay } = open(zone, provider)
+  async function candidateOf(zone: Zone, provider: IdentityProvider): Promise<LoginProvider | undefined> {
+    const { redirect, password, relay } = await open(zone, provider)
     if (!redirect && !password && relay?.onPages !== true) return undefined
     const by = redirect ? 'redirect' : 'form'
     const { originKey: origin } = provider
@@ -371,12 +375,14 @@ export function createIdentity(given: IdentityDeps): Identity {
   return {
     async loginProviders(zone) {
       const active = await store.providers.listActive(zone.id)
-      const known = candidates.get(active) ?? active.flatMap(provider => candidateOf(zone, provider) ?? [])
+      const known =
+        candidates.get(active) ??
+        (await Promise.all(active.map(provider => candidateOf(zone, provider)))).filter(each => each !== undefined)
       candidates.set(active, known)
       return known
     },
-    isReady: async (zone, provider) => (await open(zone, provider).redirect?.isReady()) === true,
-    isOffered: (zone, provider) => open(zone, provider).redirect?.isOffered() === true,
+    isReady: async (zone, provider) => (await (await open(zone, provider)).redirect?.isReady()) === true,
+    isOffered: async (zone, provider) => (await open(zone, provider)).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
     ...createProviderLogout({ store, open, issuerOf }),
     originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
@@ -435,7 +441,7 @@ export function createIdentity(given: IdentityDeps): Identity {
       if ('reason' in choice) return { outcome: 'no-provider', reason: choice.reason }
       let result: SignInResult = { outcome: 'refused', reason: 'provider-disabled' } // if there are no providers
       for (const provider of choice.providers) {
-        const { password, relay } = open(zone, provider)
+        const { password, relay } = await open(zone, provider)
         // Never send control characters to another server.
         if (provider.type !== serviceName && hasControlCharacter(signIn.userName)) result = BAD_CREDENTIALS
         else if (password) result = await password.check(from, signIn)

@@ -91,7 +91,7 @@ export function createProviderLogout({
   issuerOf,
 }: {
   readonly store: Store
-  readonly open: (zone: Zone, provider: IdentityProvider) => IdentitySource
+  readonly open: (zone: Zone, provider: IdentityProvider) => Promise<IdentitySource>
   readonly issuerOf: (
     zone: Zone,
     type: string,

@@ -268,11 +268,13 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (origins.length === 0) return []
     const [before, after] = [urls.pathOf(zone), query === '' ? '' : `?${query}`]
     const providers = new Map((await identity.loginProviders(zone)).map(each => [each.origin, each]))
-    return origins.flatMap(origin => {
+    const links: { name: string; url: string }[] = []
+    for (const origin of origins) {
       const { provider, linkText: name } = providers.get(origin) ?? {}
-      if (!provider || name === undefined || !identity.isOffered(zone, provider)) return []
-      return [{ name, url: `${before}${externalPath(origin)}${after}` }]
-    })
+      if (!provider || name === undefined || !(await identity.isOffered(zone, provider))) continue
+      links.push({ name, url: `${before}${externalPath(origin)}${after}` })
+    }
+    return links
   }
 }
 

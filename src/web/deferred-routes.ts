@@ -2,6 +2,7 @@
 // every start would pay for them. What a route demands of its caller is known at once, and checked before anything is
 // loaded.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
+import { loadOnce } from '../base/load-once.ts'
 import type { RouteConfig } from './route.ts'
 
 /** A route without its code; an API route unless it says otherwise. */
@@ -41,21 +42,15 @@ export function deferredRoutes<Name extends RouteName>(
   routes: Readonly<Record<Name, DeferredRoute>>,
   { errorHandler, load }: DeferredOptions<Name>,
 ): void {
-  let loading: Promise<ReadonlyMap<string, Handler>> | undefined
-
-  async function handlers(): Promise<ReadonlyMap<string, Handler>> {
+  const handlers = loadOnce(async () => {
     const found = new Map<string, Handler>()
     const register = await load()
     register((name, answer) => found.set(name, { answer }))
     return found
-  }
+  })
 
   async function handlerOf(name: string): Promise<Handler> {
-    loading ??= handlers().catch((cause: unknown) => {
-      loading = undefined
-      throw cause
-    })
-    const handler = (await loading).get(name)
+    const handler = (await handlers()).get(name)
     if (!handler) throw new Error(`nothing answers ${name}`)
     return handler
   }

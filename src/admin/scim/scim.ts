@@ -1,6 +1,7 @@
 // SCIM 2.0 (RFC 7643 and RFC 7644) at `/scim/v2`, over the users and groups of the other APIs. This file has the routes and
 // who may call them; everything else is loaded when the first of them is called.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { loadOnce } from '../../base/load-once.ts'
 import type { Service } from '../../model/service.ts'
 import type { Access } from '../../web/route.ts'
 import type { Handlers, ScimDeps } from './handlers.ts'
@@ -23,9 +24,7 @@ const allowed = (service: Service, ...scopes: readonly string[]): Access => ({
 /** `/scim/v2` and everything below it. */
 export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
   const { service } = deps
-  let loading: Promise<Handlers> | undefined
-  const load = (): Promise<Handlers> =>
-    (loading ??= import('./handlers.ts').then(({ createHandlers }) => createHandlers(deps)))
+  const load = loadOnce<Handlers>(async () => (await import('./handlers.ts')).createHandlers(deps))
 
   const errorHandler: ErrorHandler = (thrown, request, reply) => {
     load()
