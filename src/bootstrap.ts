@@ -16,7 +16,7 @@ import { providerFromJson } from './providers/provider-json.ts'
 import type { ProviderDefinition } from './providers/provider-json.ts'
 import { sealProviderSecrets } from './providers/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
-import type { Zone } from './model/zone.ts'
+import type { SamlConfig, Zone, ZoneConfig } from './model/zone.ts'
 import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
@@ -89,6 +89,15 @@ function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | unde
   return { ...zone, config: { ...zone.config, userConfig } }
 }
 
+/** No file has SAML keys, so those of the API stay. The file chooses the active one if it names one of them. */
+function withSamlKeys(config: ZoneConfig, { keys, activeKeyId }: SamlConfig = {}): ZoneConfig {
+  if (keys === undefined) return config
+  const chosen = config.samlConfig?.activeKeyId
+  const isThere = typeof chosen === 'string' && Object.hasOwn(keys, chosen)
+  const active = isThere ? chosen : activeKeyId
+  return { ...config, samlConfig: { ...config.samlConfig, keys, ...(active !== undefined && { activeKeyId: active }) } }
+}
+
 /** False for a zone that was deleted through the API after its definition was applied; its contents are skipped. */
 async function applyZone(
   { zone, bootstrap }: { zone: ZoneDefinition; bootstrap: ZoneBootstrap },
@@ -102,7 +111,13 @@ async function applyZone(
     upsert({
       find: () => store.zones.find(zoneId),
       insert: () => store.zones.insert(made),
-      update: ({ version, createdAt }) => store.zones.update({ ...made, version: version + 1, createdAt }),
+      update: ({ version, createdAt, config: before }) =>
+        store.zones.update({
+          ...made,
+          config: withSamlKeys(made.config, before.samlConfig),
+          version: version + 1,
+          createdAt,
+        }),
     }),
   )
   if ((await store.zones.find(zoneId)) === undefined) return false

@@ -89,6 +89,32 @@ const app = { client_id: 'app', client_secret: 's3cret', authorized_grant_types:
 const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', appIcon: 'iVBORw0KGgo=' }
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
+describe('the SAML keys of a zone', () => {
+  const keys = { one: { sealedKey: 'sealed 1', certificate: 'c1' }, two: { sealedKey: 'sealed 2', certificate: 'c2' } }
+
+  it('stay when the file defines the zone anew, which cannot have them', async () => {
+    const store = await open()
+    await start(store, { service: 'svc' })
+    const zone = await store.zones.find('svc')
+    assert.ok(zone)
+    await store.zones.update({ ...zone, config: { ...zone.config, samlConfig: { activeKeyId: 'two', keys } } })
+
+    const definitions = [
+      { samlConfig: undefined, active: 'two' },
+      { samlConfig: { requestSigned: false }, active: 'two' },
+      { samlConfig: { activeKeyId: 'one' }, active: 'one' },
+      { samlConfig: { activeKeyId: 'toString' }, active: 'one' },
+    ]
+    for (const { samlConfig, active } of definitions) {
+      await start(store, { service: 'svc', zone_config: { samlConfig, links: { homeRedirect: `/${active}` } } })
+      const kept = (await store.zones.find('svc'))?.config.samlConfig
+      assert.deepEqual(kept?.keys, keys)
+      assert.equal(kept.activeKeyId, active)
+      assert.equal(kept.requestSigned, samlConfig?.requestSigned)
+    }
+  })
+})
+
 describe('a first start', () => {
   it('makes the default zone with its provider and default groups', async () => {
     const store = await open()
