@@ -42,6 +42,8 @@ import { createReturns } from './login/returns.ts'
 import { homeEndpoints } from './login/home.ts'
 import { createJourneys } from './login/journey.ts'
 import { loginEndpoints } from './login/login.ts'
+import { samlEndpoints } from './login/saml.ts'
+import { createSamlFailures } from './login/saml-failures.ts'
 import { outboxEndpoint } from './login/outbox.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
 import { samlMetadataEndpoints } from './login/saml-metadata.ts'
@@ -287,7 +289,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
   const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands, background, mailer }
   const journeys = createJourneys({ store, sessions, urls })
-  const elsewhere = { ...web, identity, journeys, attempts: createAttempts({ ...shared, sessions, vault }), log }
+  const samlFailures = createSamlFailures({ urls, vault })
+  const attempts = createAttempts({ ...shared, sessions, vault })
+  const elsewhere = { ...web, identity, journeys, attempts, samlFailures, log }
   const external = createExternalSignIn(elsewhere)
   const register = (app: FastifyInstance): void => {
     assets.serve(app)
@@ -325,15 +329,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader, upstream: createUpstreamLogout({ ...web, identity, vault }) })
-    loginEndpoints(app, { ...web, identity, serverInfo, journeys, external })
+    loginEndpoints(app, { ...web, identity, serverInfo, journeys, external, samlEntityId: config.saml.entityId })
     autologinEndpoints(app, { ...web, identity, authenticator })
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })
     discoveryEndpoints(app, { ...web, identity, journeys, external })
-    externalEndpoints(app, { ...elsewhere, external, returns: createReturns(elsewhere) })
+    const returns = createReturns(elsewhere)
+    externalEndpoints(app, { ...elsewhere, external, returns })
+    samlEndpoints(app, { ...elsewhere, external, returns, samlEntityId: config.saml.entityId })
     backchannelLogoutEndpoint(app, elsewhere)
     samlMetadataEndpoints(app, { serviceProviders })
     forcePasswordChangeEndpoints(app, web)
-    errorPages(app, web)
+    errorPages(app, { ...web, samlFailures })
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })
     staticFileEndpoints(app, { pages, assets })

@@ -31,7 +31,6 @@ interface Absence {
 const ABSENCES: readonly Absence[] = [
   {
     entry: 'signing in through SAML',
-    paths: ['/saml/metadata', '/saml/SSO/alias/latchkey', '/saml/discovery'],
     files: { folder: 'src/identity/sources', pattern: /saml/ },
   },
   {

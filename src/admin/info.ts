@@ -5,6 +5,7 @@ import { chooseLogin } from '../identity/login-policy.ts'
 import { promptsOfOrigin } from '../identity/prompts.ts'
 import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { discoveryPath } from '../model/saml-paths.ts'
 import type { PageSettings } from '../model/settings.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -80,14 +81,8 @@ export function createServerInfo(deps: {
   const inZone = (text: string, zone: AddressedZone): string =>
     zone.subdomain === '' ? text : text.replace(/https?:\/\/[^\s()]+/, url => addressIn(zone, url, urls))
 
-  function discoveryUrl(zone: AddressedZone, origin: string): string {
-    const query = new URLSearchParams({
-      returnIDParam: 'idp',
-      entityID: samlEntityIdOf(zone, samlEntityId),
-      idp: origin,
-    })
-    return `${urls.ofZone(zone)}/saml/discovery?${query.toString()}&isPassive=true`
-  }
+  const discoveryUrl = (zone: AddressedZone, origin: string): string =>
+    urls.ofZone(zone) + discoveryPath(samlEntityIdOf(zone, samlEntityId), origin)
 
   return async (zone, query) => {
     const providers = await deps.loginProviders(zone)

@@ -53,6 +53,8 @@ export interface Attempts {
       readonly maxAge?: number | undefined
     },
   ): Promise<Attempt & AttemptKey>
+  /** Whether the browser sent what it keeps of one; with a form of another site it does not. */
+  wasSent(request: FastifyRequest, key: AttemptKey): boolean
   /** Takes one; undefined if it is unknown to this browser's session, was taken before, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
 }
@@ -60,6 +62,9 @@ export interface Attempts {
 /** Time that a person may spend at the provider. */
 const LIFE_SECONDS = 600
 const STATE_LENGTH = 43 // 258 bits
+
+/** Whether it looks like the state of a pending sign-in. */
+export const isState = (text: string): boolean => text.length === STATE_LENGTH && /^[\w-]+$/.test(text)
 const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
 /** Maximum number of such cookies; more, left by abandoned tabs, would exceed the size of a request head. */
 const PLACES = 8
@@ -133,6 +138,7 @@ export function createAttempts(deps: {
       })
       return { ...key, ...attempt }
     },
+    wasSent: (request, key) => open(request, key) !== undefined,
     async take(request, reply, key) {
       const sealed = open(request, key)
       if (!sealed) return undefined

@@ -8,11 +8,13 @@ import { FORGED, wantsJson } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/suspicion.ts'
 import { sendJson } from '../web/json.ts'
+import type { SamlFailures } from './saml-failures.ts'
 
 /** Dependencies of `errorPages`. */
 export interface ErrorPagesDeps {
   readonly pages: PageWriter
   readonly behaviour: Behaviour
+  readonly samlFailures: SamlFailures
 }
 
 interface Shown {
@@ -77,7 +79,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
 }
 
 /** `GET /error`, `/error*`, `/error404`, `/error429`, `/error500`, `/saml_error`, `/oauth_error`, `/invalid_request`, `/rejected`. */
-export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPagesDeps): void {
+export function errorPages(app: FastifyInstance, { pages, behaviour, samlFailures }: ErrorPagesDeps): void {
   const config = { access: { by: 'anyone', because: 'it says nothing of anybody' }, audience: 'page' } as const
 
   async function show(
@@ -101,7 +103,10 @@ export function errorPages(app: FastifyInstance, { pages, behaviour }: ErrorPage
   }
 
   for (const [path, shown] of Object.entries(PAGES)) {
-    app.get(path, { config }, (request, reply) => show(request, reply, shown))
+    app.get(path, { config }, (request, reply) => {
+      const description = path === '/saml_error' ? samlFailures.take(request, reply) : undefined
+      return show(request, reply, description === undefined ? shown : { ...shown, description })
+    })
   }
   app.get('/rejected', { config }, (request, reply) => show(request, reply.status(behaviour.rejectedStatus), REJECTED))
 }

@@ -57,7 +57,8 @@ export function createJourneys({ store, sessions, urls }: { store: Store; sessio
   }
 }
 
-function authorizationQuery(path: string | undefined): Form | undefined {
+/** The parameters of an authorization request at this path; undefined for any other path. */
+export function authorizationQuery(path: string | undefined): Form | undefined {
   if (!path?.startsWith('/oauth/authorize?')) return undefined
   try {
     return parseForm(path.slice(path.indexOf('?') + 1).replace(/#.*$/s, ''))

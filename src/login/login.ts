@@ -10,13 +10,15 @@ import { selfServiceLinksIn } from '../identity/self-service.ts'
 import type { LoginForm, LoginView } from '../identity/login-policy.ts'
 import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import type { Service } from '../model/service.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
-import { promptsOf } from '../model/zone.ts'
+import { discoveryPath } from '../model/saml-paths.ts'
+import { promptsOf, samlEntityIdOf } from '../model/zone.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
 import type { Message } from '../pages/messages.ts'
@@ -60,6 +62,8 @@ export interface LoginDeps {
   readonly chooseAccountPage: ChooseAccountPage
   readonly signInDemands: SignInDemands
   readonly pageSettings: PageSettings
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
   /** The JSON answer of `/login`, the same as `/info`. */
   readonly serverInfo: (zone: AddressedZone, query: Form) => Promise<object>
 }
@@ -155,6 +159,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
           'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
         )
       case 'redirect': {
+        const provider = await store.providers.findByOrigin(request.zone.id, view.origin)
+        const start = provider && discoveryOf(request.zone, provider)
+        if (start !== undefined) {
+          await journeys.keep(request, reply, journey)
+          return reply.redirect(urls.ofZone(request.zone) + start, 302)
+        }
         const userName = query.get('username') ?? view.userName
         const started = await deps.external.start(request, reply, { origin: view.origin, journey, userName })
         return started ?? reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
@@ -165,6 +175,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       case 'form':
         return showForm(request, reply, { ...given, view })
     }
+  }
+
+  /** UAA: sign-in at a SAML provider starts there, also from the page. See docs/compatibility.md, C10. */
+  function discoveryOf(zone: AddressedZone, { type, originKey }: IdentityProvider): string | undefined {
+    if (!deps.behaviour.samlDiscoveryLinks || type !== 'saml') return undefined
+    return discoveryPath(samlEntityIdOf(zone, deps.samlEntityId), originKey)
   }
 
   async function offerAccounts(
@@ -272,7 +288,12 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     for (const origin of origins) {
       const { provider, linkText: name } = providers.get(origin) ?? {}
       if (!provider || name === undefined || !(await identity.isOffered(zone, provider))) continue
-      links.push({ name, url: `${before}${externalPath(origin)}${after}` })
+      const discovery = discoveryOf(zone, provider)
+      const url =
+        discovery === undefined
+          ? `${before}${externalPath(origin)}${after}`
+          : `${discovery.slice(1)}${query === '' ? '' : `&${query}`}`
+      links.push({ name, url })
     }
     return links
   }

@@ -2,7 +2,7 @@
 // failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
-import type { OpenDeps } from '../accounts/accept-invitation.ts'
+import type { OpenDeps, OpenInvitation } from '../accounts/accept-invitation.ts'
 import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
 import { addSeconds } from '../base/clock.ts'
@@ -18,13 +18,15 @@ import type { Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Store } from '../store/store.ts'
 import type { Form } from '../web/form.ts'
+import { ownPath } from '../web/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { contextOf } from '../web/request-context.ts'
 import type { Sessions } from '../web/session.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import { detailOf, failureOf, LOST } from './external-failures.ts'
-import type { Failure } from './external-failures.ts'
+import type { Failure, Refused } from './external-failures.ts'
 import type { Journeys } from './journey.ts'
+import type { SamlFailures } from './saml-failures.ts'
 
 /** Dependencies of sign-in at other providers. */
 export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 'settings'> {
@@ -33,6 +35,7 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 
   readonly sessions: Sessions
   readonly attempts: Attempts
   readonly journeys: Journeys
+  readonly samlFailures: SamlFailures
   readonly pages: PageWriter
   readonly urls: Urls
   readonly behaviour: Behaviour
@@ -46,6 +49,22 @@ export interface Return {
   readonly form: Form
   /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
   readonly failurePath: '/oauth_error' | '/saml_error'
+  /** The path that it came to, below the zone's base URL; the provider's own unless given. */
+  readonly path?: string
+  /** Answers a refusal in a way of its own: with another text, or by leading to a URL; `path` is where the sign-in leads. */
+  readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
+}
+
+/** The sign-in that an answer completes. */
+interface Completion {
+  readonly provider: IdentityProvider
+  readonly shape: AnswerShape
+  readonly redirectUri: string
+  /** Absent where the sign-in began at the provider. */
+  readonly attempt?: Attempt
+  readonly invitation?: OpenInvitation | undefined
+  /** Where it leads, unless there is an invitation. */
+  readonly path: string | undefined
 }
 
 /** Completes sign-ins at other providers. */
@@ -54,6 +73,12 @@ export interface Returns {
   shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
   /** Signs the person in and leads on, if this browser began the sign-in. */
   comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
+  /** Signs the person in who began at the provider, regardless of the browser's session and of what it waits for. */
+  arrive(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: Return & { readonly target?: string },
+  ): Promise<FastifyReply>
   /** Says that it failed. */
   fail(
     request: FastifyRequest,
@@ -120,21 +145,52 @@ export function createReturns(deps: ExternalDeps): Returns {
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
+    const redirectUri = urls.ofZone(zone) + (given.path ?? callback)
+    return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
+  }
+
+  async function arrive(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: Return & { readonly target?: string },
+  ): Promise<FastifyReply> {
+    const { origin, form, target } = given
+    const { zone } = request
+    const known = await identity.answersOf(zone, origin)
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    if (!known || !provider || !isPlain(form, known.shape)) return fail(request, reply, { ...given, failure: LOST })
+    // A form of another site carries no cookies anyway; nothing that waits in this browser is for whoever signs in now.
+    sessions.forget(request)
+    const redirectUri = urls.ofZone(zone) + (given.path ?? known.path ?? callbackPath(origin))
+    const to = { provider, shape: known.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
+    return complete(request, reply, { given, to })
+  }
+
+  async function complete(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { given, to }: { readonly given: Return; readonly to: Completion },
+  ): Promise<FastifyReply> {
+    const { origin, form } = given
+    const { zone } = request
+    const { provider, shape, redirectUri, attempt, invitation, path } = to
     const result = await identity.finishRedirect(contextOf(request), {
       origin,
       answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
-      attempt: { ...attempt, redirectUri: urls.ofZone(zone) + callback },
+      attempt: attempt ? { ...attempt, redirectUri } : { redirectUri },
       client: await journeys.clientOf(zone, path),
       invited: invitation?.user,
-      ...recency(attempt),
+      ...(attempt && recency(attempt)),
     })
     if (result.outcome !== 'signed-in') {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
-      const failure = failureOf(result, linkTextOf(provider) ?? provider.name)
+      const answer = await given.refused?.(result, path)
+      if (typeof answer === 'string') return reply.redirect(answer, 302)
+      const failure = answer ?? failureOf(result, linkTextOf(provider) ?? provider.name)
       return fail(request, reply, { ...given, failure })
     }
     // Linking the account has ended its codes; this is for one that was linked before.
-    if (attempt.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
+    if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
     const { amr, acr, authenticatedAt, upstream } = result
     const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
     await sessions.signIn(request, reply, result.user, {
@@ -164,7 +220,10 @@ export function createReturns(deps: ExternalDeps): Returns {
     reply: FastifyReply,
     { failure, failurePath }: Parameters<Returns['fail']>[2],
   ): Promise<FastifyReply> {
-    if (!behaviour.externalFailureInPlace) return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
+    if (!behaviour.externalFailureInPlace) {
+      if (failurePath === '/saml_error') deps.samlFailures.keep(reply, failure.description)
+      return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
+    }
     // The person may be signed in already if the callback is opened a second time.
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     const chrome = await pages.chrome(request, reply)
@@ -185,6 +244,7 @@ export function createReturns(deps: ExternalDeps): Returns {
   return {
     shapeOf: async (zone, origin) => (await identity.answersOf(zone, origin))?.shape ?? NO_ANSWER,
     comeBack,
+    arrive,
     fail,
   }
 }

@@ -40,8 +40,8 @@ export function createNoRouteHook(deps: {
     await deps.resolveZone(request)
     const others = routesAt(request)
     if (others.length > 0) return refuseMethod(request, reply, others)
-    // UAA: unknown paths except files count as pages, which require a session. See docs/compatibility.md, M7.
-    const isPage = !pathOf(request.url).startsWith('/resources/')
+    // UAA: unknown paths except files and /saml/web/ count as pages, which require a session. See docs/compatibility.md, M7.
+    const isPage = !/^\/(?:resources|saml\/web)\//.test(pathOf(request.url))
     if (isPage && !behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
       await denial.askToSignIn(request, reply)
       return

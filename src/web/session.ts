@@ -54,6 +54,8 @@ export interface Sessions {
   saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
   /** Saves the authorization request that is pending approval; undefined clears it. */
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
+  /** Treats the request as one of a browser without a session: what follows neither reads nor replaces an older one. */
+  forget(request: FastifyRequest): void
   /** Signs the person in under a new session id, against session fixation. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, method: SignInMethod): Promise<void>
   /** Like `signIn`, for a person who is signed in already: records no logon, and keeps the saved request. */
@@ -328,6 +330,10 @@ export function createSessions(deps: {
     async setPendingApproval(request, query) {
       const session = await of(request)
       if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: query })
+    },
+    forget(request) {
+      remember(request, undefined)
+      request.person = undefined
     },
     async signIn(request, reply, user, method) {
       await begin(request, reply, { user, method })

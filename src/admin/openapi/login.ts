@@ -3,6 +3,7 @@ import { LANGUAGES } from '../../model/language.ts'
 import type { Area, Facts, Fields, Operation } from './description.ts'
 import { closed, json, may, must, oneOf, page, redirect, ref, text } from './description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
+import { samlOperations } from './saml.ts'
 
 const loginQuery: Fields = {
   error: may('Key of an error message to show.'),
@@ -190,6 +191,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
         form: answerOfProvider,
         answers: { 303: redirect('To the same URL by GET, so that the browser sends its cookies.') },
       },
+      ...samlOperations,
       'POST /login/backchannel_logout/:origin': {
         summary: 'End sessions as a provider asks',
         about: 'OpenID Connect Back-Channel Logout. For the provider, not for browsers.',

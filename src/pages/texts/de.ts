@@ -261,6 +261,8 @@ export const de: Texts = {
       'Ihr Anbieter hat Sie nicht erneut nach einer Anmeldung gefragt, die Anwendung verlangt das aber.',
     lostAttempt:
       'Diese Anmeldung wurde in einem anderen Browser begonnen, ist abgelaufen oder bereits abgeschlossen. Bitte beginnen Sie von vorn.',
+    unreadableAnswer:
+      'Was Ihr Identitätsanbieter geschickt hat, konnte nicht gelesen werden. Bitte beginnen Sie von vorn.',
     noProvider: 'Dieses Anmeldeverfahren ist hier nicht verfügbar. Bitte verwenden Sie ein anderes.',
     misconfigured: 'Die Identitätsanbieter sind falsch eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     notPrecreated: 'Das Konto muss vorher angelegt werden. Bitte wenden Sie sich an Ihre Administration.',

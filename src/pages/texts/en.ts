@@ -249,6 +249,7 @@ export const en: Texts = {
     passwordOwnWords: 'Password must not be made of your name, your e-mail address or the name of this site.',
     notSignedInAgain: 'Your provider did not ask you to sign in again, which the application requires.',
     lostAttempt: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
+    unreadableAnswer: 'What your identity provider sent could not be read. Please start again.',
     noProvider: 'That sign-in method is not available here. Please use another one.',
     misconfigured:
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',

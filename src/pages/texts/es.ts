@@ -255,6 +255,7 @@ export const es: Texts = {
       'La contraseña no puede estar formada por su nombre, su dirección de correo electrónico o el nombre de este sitio.',
     notSignedInAgain: 'Su proveedor no le ha pedido que inicie sesión de nuevo, y la aplicación lo exige.',
     lostAttempt: 'Este inicio de sesión se empezó en otro navegador, ha caducado o ya ha terminado. Empiece de nuevo.',
+    unreadableAnswer: 'No se ha podido leer lo que ha enviado su proveedor de identidad. Empiece de nuevo.',
     noProvider: 'Esa forma de iniciar sesión no está disponible aquí. Use otra.',
     misconfigured: 'Los proveedores de identidad están mal configurados. Consulte a su administrador.',
     notPrecreated: 'La cuenta debe crearse antes. Consulte a su administrador.',

@@ -255,6 +255,7 @@ export const fr: Texts = {
       'Votre fournisseur ne vous a pas demandé de vous connecter à nouveau, ce que l’application exige.',
     lostAttempt:
       'Cette connexion a été commencée dans un autre navigateur, a expiré ou est déjà terminée. Veuillez recommencer.',
+    unreadableAnswer: 'Ce que votre fournisseur d’identité a envoyé n’a pas pu être lu. Veuillez recommencer.',
     noProvider: 'Ce moyen de connexion n’est pas disponible ici. Veuillez en utiliser un autre.',
     misconfigured: 'Les fournisseurs d’identité sont mal configurés. Veuillez vous adresser à votre administrateur.',
     notPrecreated: 'Le compte doit être créé au préalable. Veuillez vous adresser à votre administrateur.',

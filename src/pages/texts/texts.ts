@@ -318,6 +318,7 @@ export type KnownDescription =
   | 'passwordOwnWords'
   | 'lostAttempt'
   | 'notSignedInAgain'
+  | 'unreadableAnswer'
   | 'noProvider'
   | 'misconfigured'
   | 'notPrecreated'

@@ -241,6 +241,7 @@ export const zh: Texts = {
     passwordOwnWords: '密码不能由您的姓名、电子邮件地址或本网站名称构成。',
     notSignedInAgain: '应用要求您重新登录，但您的提供方没有要求您重新登录。',
     lostAttempt: '此次登录是在其他浏览器中开始的，或者已过期，或者已经完成。请重新开始。',
+    unreadableAnswer: '无法读取您的身份提供方发送的内容。请重新开始。',
     noProvider: '该登录方式在此处不可用。请使用其他方式。',
     misconfigured: '身份提供方的配置有误。请联系您的管理员。',
     notPrecreated: '必须事先创建账号。请联系您的管理员。',

@@ -110,6 +110,12 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'POST /login/backchannel_logout/{origin}', // a token of a provider
   'POST /password_change', // a code for an account
   'POST /password_resets', // the name of an account
+  'GET /saml/SSO', // always refused
+  'GET /saml/SSO/alias/{alias}', // the same
+  'GET /saml/discovery', // a SAML provider
+  'GET /saml/login/alias/{alias}', // the same
+  'POST /saml/SSO', // its answer
+  'POST /saml/SSO/alias/{alias}', // the same
   'PUT /scim/v2/Me', // the very account, but for its name
 ])
 

@@ -1,0 +1,130 @@
+// The assertion consumer (SAML 2.0 Profiles §4.1.4.3). An answer is a form of another site, so the browser sends no cookies
+// with it: the attempt that it belongs to is found when a page of ours has posted it once more.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { consumerPath } from '../model/saml-paths.ts'
+import { samlEntityIdOf } from '../model/zone.ts'
+import { formPostPage } from '../pages/form-post.ts'
+import type { On } from '../web/deferred-routes.ts'
+import { EMPTY_FORM } from '../web/form.ts'
+import type { Form } from '../web/form.ts'
+import { bodyForm } from '../web/route.ts'
+import { isState } from './attempts.ts'
+import { LOST } from './external-failures.ts'
+import type { Failure, Refused } from './external-failures.ts'
+import { isPlain } from './returns.ts'
+import { deniedUrl } from './saml-denial.ts'
+import type { SamlDeps, SamlRoute } from './saml.ts'
+
+const UNREADABLE: Failure = {
+  status: 400,
+  description: 'What your identity provider sent could not be read. Please start again.',
+}
+const NO_PROVIDER: Failure = {
+  status: 404,
+  description: 'That sign-in method is not available here. Please use another one.',
+}
+
+/** Where the answer was posted first: a recipient that the assertion may name. */
+const POSTED_AGAIN = 'posted_again'
+const BARE_PATH = '/saml/SSO'
+
+/** See samlEndpoints. */
+export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
+  const { store, identity, attempts, pages, returns, urls, behaviour, log } = deps
+
+  const fail = (request: FastifyRequest, reply: FastifyReply, failure: Failure): Promise<FastifyReply> =>
+    returns.fail(request, reply, { failure, failurePath: '/saml_error' })
+
+  async function consume(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    alias: string | undefined,
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const message = form.get('SAMLResponse')
+    if (!message || form.all('SAMLResponse').length > 1) return fail(request, reply, UNREADABLE)
+    const entityId = samlEntityIdOf(zone, deps.samlEntityId)
+    const origin = await identity.originOf(zone, 'saml', message)
+    // The last segment may be the service provider's alias or the identity provider's.
+    if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
+      log.refusal('a SAML answer: it is from no active provider, or came to the place of another one')
+      return fail(request, reply, await noProvider(request, alias))
+    }
+    const shape = await returns.shapeOf(zone, origin)
+    if (!isPlain(form, shape)) return fail(request, reply, UNREADABLE)
+    const bare = alias === undefined || form.get(POSTED_AGAIN) === 'bare'
+    const given = {
+      origin,
+      form,
+      path: bare ? BARE_PATH : pathOf(alias),
+      failurePath: '/saml_error',
+      refused: (result: Refused, path: string | undefined) => explain(request, { origin, result, path }),
+    } as const
+    const state = form.get(shape.state) ?? ''
+    if (form.get(POSTED_AGAIN) !== undefined) return returns.comeBack(request, reply, given)
+    if (!isState(state)) return returns.arrive(request, reply, { ...given, target: state })
+    const key = { origin, state, callback: consumerPath(entityId) }
+    if (attempts.wasSent(request, key)) return returns.comeBack(request, reply, given)
+    return postAgain(request, reply, { form, entityId, alias })
+  }
+
+  async function postAgain(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { form, entityId, alias }: { form: Form; entityId: string; alias: string | undefined },
+  ): Promise<FastifyReply> {
+    const chrome = await pages.chrome(request, reply)
+    // The cookie of the attempt is not sent to the path without an alias.
+    const action = urls.ofZone(request.zone) + (alias === undefined ? consumerPath(entityId) : pathOf(alias))
+    const fields = {
+      SAMLResponse: form.get('SAMLResponse') ?? '',
+      RelayState: form.get('RelayState') ?? '',
+      [POSTED_AGAIN]: alias === undefined ? 'bare' : 'true',
+    }
+    const clientName = chrome.branding.companyName ?? chrome.zoneName
+    return pages.send(reply, formPostPage(chrome, { clientName, action, fields }))
+  }
+
+  /** UAA: names the provider whose place it is, if there is one. */
+  async function noProvider({ zone }: FastifyRequest, alias: string | undefined): Promise<Failure> {
+    if (behaviour.ownWords) return NO_PROVIDER
+    const provider = alias === undefined ? undefined : await store.providers.findByOrigin(zone.id, alias)
+    if (provider?.type !== 'saml') return { ...NO_PROVIDER, description: 'No SAML identity provider found in zone.' }
+    const { originKey, active } = provider
+    const description = active
+      ? `No SAML identity provider found in zone for alias:${originKey}`
+      : `Identity Provider has been disabled by administrator for alias:${originKey}`
+    return { ...NO_PROVIDER, description }
+  }
+
+  /** What a refusal is answered with, where UAA has an answer of its own. */
+  async function explain(
+    { zone }: FastifyRequest,
+    { origin, result, path }: { readonly origin: string; readonly result: Refused; readonly path: string | undefined },
+  ): Promise<Failure | string | undefined> {
+    if (result.outcome === 'no-provider') {
+      if (behaviour.ownWords) return LOST
+      return { ...NO_PROVIDER, description: `No SAML identity provider found in zone for alias:${origin}` }
+    }
+    if (result.outcome !== 'refused') return undefined
+    if (result.reason === 'not-precreated') {
+      const url = await deniedUrl(zone, { path, description: NOT_PRECREATED }, deps)
+      return url ?? (behaviour.ownWords ? undefined : { status: 403, description: NOT_PRECREATED })
+    }
+    if (result.reason !== 'not-invited' || behaviour.ownWords) return undefined
+    return { status: 403, description: OTHER_EMAIL }
+  }
+
+  on('GET /saml/SSO', (request, reply) => fail(request, reply, UNREADABLE))
+  on('GET /saml/SSO/alias/:alias', (request, reply) => fail(request, reply, UNREADABLE))
+  on('POST /saml/SSO', (request, reply) => consume(request, reply, undefined))
+  on<{ Params: { alias: string } }>('POST /saml/SSO/alias/:alias', (request, reply) =>
+    consume(request, reply, request.params.alias),
+  )
+}
+
+const pathOf = (alias: string): string => `${BARE_PATH}/alias/${encodeURIComponent(alias)}`
+
+const NOT_PRECREATED = 'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.'
+const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match invited email."
