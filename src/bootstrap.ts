@@ -6,9 +6,11 @@ import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
 import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
 import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
+import { sealedSamlKeys, withSamlKeys } from './bootstrap/saml-keys.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
 import type { ZoneBootstrap } from './config.ts'
+import type { SamlKeys } from './config/saml.ts'
 import type { ProviderRecord } from './config/records.ts'
 import { clientRules } from './config/records.ts'
 import type { IdentityProvider } from './model/identity-provider.ts'
@@ -16,7 +18,7 @@ import { providerFromJson } from './providers/provider-json.ts'
 import type { ProviderDefinition } from './providers/provider-json.ts'
 import { sealProviderSecrets } from './providers/provider-secrets.ts'
 import { defaultGroups } from './model/zone.ts'
-import type { SamlConfig, Zone, ZoneConfig } from './model/zone.ts'
+import type { Zone } from './model/zone.ts'
 import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
@@ -33,7 +35,8 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   const all = { ...deps, ledger }
 
   const main = { id: service, subdomain: '', name: service, active: true, config: config.zoneConfig }
-  await applyZone({ zone: withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service)), bootstrap }, all)
+  const mainZone = withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service))
+  await applyZone({ zone: mainZone, samlKeys: config.saml.keys, bootstrap }, all)
   await store.bootstrap.remember(service, ...MASTER_KEY, vault.keyedDigest(MASTER_KEY.join(' ')))
   if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
   if (config.playground) await markPlayground(service, deps)
@@ -89,37 +92,29 @@ function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | unde
   return { ...zone, config: { ...zone.config, userConfig } }
 }
 
-/** No file has SAML keys, so those of the API stay. The file chooses the active one if it names one of them. */
-function withSamlKeys(config: ZoneConfig, { keys, activeKeyId }: SamlConfig = {}): ZoneConfig {
-  if (keys === undefined) return config
-  const chosen = config.samlConfig?.activeKeyId
-  const isThere = typeof chosen === 'string' && Object.hasOwn(keys, chosen)
-  const active = isThere ? chosen : activeKeyId
-  return { ...config, samlConfig: { ...config.samlConfig, keys, ...(active !== undefined && { activeKeyId: active }) } }
-}
-
 /** False for a zone that was deleted through the API after its definition was applied; its contents are skipped. */
 async function applyZone(
-  { zone, bootstrap }: { zone: ZoneDefinition; bootstrap: ZoneBootstrap },
+  { zone, samlKeys, bootstrap }: { zone: ZoneDefinition; samlKeys?: SamlKeys | undefined; bootstrap: ZoneBootstrap },
   deps: Deps,
 ): Promise<boolean> {
-  const { store, clock, config, ledger } = deps
+  const { store, vault, clock, config, ledger } = deps
   const zoneId = zone.id
   const now = clock.now()
   const made: Zone = { ...zone, version: 0, createdAt: now, updatedAt: now }
-  await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition: zone }, () =>
-    upsert({
+  const definition = samlKeys ? { ...zone, samlKeys } : zone
+  await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition }, () => {
+    const given = samlKeys && sealedSamlKeys(zoneId, samlKeys, vault)
+    return upsert({
       find: () => store.zones.find(zoneId),
-      insert: () => store.zones.insert(made),
+      insert: () => store.zones.insert(withSamlKeys(made, given)),
       update: ({ version, createdAt, config: before }) =>
         store.zones.update({
-          ...made,
-          config: withSamlKeys(made.config, before.samlConfig),
+          ...withSamlKeys(made, given ?? before.samlConfig),
           version: version + 1,
           createdAt,
         }),
-    }),
-  )
+    })
+  })
   if ((await store.zones.find(zoneId)) === undefined) return false
 
   const { service } = config

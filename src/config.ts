@@ -17,6 +17,7 @@ import { ConfigError, createProblems } from './config/problems.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
+import { samlOf } from './config/saml.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { warningsOf } from './config/warnings.ts'
@@ -112,6 +113,7 @@ export async function loadConfig({
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const smtp = smtpOf(file.smtp, baseUrl, problems)
+  const saml = await samlOf(file.saml, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -131,7 +133,7 @@ export async function loadConfig({
     sessionSameSite,
     ...(smtp && { smtp }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
-    saml: { entityId: file.saml?.entity_id ?? 'latchkey' },
+    saml,
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
     hashCost,
     cors,

@@ -12,6 +12,8 @@ import { openProviderSecrets } from '../src/providers/provider-secrets.ts'
 import type { User } from '../src/model/user.ts'
 import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
+import { certificateOf } from './support/certificate.ts'
+import { openSamlKey } from '../src/zones/saml-keys.ts'
 import { loadText, privatePem, temporaryFolder } from './support/config.ts'
 import { DATABASE_KINDS, freshDatabase } from './support/databases.ts'
 
@@ -112,6 +114,36 @@ describe('the SAML keys of a zone', () => {
       assert.equal(kept.activeKeyId, active)
       assert.equal(kept.requestSigned, samlConfig?.requestSigned)
     }
+  })
+
+  it('are those of the file in the default zone, sealed, until the file has others or none', async () => {
+    const store = await open()
+    const [one, two] = [privatePem('rsa', 2048), privatePem('ec', 'P-256')]
+    const pair = (pem: string) => ({ pem, cert: certificateOf(pem) })
+    const samlOf = async () => (await store.zones.find('svc'))?.config.samlConfig
+    const keyOf = async (id: string): Promise<string> => {
+      const key = (await samlOf())?.keys?.[id]
+      assert.ok(key)
+      return openSamlKey('svc', id, key, vault)
+    }
+
+    await start(store, { saml: { keys: { one: pair(one) } } })
+    assert.equal((await samlOf())?.activeKeyId, 'one')
+    assert.equal(await keyOf('one'), one)
+    assert.doesNotMatch(JSON.stringify(await samlOf()), /PRIVATE/)
+
+    const both = { saml: { active: 'two', keys: { one: pair(one), two: pair(two) } } }
+    await start(store, both)
+    assert.equal((await samlOf())?.activeKeyId, 'two')
+    assert.deepEqual([await keyOf('one'), await keyOf('two')], [one, two])
+    const sealed = await samlOf()
+    await start(store, both)
+    assert.deepEqual(await samlOf(), sealed, 'not written again')
+
+    await start(store, { zone_config: { samlConfig: { requestSigned: false } } })
+    assert.deepEqual(await samlOf(), { ...sealed, requestSigned: false }, 'kept where the file says nothing of keys')
+    await start(store, { saml: { keys: {} } })
+    assert.equal((await samlOf())?.keys, undefined)
   })
 })
 

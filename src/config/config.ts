@@ -8,6 +8,7 @@ import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { OperationsSettings } from './operations.ts'
 import type { Bootstrap } from './records.ts'
+import type { SamlSettings } from './saml.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** The validated configuration. */
@@ -30,7 +31,7 @@ export interface Config {
   readonly smtp?: SmtpSettings
   /** Keys of the default zone; if absent, one is generated and stored. */
   readonly signingKeys?: SigningKeys
-  readonly saml: { readonly entityId: string }
+  readonly saml: SamlSettings
   /** Whether URLs of clients and providers may point to private networks. */
   readonly outbound: { readonly allowPrivate: boolean }
   /** Hashing cost of passwords and client secrets. */

@@ -30,7 +30,13 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
       Record<string, { readonly alg: string; readonly pem?: string; readonly secret?: string; readonly cert?: string }>
     >
   }
-  readonly saml?: { readonly entity_id?: string }
+  readonly saml?: {
+    readonly entity_id?: string
+    readonly active?: string
+    readonly keys?: Readonly<
+      Record<string, { readonly pem?: string; readonly passphrase?: string; readonly cert?: string }>
+    >
+  }
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }
@@ -50,6 +56,7 @@ const SECRETS = new Set([
   'client_secret',
   'database',
   'master_key',
+  'passphrase',
   'password',
   'pem',
   'relyingPartySecret',

@@ -231,6 +231,24 @@ export const CONFIG_SCHEMA = {
       description: 'The SAML service provider.',
       properties: {
         entity_id: { ...text('Entity id; another zone puts its subdomain and a dot before it.'), minLength: 1 },
+        active: text('The id of the key that signs and that providers encrypt for; the others only decrypt.'),
+        keys: {
+          type: 'object',
+          description:
+            'Key pairs of the default zone by id, and of zones without their own. Absent: one is made at first use and kept in the database.',
+          additionalProperties: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              pem: text('The private key in PEM, RSA or EC.'),
+              pem_file: fileOf('the private key in PEM'),
+              passphrase: text('The passphrase of an encrypted private key.'),
+              passphrase_file: fileOf('the passphrase'),
+              cert: text('X.509 certificates of the key in PEM, its own first.'),
+              cert_file: fileOf('the certificates in PEM'),
+            },
+          },
+        },
       },
     },
     outbound: {

@@ -81,8 +81,16 @@ async function sealedPair(
   if (privatePem === undefined) {
     throw new InvalidZoneConfig(`There is a security problem with the SAML SP Key configuration for key '${id}'.`)
   }
-  return { sealedKey: vault.seal(privatePem, sealContext(zoneId, id)), certificate }
+  return sealSamlKey(zoneId, id, { privateKey: privatePem, certificate }, vault)
 }
+
+/** Encrypts a key pair whose private key is PKCS#8 PEM. */
+export const sealSamlKey = (
+  zoneId: string,
+  id: string,
+  { privateKey, certificate }: { readonly privateKey: string; readonly certificate: string },
+  vault: Vault,
+): SamlKey => ({ sealedKey: vault.seal(privateKey, sealContext(zoneId, id)), certificate })
 
 /** The context of a sealed key, so that it cannot be opened in another zone or under another name. */
 const sealContext = (zoneId: string, id: string): string => `saml-key ${zoneId} ${id}`

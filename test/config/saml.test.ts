@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, describe, it } from 'node:test'
+import { certificateOf } from '../support/certificate.ts'
+import { loadText, privatePem, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+
+describe('the SAML service provider of the file', () => {
+  const load = (saml: unknown) => loadText(folder, JSON.stringify({ saml }))
+  const rsa = privatePem('rsa', 2048)
+  const ec = privatePem('ec', 'P-256')
+  const pairs = {
+    one: { pem: rsa, cert: certificateOf(rsa) },
+    two: { pem: ec, cert: certificateOf(ec) },
+  }
+  before(() => {
+    writeFileSync(join(folder, 'one.pem'), rsa)
+    writeFileSync(join(folder, 'one.crt'), certificateOf(rsa))
+  })
+
+  it('has an entity id and no keys unless it says so', async () => {
+    assert.deepEqual((await load(undefined)).saml, { entityId: 'latchkey' })
+    assert.deepEqual((await load({ entity_id: 'sp' })).saml, { entityId: 'sp' })
+  })
+
+  it('has keys, the only one of which is active, or the named one', async () => {
+    const { keys: only } = (await load({ keys: { one: { pem_file: 'one.pem', cert_file: 'one.crt' } } })).saml
+    assert.equal(only?.active, 'one')
+    assert.equal(only.pairs['one']?.privateKey, rsa)
+    assert.equal(only.pairs['one'].certificate.trim(), certificateOf(rsa).trim())
+    const { keys: both } = (await load({ active: 'two', keys: pairs })).saml
+    assert.equal(both?.active, 'two')
+    assert.deepEqual(Object.keys(both.pairs), ['one', 'two'])
+  })
+
+  it('may have an encrypted key with its passphrase', async () => {
+    const passphrase = 'correct horse'
+    const pem = createPrivateKey(rsa)
+      .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase })
+      .toString()
+    const { keys } = (await load({ keys: { one: { ...pairs.one, pem, passphrase } } })).saml
+    assert.equal(keys?.pairs['one']?.privateKey, rsa)
+    const wrong = await problemsOf(load({ keys: { one: { ...pairs.one, pem, passphrase: 'wrong' } } }))
+    assert.match(wrong.join(), /^saml\.keys\.one: must be an RSA or EC key with its passphrase/)
+    assert.doesNotMatch(wrong.join(), /PRIVATE|wrong/)
+  })
+
+  it('may say that there are none', async () => {
+    assert.deepEqual((await load({ keys: {} })).saml.keys, { active: '', pairs: {} })
+  })
+
+  const refused = [
+    { name: 'several keys without an active one', saml: { keys: pairs }, problem: /^saml\.active: is missing/ },
+    { name: 'an active key that is not there', saml: { active: 'x', keys: pairs }, problem: /x is not among the keys/ },
+    { name: 'an active key without keys', saml: { active: 'x' }, problem: /there are no saml\.keys/ },
+    { name: 'a key without a certificate', saml: { keys: { a: { pem: rsa } } }, problem: /needs cert or cert_file/ },
+    { name: 'a certificate without a key', saml: { keys: { a: { cert: 'x' } } }, problem: /needs pem or pem_file/ },
+    {
+      name: 'the certificate of another key',
+      saml: { keys: { a: { pem: rsa, cert: certificateOf(ec) } } },
+      problem: /must be an RSA or EC key/,
+    },
+    { name: 'a key of another kind', saml: { keys: { a: { pem: 'x', cert: 'x' } } }, problem: /must be an RSA or EC/ },
+    { name: 'a member of another kind', saml: { keys: { a: { ...pairs.one, x: 1 } } }, problem: /saml\.keys\.a\.x/ },
+    { name: 'keys that are no object', saml: { keys: 'x' }, problem: /saml\.keys/ },
+  ]
+  for (const { name, saml, problem } of refused) {
+    it(`refuses ${name}`, async () => {
+      const problems = await problemsOf(load(saml))
+      assert.equal(problems.length, 1, problems.join('\n'))
+      assert.match(problems.join(), problem)
+    })
+  }
+})
