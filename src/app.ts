@@ -208,7 +208,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEntityId: config.saml.entityId,
     generateKey: deps.generateKey ?? generateKey,
   })
-  const identity = createIdentity({ ...shared, outbound, foreignKeys, vault, zoneKeys: keys, directories, log })
+  const identity = createIdentity({
+    ...shared,
+    outbound,
+    foreignKeys,
+    vault,
+    zoneKeys: keys,
+    directories,
+    serviceProviders,
+    samlEntityId: config.saml.entityId,
+    log,
+  })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
   const vouching = createVouching({ ...shared, users, aliases, serviceName: service.name })

@@ -46,6 +46,7 @@ import { internalSource } from './sources/internal.ts'
 import type { LdapDeps } from './sources/ldap.ts'
 import { withBreaker } from './sources/patient-outbound.ts'
 import type { OidcDeps } from './sources/oidc.ts'
+import type { SamlDeps } from './sources/saml.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 
 /** A sign-in with a user name and password. */
@@ -143,7 +144,7 @@ export interface Identity extends ProviderLogout {
 }
 
 /** Dependencies of `createIdentity`. */
-export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps {
+export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps, SamlDeps {
   readonly random: Random
   readonly audit: Audit
   readonly behaviour: Behaviour
@@ -161,6 +162,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     ldap: loadOnce(async () => (await import('./sources/ldap.ts')).ldapSource(deps)),
     'oidc1.0': loadOnce(async () => (await import('./sources/oidc.ts')).oidcSource(deps)),
     'oauth2.0': loadOnce(async () => (await import('./sources/oauth2.ts')).oauth2Source(deps)),
+    saml: loadOnce(async () => (await import('./sources/saml.ts')).samlSource(deps)),
   }
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name

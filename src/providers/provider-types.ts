@@ -1,5 +1,6 @@
 // The types of identity providers. A new one is a description in records/ and an entry in this list, with the rules
 // across its members.
+import { readCertificates } from '../base/certificate.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { keystoneSettings } from '../records/provider.ts'
 import { internalSettings } from '../records/provider-internal.ts'
@@ -7,6 +8,7 @@ import type { InternalProviderConfig } from '../records/provider-internal.ts'
 import { ldapSettings } from '../records/provider-ldap.ts'
 import { oauthSettings, oidcSettings } from '../records/provider-oauth.ts'
 import { samlSettings } from '../records/provider-saml.ts'
+import type { SamlProviderConfig } from '../records/provider-saml.ts'
 import type { Section } from '../records/settings.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { authMethodOf, checkOauth, checkOidc } from './provider-oauth.ts'
@@ -61,6 +63,12 @@ function checkInternal(config: InternalProviderConfig): readonly ProviderProblem
   })
 }
 
+/** Certificates of whoever signs the metadata; whether they are needed depends on where it is. */
+function checkSaml({ metadataCertificates: pem }: SamlProviderConfig): readonly ProviderProblem[] {
+  if (pem === undefined || pem === null || readCertificates(pem)) return []
+  return [{ key: 'metadataCertificates', message: 'must be certificates in PEM', kind: 'invalid' }]
+}
+
 const oauth = {
   needsConfig: true,
   computed: ({ config }: IdentityProvider): JsonRecord => ({ authMethod: authMethodOf(config) }),
@@ -73,6 +81,7 @@ const TYPES: readonly ProviderType[] = [
     type: 'saml',
     settings: samlSettings,
     needsConfig: true,
+    check: checkSaml,
     computed: ({ config, originKey, zoneId }) => ({
       idpEntityAlias: originKey,
       zoneId,

@@ -1,11 +1,40 @@
-// Reads the entity id from a SAML identity provider's metadata, a single EntityDescriptor without a document type. Does
-// NOT verify trust or the signature, and reads no keys or URLs.
+// Reads what a SAML identity provider says of itself: a single EntityDescriptor without a document type (SAML 2.0 Metadata).
+// Finds the few things that a sign-in needs, in one pass, and gives them as they are written; identity/saml/ makes keys and
+// addresses of them. Does NOT verify trust or the signature.
 import { SaxesParser } from 'saxes'
+import type { SaxesTagNS } from 'saxes'
 
 /** The result; the problem is shown to the author of the record. */
 export type SamlMetadata =
-  | { readonly outcome: 'readable'; readonly entityId: string }
+  | ({ readonly outcome: 'readable' } & SamlEntity)
   | { readonly outcome: 'unreadable'; readonly problem: string }
+
+/** An entity as its metadata describes it. */
+export interface SamlEntity {
+  readonly entityId: string
+  /** `xs:dateTime`, of the document or of the descriptor. */
+  readonly validUntil?: readonly string[]
+  /** `xs:duration`, of the document or of the descriptor. */
+  readonly cacheDuration?: readonly string[]
+  /** What it is as an identity provider of SAML 2.0; absent if it is none. */
+  readonly provider?: SamlProviderDescriptor
+}
+
+/** The first IDPSSODescriptor for SAML 2.0 (§2.4.3). */
+export interface SamlProviderDescriptor {
+  /** Certificates of each key that signs, base64 with white space. A key without a `use` signs too. */
+  readonly signing: readonly (readonly string[])[]
+  readonly signOn: readonly SamlEndpoint[]
+  readonly logout: readonly SamlEndpoint[]
+  readonly wantsSignedRequests: boolean
+}
+
+/** An endpoint as it is written. */
+export interface SamlEndpoint {
+  readonly binding: string
+  readonly location: string
+  readonly responseLocation?: string
+}
 
 /** More than the metadata of one provider; aggregates of federations are refused. */
 export const MAX_METADATA_BYTES = 1024 * 1024
@@ -14,6 +43,8 @@ export const MAX_METADATA_BYTES = 1024 * 1024
 const MAX_ENTITY_ID_LENGTH = 1024
 const MAX_DEPTH = 64
 const NAMESPACE = 'urn:oasis:names:tc:SAML:2.0:metadata'
+const SIGNATURE = 'http://www.w3.org/2000/09/xmldsig#'
+const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 
 /** Whether the text is inline metadata, not a URL. */
 export const isMetadataText = (text: string): boolean => /^(?:<\?xml\s|<(?:md:)?EntityDescriptor[\s/>])/.test(text)
@@ -24,7 +55,7 @@ export function readSamlMetadata(text: string): SamlMetadata {
     if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it has more than a mebibyte')
     if (!text.isWellFormed()) throw new Unreadable('it has half a surrogate pair')
     if (!isMetadataText(text)) throw new Unreadable('it does not begin with an EntityDescriptor')
-    return { outcome: 'readable', entityId: entityIdOf(text) }
+    return { outcome: 'readable', ...entityIn(text) }
   } catch (error) {
     if (error instanceof Unreadable) return { outcome: 'unreadable', problem: error.message }
     throw error
@@ -35,13 +66,60 @@ class Unreadable extends Error {}
 
 const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
+/** More keys than any provider has at a time; each must be read, and tried on signatures. */
+const MAX_CERTIFICATES = 50
+/** Of each kind; a provider has one for each binding. */
+const MAX_ENDPOINTS = 50
 
-/** Parses the document and returns the entity id of its root element; stops at the first problem. */
-function entityIdOf(text: string): string {
+/** The descriptor while it is read. */
+interface Draft extends Omit<SamlProviderDescriptor, 'signing' | 'signOn' | 'logout'> {
+  readonly signing: string[][]
+  readonly signOn: SamlEndpoint[]
+  readonly logout: SamlEndpoint[]
+}
+
+/** Parses the document; stops at the first problem. */
+function entityIn(text: string): SamlEntity {
   const parser = new SaxesParser({ xmlns: true })
-  let depth = 0
+  /** Names of the open elements. */
+  const path: string[] = []
   let attributes = 0
+  let certificates = 0
   let entityId: string | undefined
+  let provider: Draft | undefined
+  let isInProvider = false
+  /** Of the key that is open, if it signs. */
+  let key: string[] | undefined
+  /** Of the certificate that is open. */
+  let content: string | undefined
+  const validUntil: string[] = []
+  const cacheDuration: string[] = []
+
+  function limit(tag: SaxesTagNS): void {
+    const until = attributeOf(tag, 'validUntil')
+    const duration = attributeOf(tag, 'cacheDuration')
+    if (until !== undefined) validUntil.push(until)
+    if (duration !== undefined) cacheDuration.push(duration)
+  }
+
+  function readWithin(draft: Draft, tag: SaxesTagNS): void {
+    switch (path.slice(2).join(' ')) {
+      case 'md:KeyDescriptor':
+        key = (attributeOf(tag, 'use') ?? 'signing') === 'signing' ? [] : undefined
+        if (key) draft.signing.push(key)
+        return
+      case 'md:KeyDescriptor ds:KeyInfo ds:X509Data ds:X509Certificate':
+        certificates += 1
+        if (certificates > MAX_CERTIFICATES) throw new Unreadable('it has too many certificates')
+        content = ''
+        return
+      case 'md:SingleSignOnService':
+        return addEndpoint(draft.signOn, tag)
+      case 'md:SingleLogoutService':
+        return addEndpoint(draft.logout, tag)
+    }
+  }
+
   parser.on('error', ({ message }) => {
     // Keeps line, column and problem; the rest repeats the document.
     throw new Unreadable(`it is not well-formed (${/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable'})`)
@@ -56,20 +134,65 @@ function entityIdOf(text: string): string {
     attributes += 1
     if (attributes > MAX_ATTRIBUTES) throw new Unreadable('an element has too many attributes')
   })
-  parser.on('opentag', ({ local, uri, attributes: given }) => {
-    depth += 1
-    if (depth > MAX_DEPTH) throw new Unreadable('it is nested too deeply')
-    if (depth > 1 && local === ROOT) throw new Unreadable('it describes more than one entity')
-    if (depth > 1) return
-    if (local !== ROOT || uri !== NAMESPACE) throw new Unreadable('it is no SAML EntityDescriptor')
-    entityId = checkedEntityId(given['entityID']?.value)
+  parser.on('opentag', tag => {
+    path.push(nameOf(tag))
+    if (path.length > MAX_DEPTH) throw new Unreadable('it is nested too deeply')
+    if (path.length > 1 && tag.local === ROOT) throw new Unreadable('it describes more than one entity')
+    if (path.length === 1) {
+      if (path[0] !== `md:${ROOT}`) throw new Unreadable('it is no SAML EntityDescriptor')
+      entityId = checkedEntityId(attributeOf(tag, 'entityID'))
+      limit(tag)
+    } else if (path.length === 2 && !provider && isProvider(tag)) {
+      const wantsSignedRequests = /^(?:true|1)$/.test(attributeOf(tag, 'WantAuthnRequestsSigned')?.trim() ?? '')
+      provider = { signing: [], signOn: [], logout: [], wantsSignedRequests }
+      isInProvider = true
+      limit(tag)
+    } else if (isInProvider && provider) readWithin(provider, tag)
   })
+  const add = (part: string): void => {
+    if (content !== undefined) content += part
+  }
+  parser.on('text', add)
+  parser.on('cdata', add)
   parser.on('closetag', () => {
-    depth -= 1
+    const name = path.pop()
+    if (path.length === 1) isInProvider = false
+    if (content === undefined || name !== 'ds:X509Certificate') return
+    key?.push(content)
+    content = undefined
   })
   parser.write(text).close()
   if (entityId === undefined) throw new Unreadable('it has no entityID')
-  return entityId
+  return {
+    entityId,
+    ...(validUntil.length > 0 && { validUntil }),
+    ...(cacheDuration.length > 0 && { cacheDuration }),
+    ...(provider && { provider }),
+  }
+}
+
+/** A name without its prefix, which is the document's choice. */
+function nameOf({ uri, local }: SaxesTagNS): string {
+  if (uri === NAMESPACE) return `md:${local}`
+  return uri === SIGNATURE ? `ds:${local}` : `{${uri}}${local}`
+}
+
+/** The value of an attribute without a namespace. */
+const attributeOf = ({ attributes }: SaxesTagNS, name: string): string | undefined =>
+  Object.hasOwn(attributes, name) ? attributes[name]?.value : undefined
+
+const isProvider = (tag: SaxesTagNS): boolean =>
+  nameOf(tag) === 'md:IDPSSODescriptor' &&
+  (attributeOf(tag, 'protocolSupportEnumeration') ?? '').split(/\s+/).includes(PROTOCOL)
+
+function addEndpoint(endpoints: SamlEndpoint[], tag: SaxesTagNS): void {
+  if (endpoints.length >= MAX_ENDPOINTS) throw new Unreadable('it has too many endpoints')
+  const responseLocation = attributeOf(tag, 'ResponseLocation')
+  endpoints.push({
+    binding: attributeOf(tag, 'Binding') ?? '',
+    location: attributeOf(tag, 'Location') ?? '',
+    ...(responseLocation !== undefined && { responseLocation }),
+  })
 }
 
 function checkedEntityId(entityId: string | undefined): string {

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { string } from './kinds.ts'
 import { choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
 import { section, setting } from './settings.ts'
+import type { SettingsOf } from './settings.ts'
 
 const location = setting({
   kind: v.pipe(
@@ -24,7 +25,11 @@ export const samlSettings = section({
     zoneId: text(null),
     nameID: text(null),
     assertionConsumerIndex: number(0),
-    metadataTrustCheck: truth(false),
+    metadataTrustCheck: truth(false, { about: 'Whether the metadata must be signed.' }),
+    metadataCertificates: text(undefined, {
+      about:
+        'Certificates in PEM, one of whose keys signs the metadata where `metadataTrustCheck` is true. Metadata in the record itself may be signed by one of its own keys instead.',
+    }),
     showSamlLink: truth(false),
     linkText: text(null),
     iconUrl: image(null),
@@ -39,3 +44,6 @@ export const samlSettings = section({
     socketFactoryClassName: setting({ kind: v.unknown(), needs: 'anything', unset: null, dropped: 'always' }),
   },
 })
+
+/** What is kept of them. */
+export type SamlProviderConfig = SettingsOf<typeof samlSettings>

@@ -1,7 +1,9 @@
 // What tests of the identity provider API share: administrators, records that are complete, and a look at everything that
 // the server said, for secrets.
 import assert from 'node:assert/strict'
+import { systemClock } from '../../src/base/clock.ts'
 import { tokensOf } from './oauth.ts'
+import { createSamlIdp, samlTestKey } from './saml-idp.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
@@ -151,9 +153,11 @@ export const oidc = (originKey: string, config: Members = {}, more: Members = {}
   ...more,
 })
 
-/** Metadata that names an entity. */
+const samlKey = samlTestKey('ec')
+
+/** Metadata of an entity that signs people in. */
 export const metadata = (entityId: string): string =>
-  `<?xml version="1.0"?><md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${entityId}"/>`
+  `<?xml version="1.0"?>${createSamlIdp({ clock: systemClock, to: { entityId: 'x', recipient: 'x' }, entityId, key: samlKey }).metadata()}`
 
 /** A complete SAML provider. */
 export const saml = (originKey: string, config: Members = {}, more: Members = {}): Members => ({

@@ -1,0 +1,166 @@
+// The metadata of identity providers, as their records hold it or name its address. Decides which document counts, and for how
+// long; what is in it, provider-metadata.ts reads.
+import type { Clock } from '../../base/clock.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../base/outbound.ts'
+import { digest } from '../../base/secrets.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { isMetadataText, MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
+import type { SamlProviderConfig } from '../../records/provider-saml.ts'
+import { createDocuments } from '../sources/documents.ts'
+import type { Fetched, Source } from '../sources/documents.ts'
+import { SamlProblem } from './problem.ts'
+import { readProviderMetadata } from './provider-metadata.ts'
+import type { SamlProvider } from './provider-metadata.ts'
+
+/** The providers that records describe. */
+export interface SamlProviders {
+  /** Throws a `SamlProblem` of the reason `metadata` while there is no usable metadata. */
+  read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider>
+  /** Without waiting; undefined while nothing usable is known. */
+  peek(record: IdentityProvider): SamlProvider | undefined
+  /** What the metadata says that the provider is; undefined while there is no usable metadata. */
+  entityIdOf(record: IdentityProvider): Promise<string | undefined>
+  /** As its address has it now: for a signature that no known key made. Undefined if it was fetched a moment ago. */
+  renew(record: IdentityProvider): Promise<SamlProvider | undefined>
+}
+
+/** Dependencies of `createSamlProviders`. */
+export interface SamlProvidersDeps {
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: { refusal(message: string): void }
+}
+
+/** A record, as far as its metadata goes. */
+type Described = Pick<IdentityProvider, 'config'>
+
+const unusable = (detail: string): SamlProblem => new SamlProblem('metadata', detail)
+
+/** One instance serves every zone. */
+export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps): SamlProviders {
+  const documents = createDocuments<SamlProvider>({ clock })
+  /** Of metadata in the record itself. */
+  const inline = new WeakMap<IdentityProvider, SamlProvider | SamlProblem>()
+
+  function inlineOf(record: IdentityProvider, text: string): SamlProvider {
+    const known = inline.get(record) ?? attempt(() => describe(record, text, clock.now()))
+    inline.set(record, known)
+    if (known instanceof SamlProblem) throw known
+    return known
+  }
+
+  async function get(record: IdentityProvider, address: string, share: OutboundShare): Promise<Fetched<SamlProvider>> {
+    try {
+      const document = describe(record, await fetchMetadata(outbound, address, share), clock.now())
+      const { cacheSeconds } = document
+      return { outcome: 'fetched', document, ...(cacheSeconds !== undefined && { cacheSeconds }) }
+    } catch (error) {
+      if (error instanceof OutboundError && error.failure === 'busy') return { outcome: 'busy' }
+      if (!(error instanceof OutboundError || error instanceof SamlProblem)) throw error
+      log.refusal(`SAML metadata of ${record.originKey}: ${error.message}`)
+      return { outcome: 'failed' }
+    }
+  }
+
+  const sourceOf = (record: IdentityProvider, address: string): Source<SamlProvider> => ({
+    // What it may hold depends on the record too.
+    key: JSON.stringify([record.zoneId, address, digest(JSON.stringify(trustOf(record)))]),
+    zoneId: record.zoneId,
+    get: share => get(record, address, share),
+  })
+
+  /** Whether it is the one that the record was written for: an address must not turn into another provider. */
+  function checked(record: IdentityProvider, provider: SamlProvider | undefined): SamlProvider {
+    if (!provider) throw unusable('it cannot be fetched')
+    const { externalKey } = record
+    if (externalKey !== undefined && provider.entityId !== externalKey) {
+      throw unusable('its entityID is not the one that the record was written with')
+    }
+    if (provider.validUntil && provider.validUntil <= clock.now()) {
+      throw unusable('it is not valid any more (validUntil)')
+    }
+    return provider
+  }
+
+  async function read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider> {
+    const location = locationOf(record) ?? ''
+    const isInline = location === '' || isMetadataText(location)
+    return checked(
+      record,
+      isInline ? inlineOf(record, location) : await documents.read(sourceOf(record, location), purpose),
+    )
+  }
+
+  return {
+    read,
+    async entityIdOf(record) {
+      try {
+        return (await read(record, 'background')).entityId
+      } catch (error) {
+        if (error instanceof SamlProblem) return undefined
+        throw error
+      }
+    },
+    peek(record) {
+      const location = locationOf(record)
+      if (location === undefined) return undefined
+      const found = attempt(() =>
+        checked(
+          record,
+          isMetadataText(location) ? inlineOf(record, location) : documents.peek(sourceOf(record, location))?.document,
+        ),
+      )
+      return found instanceof SamlProblem ? undefined : found
+    },
+    async renew(record) {
+      const location = locationOf(record)
+      if (location === undefined || isMetadataText(location)) return undefined
+      const renewed = await documents.renew(sourceOf(record, location), 'sign-in')
+      return renewed && checked(record, renewed)
+    },
+  }
+}
+
+const locationOf = ({ config }: Described): string | undefined => {
+  const { metaDataLocation }: SamlProviderConfig = config
+  return metaDataLocation ?? undefined
+}
+
+/** Fetches metadata; throws an `OutboundError`, or a `SamlProblem` if it is no UTF-8. */
+export async function fetchMetadata(outbound: Outbound, address: string, share: OutboundShare): Promise<string> {
+  const accept = 'application/samlmetadata+xml, application/xml, text/xml'
+  const response = await outbound.fetch(address, { headers: { accept }, maxBytes: MAX_METADATA_BYTES, share })
+  if (response.status !== 200) throw new OutboundError('bad-answer', `answered ${response.status}`)
+  try {
+    // The decoder drops a byte order mark.
+    return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer()).trimStart()
+  } catch {
+    throw new OutboundError('bad-answer', 'the answer is no UTF-8')
+  }
+}
+
+const trustOf = ({ config }: Described): readonly unknown[] => {
+  const { metadataTrustCheck, metadataCertificates }: SamlProviderConfig = config
+  return metadataTrustCheck === true ? [metadataCertificates ?? null] : []
+}
+
+/** Reads the metadata of a record, with the checks that the record asks for; throws a `SamlProblem` of the reason `metadata`. */
+export const describe = (record: Described, text: string, now: Date): SamlProvider =>
+  readProviderMetadata(trustedText(record, text), now)
+
+/** The text as it came; nothing verifies signatures yet, so that a record that demands one cannot be used. */
+function trustedText({ config }: Described, text: string): string {
+  const { metadataTrustCheck }: SamlProviderConfig = config
+  if (metadataTrustCheck !== true) return text
+  throw unusable('its signature cannot be verified')
+}
+
+function attempt<T>(work: () => T): T | SamlProblem {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof SamlProblem) return error
+    throw error
+  }
+}

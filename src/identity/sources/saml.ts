@@ -1,0 +1,69 @@
+// SAML 2.0 identity providers: sign-in by redirect or posted form. Thin: what reads and writes SAML is in ../saml/, and is
+// loaded with the first message, because a page may show providers that nobody signs in at.
+import { loadOnce } from '../../base/load-once.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { consumerPath } from '../../model/saml-paths.ts'
+import type { Zone } from '../../model/zone.ts'
+import { samlEntityIdOf } from '../../model/zone.ts'
+import type { SamlProviders } from '../saml/providers.ts'
+import type { ServiceProviders } from '../saml/service-provider.ts'
+import type { SamlSignIn } from '../saml/sign-in.ts'
+import type { AnswerShape, IdentitySource, IdentitySourceType, RedirectSignIn, SourceDeps } from '../source.ts'
+
+/** The type of SAML providers. */
+export const SAML = 'saml'
+
+/** Dependencies of `samlSource`. */
+export interface SamlDeps extends Omit<SourceDeps, 'passwords'> {
+  readonly outbound: Outbound
+  readonly serviceProviders: ServiceProviders
+  /** The entity id of the default zone. */
+  readonly samlEntityId: string
+  readonly log: { refusal(message: string): void }
+}
+
+/** SAML 2.0 Bindings §3.5. Only posted: a response in a URL would be in logs and histories. */
+const ANSWER: AnswerShape = { state: 'RelayState', fields: ['SAMLResponse'], hasTokens: true }
+
+/** What the messages of all providers are read and written with. */
+interface Protocol {
+  readonly providers: SamlProviders
+  readonly signIn: SamlSignIn
+}
+
+/** SAML providers: sign-in that begins here. */
+export function samlSource(deps: SamlDeps): IdentitySourceType {
+  let loaded: Protocol | undefined
+  const load = loadOnce(async (): Promise<Protocol> => {
+    const [{ createSamlProviders }, { createSamlSignIn }] = await Promise.all([
+      import('../saml/providers.ts'),
+      import('../saml/sign-in.ts'),
+    ])
+    const providers = createSamlProviders(deps)
+    return (loaded = { providers, signIn: createSamlSignIn({ ...deps, providers }) })
+  })
+
+  function redirectOf(zone: Zone, record: IdentityProvider): RedirectSignIn {
+    const signIn = async (): Promise<SamlSignIn> => (await load()).signIn
+    return {
+      answer: ANSWER,
+      callbackPath: consumerPath(samlEntityIdOf(zone, deps.samlEntityId)),
+      start: async (start, at) => (await signIn()).start(record, start, at),
+      isReady: async () => (await signIn()).isReady(record),
+      isOffered: () => loaded?.signIn.isOffered(record) ?? true,
+      finish: () => Promise.resolve({ outcome: 'unavailable', detail: 'answers are not read yet' }),
+    }
+  }
+
+  const open = (zone: Zone, record: IdentityProvider): IdentitySource => ({
+    redirect: redirectOf(zone, record),
+    async isIssuer(claimed) {
+      if (record.externalKey !== undefined) return record.externalKey === claimed ? 'record' : undefined
+      const { providers } = await load()
+      return (await providers.entityIdOf(record)) === claimed ? 'document' : undefined
+    },
+  })
+
+  return { type: SAML, open }
+}

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { SamlProblem } from '../../../src/identity/saml/problem.ts'
+import { readProviderMetadata } from '../../../src/identity/saml/provider-metadata.ts'
+import { certificateOf } from '../../support/certificate.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { createSamlIdp, pemBody, SAML, samlTestKey } from '../../support/saml-idp.ts'
+import type { SamlTestKey } from '../../support/saml-idp.ts'
+import { metadataSamples } from '../../support/saml-metadata-samples.ts'
+
+const clock = createTestClock()
+const now = clock.now()
+const keys = [samlTestKey(), samlTestKey('ec'), samlTestKey('ec')] as const
+const idp = createSamlIdp({ clock, to: { entityId: 'us', recipient: 'https://us.example/' }, key: keys[0] })
+const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'der' }).toString('base64')
+const publicOf = ({ certificate }: SamlTestKey): string => spki(createPublicKey(certificate))
+
+/** A key pair of any kind, with its certificate. */
+function keyOf(privateKey: KeyObject): SamlTestKey {
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return { privateKey: pem, certificate: certificateOf(pem) }
+}
+
+const problemOf = (text: string): string => {
+  try {
+    readProviderMetadata(text, now)
+  } catch (error) {
+    assert.ok(error instanceof SamlProblem)
+    assert.equal(error.reason, 'metadata')
+    return error.message
+  }
+  return assert.fail('it was read')
+}
+
+describe('readProviderMetadata', () => {
+  for (const sample of metadataSamples(keys)) {
+    it(`reads what ${sample.product} publishes`, () => {
+      const provider = readProviderMetadata(sample.text, now)
+      assert.equal(provider.entityId, sample.entityId)
+      assert.deepEqual(provider.signingKeys.map(spki), sample.keys.map(publicOf))
+      assert.deepEqual(provider.signOn, sample.signOn)
+      const { redirect, post } = provider.logout ?? {}
+      assert.deepEqual({ ...(redirect && { redirect }), ...(post && { post }) }, sample.logout ?? {})
+      assert.equal(provider.wantsSignedRequests, sample.wantsSignedRequests ?? false)
+    })
+  }
+
+  it('sends answers to logout requests to where the provider wants them', () => {
+    const sample = metadataSamples(keys).find(({ product }) => product === 'Shibboleth')
+    const { logout } = readProviderMetadata(sample?.text ?? '', now)
+    const at = 'https://idp.university.example/idp/profile/SAML2'
+    assert.deepEqual(logout?.responses, { redirect: `${at}/Redirect/SLO/return`, post: `${at}/POST/SLO` })
+  })
+
+  it('refuses the list of entities that old versions of Keycloak publish', () => {
+    const text = `<?xml version="1.0"?><EntitiesDescriptor Name="urn:keycloak" xmlns="${SAML.metadata}">${idp.metadata()}</EntitiesDescriptor>`
+    assert.match(problemOf(text), /no SAML EntityDescriptor/)
+  })
+
+  describe('keys', () => {
+    const withCertificates = (...certificates: readonly string[]): string =>
+      idp
+        .metadata()
+        .replace(
+          /<ds:X509Certificate>.*<\/ds:X509Certificate>/,
+          certificates.map(text => `<ds:X509Certificate>${text}</ds:X509Certificate>`).join(''),
+        )
+    const body = ({ certificate }: SamlTestKey): string => pemBody(certificate)
+    const rsa = (modulusLength: number): SamlTestKey => keyOf(generateKeyPairSync('rsa', { modulusLength }).privateKey)
+    const ec = (namedCurve: string): SamlTestKey => keyOf(generateKeyPairSync('ec', { namedCurve }).privateKey)
+
+    for (const namedCurve of ['P-256', 'P-384', 'P-521']) {
+      it(`takes one on ${namedCurve}`, () => {
+        const key = ec(namedCurve)
+        assert.deepEqual(readProviderMetadata(withCertificates(body(key)), now).signingKeys.map(spki), [publicOf(key)])
+      })
+    }
+
+    it('takes one whose certificate has expired, for metadata alone says which keys are good', () => {
+      const certificate = certificateOf(keys[0].privateKey, { from: new Date(0), to: new Date(1000) })
+      assert.equal(readProviderMetadata(withCertificates(pemBody(certificate)), now).signingKeys.length, 1)
+    })
+
+    it('takes each once', () => {
+      const text = idp.metadata({ keys: [keys[0], keys[1], keys[1]] })
+      assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0]), publicOf(keys[1])])
+    })
+
+    for (const { name, text } of [
+      { name: 'an RSA key that is too short', text: withCertificates(body(rsa(1024))) },
+      { name: 'a curve that nobody uses', text: withCertificates(body(ec('secp256k1'))) },
+      { name: 'something that is no certificate', text: withCertificates('AAAA') },
+      { name: 'something that is not base64', text: withCertificates('!') },
+      { name: 'nothing', text: withCertificates('') },
+      { name: 'keys that are for encryption', text: idp.metadata().replace('use="signing"', 'use="encryption"') },
+      { name: 'keys of another use', text: idp.metadata().replace('use="signing"', 'use=""') },
+    ]) {
+      it(`refuses metadata with ${name} only`, () => assert.match(problemOf(text), /no certificate of a key/))
+      it(`leaves out ${name} beside another one`, () => {
+        const both = text.replace('</md:IDPSSODescriptor>', `${descriptorOf(keys[1])}</md:IDPSSODescriptor>`)
+        assert.deepEqual(readProviderMetadata(both, now).signingKeys.map(spki), [publicOf(keys[1])])
+      })
+    }
+
+    const descriptorOf = (key: SamlTestKey): string =>
+      `<md:KeyDescriptor><ds:KeyInfo xmlns:ds="${SAML.signature}"><ds:X509Data><ds:X509Certificate>${body(key)}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
+
+    it('does not take those of another descriptor, extension or signature', () => {
+      const foreign = `<ds:KeyInfo xmlns:ds="${SAML.signature}"><ds:X509Data><ds:X509Certificate>${body(keys[1])}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
+      const text = idp
+        .metadata()
+        .replace(
+          /<md:IDPSSODescriptor[^>]*>/,
+          found =>
+            `<md:Extensions>${foreign}${descriptorOf(keys[1])}</md:Extensions>${found}<md:Extensions>${descriptorOf(keys[1])}</md:Extensions>${foreign}`,
+        )
+        .replace(
+          '</md:EntityDescriptor>',
+          `<md:IDPSSODescriptor protocolSupportEnumeration="${SAML.protocol}">${descriptorOf(keys[1])}</md:IDPSSODescriptor></md:EntityDescriptor>`,
+        )
+      assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
+    })
+
+    it('refuses more than ten, and thousands before it reads them', () => {
+      const many = Array.from({ length: 11 }, () => ec('P-256'))
+      assert.match(problemOf(withCertificates(...many.map(body))), /more than 10 keys/)
+      assert.match(problemOf(withCertificates(...Array.from({ length: 2000 }, () => 'AAAA'))), /too many certificates/)
+    })
+  })
+
+  describe('addresses', () => {
+    for (const location of [
+      'javascript:alert(1)',
+      'data:text/html,x',
+      'ftp://idp.example/sso',
+      '/sso',
+      'idp.example/sso',
+      'https://user:password@idp.example/sso',
+      'https://user@idp.example/sso',
+      'https://idp.example/sso#fragment',
+      'https://idp.example/s so',
+      'https://idp.example/sso\u0085',
+      'https://idp.example/"onload="x',
+      ' https://idp.example/sso',
+      `https://idp.example/${'x'.repeat(2000)}`,
+      'https://',
+      '',
+    ]) {
+      it(`does not send anybody to ${JSON.stringify(location).slice(0, 50)}`, () => {
+        const { signOn, logout } = readProviderMetadata(idp.metadata({ sso: location, slo: location }), now)
+        assert.deepEqual([signOn, logout], [{}, undefined])
+      })
+    }
+
+    it('are kept to the letter, because the provider compares them', () => {
+      const sso = 'HTTPS://IDP.example:443/a/../sso?idp=1&b=%2f'
+      assert.equal(readProviderMetadata(idp.metadata({ sso }), now).signOn.redirect, sso)
+    })
+
+    it('may be one of a network of the browser, which alone goes there', () => {
+      const sso = 'http://10.0.0.1/sso'
+      assert.equal(readProviderMetadata(idp.metadata({ sso }), now).signOn.post, sso)
+    })
+
+    it('are bounded in number', () => {
+      const bindings = Array.from({ length: 51 }, () => SAML.post)
+      assert.match(problemOf(idp.metadata({ bindings })), /too many endpoints/)
+    })
+  })
+
+  describe('time', () => {
+    const until = (value: string): string =>
+      idp.metadata().replace('<md:EntityDescriptor ', `<md:EntityDescriptor validUntil="${value}" `)
+    for (const value of ['2026-01-15T12:00:00Z', '2026-01-15T13:59:59+02:00', '2020-01-01T00:00:00', 'tomorrow', '']) {
+      it(`is over at ${JSON.stringify(value)}`, () => assert.match(problemOf(until(value)), /validUntil/))
+    }
+    for (const value of ['2026-01-15T12:00:00.001Z', '2026-01-15T12:00:01', '2026-01-15T14:00:01+02:00']) {
+      it(`goes on until ${value}`, () => assert.ok(readProviderMetadata(until(value), now).validUntil))
+    }
+    it('counts for the descriptor too', () => {
+      const text = until('2030-01-01T00:00:00Z').replace(
+        '<md:IDPSSODescriptor ',
+        '<md:IDPSSODescriptor validUntil="2025-01-01T00:00:00Z" ',
+      )
+      assert.match(problemOf(text), /validUntil/)
+    })
+    for (const [duration, seconds] of [
+      ['PT5M', 300],
+      ['PT1H30.5S', 3630],
+      ['P1DT1S', 86_401],
+      ['P', undefined],
+      ['PT', undefined],
+      ['P1M', undefined],
+      ['-PT5M', undefined],
+      ['soon', undefined],
+    ] as const) {
+      it(`is to be cached for ${duration}`, () => {
+        const text = idp
+          .metadata()
+          .replace('<md:EntityDescriptor ', `<md:EntityDescriptor cacheDuration="${duration}" `)
+        assert.equal(readProviderMetadata(text, now).cacheSeconds, seconds)
+      })
+    }
+  })
+
+  it('refuses an entity that is no identity provider of SAML 2.0', () => {
+    assert.match(problemOf(idp.metadata().replaceAll('IDPSSODescriptor', 'SPSSODescriptor')), /no identity provider/)
+    assert.match(
+      problemOf(idp.metadata().replaceAll(SAML.protocol, 'urn:oasis:names:tc:SAML:1.1:protocol')),
+      /no identity provider/,
+    )
+    assert.match(problemOf(`<EntityDescriptor xmlns="${SAML.metadata}" entityID="x"/>`), /no identity provider/)
+  })
+})

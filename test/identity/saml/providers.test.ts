@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OutboundError } from '../../../src/base/outbound.ts'
+import type { Outbound, OutboundFailure } from '../../../src/base/outbound.ts'
+import { SamlProblem } from '../../../src/identity/saml/problem.ts'
+import { createSamlProviders } from '../../../src/identity/saml/providers.ts'
+import type { IdentityProvider } from '../../../src/model/identity-provider.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
+
+const keys = [samlTestKey(), samlTestKey(), samlTestKey()] as const
+const ADDRESS = 'https://idp.example/metadata'
+
+/** Providers whose document is what `next` says; counts the requests. */
+function set() {
+  const clock = createTestClock()
+  const idp = createSamlIdp({ clock, to: { entityId: 'us', recipient: 'https://us.example/' }, key: keys[0] })
+  const state = {
+    asked: [] as string[],
+    next: idp.metadata() as string | Buffer | number,
+    logged: [] as string[],
+  }
+  const outbound: Outbound = {
+    fetch(address, { share, maxBytes } = {}) {
+      state.asked.push(`${address} ${share?.zoneId} ${share?.purpose} ${maxBytes}`)
+      const { next } = state
+      if (typeof next === 'number') return Promise.resolve(new Response(null, { status: next }))
+      const isFailure = typeof next === 'string' && /^[a-z-]+$/.test(next)
+      return isFailure
+        ? Promise.reject(new OutboundError(next as OutboundFailure, 'why'))
+        : Promise.resolve(new Response(typeof next === 'string' ? next : new Uint8Array(next)))
+    },
+    getJson: () => Promise.reject(new Error('not used')),
+  }
+  const log = { refusal: (message: string) => void state.logged.push(message) }
+  const providers = createSamlProviders({ outbound, clock, log })
+  const now = clock.now()
+  const recordOf = (config: IdentityProvider['config'], more: Partial<IdentityProvider> = {}): IdentityProvider => ({
+    zoneId: 'z',
+    id: 'p',
+    originKey: 'corp',
+    type: 'saml',
+    name: 'Corp',
+    active: true,
+    config,
+    version: 0,
+    createdAt: now,
+    updatedAt: now,
+    externalKey: idp.entityId,
+    ...more,
+  })
+  return { clock, idp, state, providers, recordOf, record: recordOf({ metaDataLocation: ADDRESS }) }
+}
+
+const problemOf = async (work: Promise<unknown>): Promise<string> => {
+  try {
+    await work
+  } catch (error) {
+    assert.ok(error instanceof SamlProblem)
+    assert.equal(error.reason, 'metadata')
+    return error.message
+  }
+  return assert.fail('it was read')
+}
+
+describe('metadata at an address', () => {
+  it('is fetched once in ten minutes, in the share of its zone and in limits', async () => {
+    const { clock, state, providers, record } = set()
+    await Promise.all([1, 2, 3].map(() => providers.read(record, 'sign-in')))
+    clock.advance(599)
+    await providers.read({ ...record }, 'background')
+    assert.deepEqual(state.asked, [`${ADDRESS} z sign-in 1048576`])
+    clock.advance(1)
+    await providers.read(record, 'background')
+    assert.equal(state.asked.length, 2)
+  })
+
+  it('is fetched for each zone by itself: one may have used up what it can fetch', async () => {
+    const { state, providers, recordOf } = set()
+    state.next = 'busy'
+    await problemOf(providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in'))
+    state.next = set().idp.metadata()
+    await providers.read(recordOf({ metaDataLocation: ADDRESS }, { zoneId: 'other' }), 'sign-in')
+    assert.deepEqual(
+      state.asked.map(line => line.split(' ')[1]),
+      ['z', 'other'],
+    )
+  })
+
+  for (const next of [
+    'timeout',
+    'unreachable',
+    'busy',
+    'too-large',
+    'forbidden',
+    'redirect',
+    'bad-answer',
+    404,
+    500,
+    '<html/>',
+    '<?xml version="1.0"?><!DOCTYPE x><x/>',
+    Buffer.from([0x3c, 0xe9]),
+    `<EntityDescriptor xmlns="${SAML.metadata}" entityID="https://idp.example/saml"/>`,
+  ] as const) {
+    const name = String(next).slice(0, 40)
+    it(`cannot be used while it ends as ${name}, and what was known counts for an hour`, async () => {
+      const { clock, state, providers, record } = set()
+      const good = state.next
+      state.next = next
+      assert.match(await problemOf(providers.read(record, 'sign-in')), /cannot be fetched/)
+      clock.advance(30)
+      state.next = good
+      assert.ok(await providers.read(record, 'sign-in'))
+      state.next = next
+      clock.advance(600)
+      assert.ok(await providers.read(record, 'sign-in'))
+      clock.advance(2999)
+      assert.ok(await providers.read(record, 'sign-in'))
+      clock.advance(31)
+      await problemOf(providers.read(record, 'sign-in'))
+    })
+  }
+
+  it('is not asked for by whoever only looks', async () => {
+    const { state, providers, record } = set()
+    assert.equal(providers.peek(record), undefined)
+    assert.equal(state.asked.length, 1) // beside the page
+    assert.ok(await providers.read(record, 'sign-in'))
+    assert.ok(providers.peek(record))
+    assert.equal(state.asked.length, 1)
+  })
+
+  it('refuses to be another provider than the one that the record was written with', async () => {
+    const { clock, state, providers, record } = set()
+    await providers.read(record, 'sign-in')
+    clock.advance(600)
+    state.next = createSamlIdp({
+      clock,
+      to: { entityId: 'us', recipient: 'x' },
+      entityId: 'https://evil.example',
+      key: keys[1],
+    }).metadata()
+    assert.match(await problemOf(providers.read(record, 'sign-in')), /entityID is not the one/)
+    assert.equal(providers.peek(record), undefined)
+  })
+
+  it('says who the provider is where the record does not', async () => {
+    const { providers, recordOf, idp } = set()
+    const { externalKey: _, ...unnamed } = recordOf({ metaDataLocation: ADDRESS })
+    assert.equal(await providers.entityIdOf(unnamed), idp.entityId)
+  })
+
+  it('ends with its own validity, although it is cached', async () => {
+    const { clock, state, providers, record } = set()
+    state.next = String(state.next).replace(
+      '<md:EntityDescriptor ',
+      '<md:EntityDescriptor validUntil="2026-01-15T12:01:00Z" ',
+    )
+    await providers.read(record, 'sign-in')
+    clock.advance(60)
+    assert.match(await problemOf(providers.read(record, 'sign-in')), /validUntil/)
+  })
+
+  it('is renewed for a new key at most once in 30 seconds', async () => {
+    const { clock, state, providers, record, idp } = set()
+    await providers.read(record, 'sign-in')
+    state.next = idp.metadata({ keys: [keys[1]] })
+    assert.equal(await providers.renew(record), undefined)
+    clock.advance(30)
+    assert.equal((await providers.renew(record))?.signingKeys.length, 2)
+    assert.equal(await providers.renew(record), undefined)
+    assert.equal((await providers.read(record, 'sign-in')).signingKeys.length, 2)
+    assert.equal(state.asked.length, 2)
+  })
+})
+
+describe('metadata in the record', () => {
+  it('is read without asking anybody', async () => {
+    const { state, providers, recordOf, idp } = set()
+    const record = recordOf({ metaDataLocation: idp.metadata() })
+    assert.equal((await providers.read(record, 'sign-in')).entityId, idp.entityId)
+    assert.ok(providers.peek(record))
+    assert.equal(await providers.renew(record), undefined)
+    assert.deepEqual(state.asked, [])
+  })
+
+  it('ends with its validity', async () => {
+    const { clock, providers, recordOf, idp } = set()
+    const text = idp
+      .metadata()
+      .replace('<md:EntityDescriptor ', '<md:EntityDescriptor validUntil="2026-01-15T12:01:00Z" ')
+    const record = recordOf({ metaDataLocation: text })
+    await providers.read(record, 'sign-in')
+    clock.advance(60)
+    assert.match(await problemOf(providers.read(record, 'sign-in')), /validUntil/)
+  })
+
+  for (const config of [{}, { metaDataLocation: '' }, { metaDataLocation: '<EntityDescriptor/>' }]) {
+    it(`is nothing to sign in with: ${JSON.stringify(config)}`, async () => {
+      const { providers, recordOf } = set()
+      assert.ok(await problemOf(providers.read(recordOf(config), 'sign-in')))
+      assert.equal(providers.peek(recordOf(config)), undefined)
+    })
+  }
+})
