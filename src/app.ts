@@ -327,7 +327,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     userEndpoints(app, { ...shared, users, limits })
     emailChangeEndpoints(app, { ...shared, users })
     groupEndpoints(app, { ...shared, groups })
-    zoneEndpoints(app, { ...shared, vault, clientSecrets: deps.clientSecrets })
+    const ofZones = { vault, clientSecrets: deps.clientSecrets, samlEntityId: config.saml.entityId }
+    zoneEndpoints(app, { ...shared, ...ofZones })
     scimEndpoints(app, {
       ...shared,
       users,

@@ -2,7 +2,7 @@
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
-import type { Branding, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
+import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
 /** Thrown for invalid settings, with UAA's message. */
 export class InvalidZoneConfig extends Error {
@@ -39,6 +39,21 @@ export function checkZoneConfig(
     footerProblem(branding) ??
     linksProblem(links)
   if (problem !== undefined) throw new InvalidZoneConfig(problem)
+}
+
+/**
+ * Throws `InvalidZoneConfig` for the SAML entity id of the default zone, or one that another zone has by its subdomain:
+ * zones may share a key, so a provider could not tell their messages apart. Compared without case, as some providers do.
+ */
+export function refuseForeignEntityId(
+  samlConfig: Pick<SamlConfig, 'entityID'> | undefined,
+  { subdomain, serverEntityId }: { readonly subdomain: string; readonly serverEntityId: string },
+): void {
+  const own = (samlConfig?.entityID ?? '').trim().toLowerCase()
+  const server = serverEntityId.trim().toLowerCase()
+  if (own === `${subdomain}.${server}`) return
+  if (own !== server && !own.endsWith(`.${server}`)) return
+  throw new InvalidZoneConfig('The SAML entity ID must not be that of the server, or of another zone.')
 }
 
 /** UAA's message names the list of exact values, for patterns too. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
+import { HOST_OF_Z1, caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
 /** What the administrator of the zone z1 gets for setting it so. */
@@ -144,6 +144,30 @@ export const tenantAttacks: readonly Attack[] = [
       ]) {
         assert.ok((await setOwnZone(server, { ...keys, issuer })) >= 400, issuer)
       }
+      await server.stop()
+    },
+  },
+  {
+    attack: 'takes the SAML entity id of the server or of another zone, whose key the zone may share',
+    outcome: 'is refused, in any case of its letters',
+    async attempt() {
+      const server = await startZoneServer({ config: { saml: { entity_id: 'https://sp.example' } } })
+      const statusOf = (entityID: string): Promise<number> => setOwnZone(server, { samlConfig: { entityID } })
+      for (const entityID of ['one.https://sp.example', 'https://one.example', 'https://sp.example.org', '', ' ']) {
+        assert.equal(await statusOf(entityID), 200, entityID)
+      }
+      for (const entityID of [
+        'https://sp.example',
+        'HTTPS://SP.example',
+        ' https://sp.example ',
+        'two.https://sp.example',
+        'later.https://sp.example',
+        'x.one.https://sp.example',
+      ]) {
+        assert.equal(await statusOf(entityID), 422, entityID)
+      }
+      const metadata = await server.send('/saml/metadata', { host: HOST_OF_Z1 })
+      assert.match(metadata.text, / entityID="one\.https:\/\/sp\.example"/)
       await server.stop()
     },
   },

@@ -17,7 +17,7 @@ import type { Urls } from '../../model/urls.ts'
 import { zoneToJson } from '../../zones/zone-json.ts'
 import { readSettings } from '../../records/settings.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'
-import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig } from '../../model/zone-rules.ts'
+import { allowedGroupNames, checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../../model/zone-rules.ts'
 import { readSamlKeys } from '../../zones/saml-keys.ts'
 import { defaultGroups, standardDefaultGroups } from '../../model/zone.ts'
 import type { Zone, ZoneConfig } from '../../model/zone.ts'
@@ -48,6 +48,8 @@ export interface ZoneDeps extends ZoneClientDeps {
   readonly audit: Audit
   readonly urls: Urls
   readonly settings: Pick<TokenSettings, 'internalHostnames'>
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
 }
 
 /** Limits of decrypting keys with a passphrase: one at a time, and one waiting request per zone. */
@@ -104,6 +106,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
     const { tokenPolicy, samlConfig, ...config } = readSettings(settings, sent, 'config')
     refuseGroupNames(config)
+    refuseForeignEntityId(samlConfig, { subdomain, serverEntityId: deps.samlEntityId })
     const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {
       zoneId,
       vault,
