@@ -31,7 +31,7 @@ interface Absence {
 const ABSENCES: readonly Absence[] = [
   {
     entry: 'signing in through SAML',
-    files: { folder: 'src/identity/sources', pattern: /saml/ },
+    files: { folder: 'src/identity/saml', pattern: /^response/ },
   },
   {
     entry: 'the device grant, token exchange, dynamic registration, PAR, DPoP',

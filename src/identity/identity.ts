@@ -20,6 +20,7 @@ import type { TokenSettings } from '../model/settings.ts'
 import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
+import { invitedPerson } from './invited-person.ts'
 import { createMemberships } from './memberships.ts'
 import { createProviderLogout } from './provider-logout.ts'
 import type { NoSuchProvider, ProviderLogout } from './provider-logout.ts'
@@ -303,10 +304,10 @@ export function createIdentity(given: IdentityDeps): Identity {
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
     const resolved = person.groups && (await memberships.resolve(zone, provider, person.groups))
     if (resolved && 'outcome' in resolved) return resolved
-    const known = { ...person, ...(resolved && { roles: resolved.roles }) }
+    const roles = resolved && { roles: resolved.roles }
     const entry = invited
-      ? await accounts.enterInvited(zone, provider, known, invited)
-      : await accounts.enter(zone, provider, known)
+      ? await accounts.enterInvited(zone, provider, { ...invitedPerson(provider, person, invited), ...roles }, invited)
+      : await accounts.enter(zone, provider, { ...person, ...roles })
     if (entry.outcome === 'refused') return entry
     if (resolved) await memberships.apply(zone, entry.user, resolved)
     const { amr, acr, authenticatedAt } = person

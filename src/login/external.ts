@@ -6,6 +6,7 @@ import { emailDomains } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
 import { formPostPage, fragmentPostPage } from '../pages/form-post.ts'
+import { siteName } from '../pages/layout.ts'
 import { leadTo } from '../web/destination.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import { queryForm } from '../web/query.ts'
@@ -139,7 +140,7 @@ export function externalEndpoints(
         return returns.comeBack(request, reply, { origin, form, ...RETURN })
       }
       const chrome = await pages.chrome(request, reply)
-      const name = chrome.branding.companyName ?? chrome.zoneName
+      const name = siteName(chrome)
       const action = urls.ofZone(request.zone) + callbackPath(origin)
       return pages.send(reply, fragmentPostPage(chrome, { name, action, fields: namesOf(shape) }))
     },
@@ -160,9 +161,6 @@ export function externalEndpoints(
     // It sends them with a form of our own page too.
     const chrome = await pages.chrome(request, reply)
     const fields = { ...Object.fromEntries(pairs), [POSTED_AGAIN]: 'true' }
-    return pages.send(
-      reply,
-      formPostPage(chrome, { clientName: chrome.branding.companyName ?? chrome.zoneName, action: target, fields }),
-    )
+    return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action: target, fields }))
   })
 }

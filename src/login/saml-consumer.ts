@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { consumerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import { formPostPage } from '../pages/form-post.ts'
+import { siteName } from '../pages/layout.ts'
 import type { On } from '../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { Form } from '../web/form.ts'
@@ -82,20 +83,15 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       RelayState: form.get('RelayState') ?? '',
       [POSTED_AGAIN]: alias === undefined ? 'bare' : 'true',
     }
-    const clientName = chrome.branding.companyName ?? chrome.zoneName
-    return pages.send(reply, formPostPage(chrome, { clientName, action, fields }))
+    return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action, fields }))
   }
 
-  /** UAA: names the provider whose place it is, if there is one. */
+  /** UAA: names the provider whose place it came to. */
   async function noProvider({ zone }: FastifyRequest, alias: string | undefined): Promise<Failure> {
     if (behaviour.ownWords) return NO_PROVIDER
     const provider = alias === undefined ? undefined : await store.providers.findByOrigin(zone.id, alias)
-    if (provider?.type !== 'saml') return { ...NO_PROVIDER, description: 'No SAML identity provider found in zone.' }
-    const { originKey, active } = provider
-    const description = active
-      ? `No SAML identity provider found in zone for alias:${originKey}`
-      : `Identity Provider has been disabled by administrator for alias:${originKey}`
-    return { ...NO_PROVIDER, description }
+    const named = provider?.type === 'saml' ? ` for alias:${provider.originKey}` : '.'
+    return { ...NO_PROVIDER, description: `No SAML identity provider found in zone${named}` }
   }
 
   /** What a refusal is answered with, where UAA has an answer of its own. */

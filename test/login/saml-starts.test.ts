@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { unescaped } from '../support/forms.ts'
+import { AUTO_REQUEST, authorize, requestOf } from '../support/authorize.ts'
+import { hiddenFields, unescaped } from '../support/forms.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { BASE, CONSUMER, samlBootstrap } from '../support/saml-sign-in.ts'
+import { BASE, CONSUMER, requestIn, samlBootstrap } from '../support/saml-sign-in.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -26,6 +27,57 @@ for (const mode of MODES) {
       `/saml/discovery?${new URLSearchParams({ returnIDParam: 'idp', entityID, idp, isPassive: 'true' }).toString()}`
 
     describe('the starts', () => {
+      it('lead from discovery over the alias to the provider', async () => {
+        const browser = server.browser()
+        const first = await browser.send(discovery('corp'))
+        assert.deepEqual(
+          [first.status, first.headers['location']],
+          [302, `${BASE}/saml/login/alias/latchkey?disco=true&idp=https%3A%2F%2Fcorp.example%2Fsaml`],
+        )
+        const { url, xml, relayState } = requestIn(
+          await browser.send(first.location().pathname + first.location().search),
+        )
+        assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
+        assert.match(xml, new RegExp(`AssertionConsumerServiceURL="${BASE}${CONSUMER}"`))
+        assert.match(xml, / IsPassive="false"/) // whatever the link says
+        assert.match(relayState, /^[\w-]{43}$/)
+        assert.ok(url.searchParams.has('Signature'))
+      })
+
+      for (const start of ['/login/external/corp', '/saml2/authenticate/corp']) {
+        it(`lead to the provider from ${start}`, async () => {
+          const { url } = requestIn(await server.browser().send(start))
+          assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
+        })
+      }
+
+      it('post the request where the provider wants it so, by a button without script', async () => {
+        for (const start of ['/saml2/authenticate/posts', '/login/external/posts']) {
+          const page = await server.browser().send(start)
+          assert.equal(page.status, 200)
+          assert.match(page.text, /<form id="form_post" action="https:\/\/posts\.example\/sso" method="post"/)
+          assert.match(page.text, /<button class="button" type="submit">/)
+          const { SAMLRequest = '', RelayState = '' } = hiddenFields(page.text)
+          assert.match(Buffer.from(SAMLRequest, 'base64').toString(), /<saml2p:AuthnRequest /)
+          assert.match(RelayState, /^[\w-]{43}$/)
+        }
+      })
+
+      it('lead back to the page where the client bars the provider', async () => {
+        const browser = server.browser()
+        await authorize(browser, requestOf('ldaponly'))
+        for (const path of ['/saml2/authenticate/corp', '/saml/login/alias/latchkey?idp=https://corp.example/saml']) {
+          const answer = await browser.send(path)
+          assert.equal(answer.headers['location'], `${BASE}/login?error=idp_not_found`)
+        }
+      })
+
+      it('are not for HEAD, which starts nothing', async () => {
+        for (const path of [discovery('corp'), '/saml2/authenticate/corp']) {
+          assert.notEqual((await server.send(path, { method: 'HEAD' })).status, 302)
+        }
+      })
+
       const refusals: readonly { name: string; path: string; want: string | { status: number; words: RegExp } }[] = [
         { name: 'an unknown provider', path: discovery('none'), want: '/login?error=idp_not_found' },
         { name: 'an inactive provider', path: discovery('off'), want: '/login?error=idp_not_found' },
@@ -80,6 +132,81 @@ for (const mode of MODES) {
         })
       }
     })
+
+    describe('the sign-in page', () => {
+      it('has a link to each provider that is to be shown', async () => {
+        const { text } = await server.send('/login')
+        const links = [...text.matchAll(/<a class="saml-login-link button plain" href="([^"]+)"><bdi>([^<]+)/g)]
+        assert.deepEqual(
+          links.map(([, href = '', name = '']) => [unescaped(href), name]),
+          ['begins', 'closed', 'corp', 'other', 'posts', 'waits'].map(origin => [
+            isUaa ? discovery(origin).slice(1) : `/login/external/${origin}`,
+            `Sign in with ${origin}`,
+          ]),
+        )
+      })
+
+      it('tells programs of them', async () => {
+        for (const path of ['/login', '/info']) {
+          const { idpDefinitions, entityID } = (
+            await server.send(path, { headers: { accept: 'application/json' } })
+          ).json<{
+            idpDefinitions: Record<string, string>
+            entityID: string
+          }>()
+          assert.equal(entityID, 'latchkey')
+          assert.deepEqual(Object.keys(idpDefinitions).toSorted(), [
+            'begins',
+            'closed',
+            'corp',
+            'other',
+            'posts',
+            'waits',
+          ])
+          assert.equal(idpDefinitions['corp'], BASE + discovery('corp'))
+        }
+      })
+
+      it('leads to the provider that a hint names', async () => {
+        for (const hint of [JSON.stringify({ origin: 'corp' }), 'corp.example']) {
+          const answer = await server.browser().send('/login', { query: { login_hint: hint } })
+          if (isUaa) assert.deepEqual([answer.status, answer.headers['location']], [302, BASE + discovery('corp')])
+          else assert.equal(requestIn(answer).url.host, 'corp.example')
+        }
+        const hidden = await server.browser().send('/login', { query: { login_hint: '{"origin":"hidden"}' } })
+        assert.equal(hidden.status, 302)
+        const off = await server.send('/login', { query: { login_hint: '{"origin":"off"}' } })
+        assert.equal(off.status, 200)
+      })
+
+      it('finds the provider by the domain of an address', async () => {
+        const browser = server.browser()
+        const page = await browser.send('/login')
+        const answer = await browser.send('/login/idp_discovery', {
+          form: { ...hiddenFields(page.text), email: 'ann@corp.example' },
+        })
+        assert.equal(requestIn(answer).url.host, 'corp.example')
+      })
+
+      it('takes no password for it', async () => {
+        const form = { grant_type: 'password', username: 'a', password: 'b', login_hint: '{"origin":"corp"}' }
+        const answer = await server.token(form, { basic: ['app', 'app-secret'] })
+        assert.equal(answer.status, isUaa ? 401 : 400)
+        assert.match(
+          String(answer.json()['error_description']),
+          /does not match an active Identity Provider, that supports password grant/,
+        )
+      })
+    })
+
+    if (!isUaa) {
+      it('asks the provider to sign the person in again where the client does', async () => {
+        const browser = server.browser()
+        await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
+        const { xml } = requestIn(await browser.send('/login/external/corp'))
+        assert.match(xml, / ForceAuthn="true"/)
+      })
+    }
 
     it('reads half a megabyte at most', async () => {
       const form = { SAMLResponse: 'A'.repeat(600_000) }
