@@ -102,8 +102,8 @@ async function applyZone(
   const now = clock.now()
   const made: Zone = { ...zone, version: 0, createdAt: now, updatedAt: now }
   const definition = samlKeys ? { ...zone, samlKeys } : zone
-  await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition }, () => {
-    const given = samlKeys && sealedSamlKeys(zoneId, samlKeys, vault)
+  await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition }, async () => {
+    const given = samlKeys && (await sealedSamlKeys(zoneId, samlKeys, vault))
     return upsert({
       find: () => store.zones.find(zoneId),
       insert: () => store.zones.insert(withSamlKeys(made, given)),

@@ -1,13 +1,13 @@
 import type { Vault } from '../base/secrets.ts'
 import type { SamlKeys } from '../config/saml.ts'
 import type { SamlConfig, Zone } from '../model/zone.ts'
-import { sealSamlKey } from '../zones/saml-keys.ts'
 
 /** The key pairs of a zone, and which of them is active. */
 type Chosen = Pick<SamlConfig, 'keys' | 'activeKeyId'>
 
 /** The keys of the file, sealed for the zone. */
-export function sealedSamlKeys(zoneId: string, { active, pairs }: SamlKeys, vault: Vault): Chosen {
+export async function sealedSamlKeys(zoneId: string, { active, pairs }: SamlKeys, vault: Vault): Promise<Chosen> {
+  const { sealSamlKey } = await import('../zones/saml-keys.ts') // only needed with keys
   const keys = Object.entries(pairs).map(([id, pair]) => [id, sealSamlKey(zoneId, id, pair, vault)] as const)
   return keys.length === 0 ? {} : { activeKeyId: active, keys: Object.fromEntries(keys) }
 }

@@ -3,6 +3,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readCertificates } from '../../base/certificate.ts'
+import { loadOnce } from '../../base/load-once.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
@@ -73,7 +74,6 @@ const DAY = 86_400_000
 export function createServiceProviders(deps: ServiceProviderDeps): ServiceProviders {
   const { store, vault, clock, random, urls, defaultZoneId, samlEntityId } = deps
   const opened = new WeakMap<SamlConfig, Keys>()
-  let own: Promise<Keys> | undefined
 
   function configured({ id, config: { samlConfig } }: Zone): Keys | undefined {
     if (samlConfig === undefined) return undefined
@@ -94,11 +94,11 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
     return pairs
   }
 
-  async function serverKey(): Promise<Keys> {
+  const serverKey = loadOnce(async (): Promise<Keys> => {
     const key = (await store.serverKeys.find(SERVER_KEY)) ?? (await store.serverKeys.saveFirst(await madeKey()))
     const privateKey = createPrivateKey(vault.open(key.sealedPrivateKey, sealContext(SERVER_KEY)))
     return { active: { id: SERVER_KEY, privateKey, certificates: certificatesOf(key.certificate) }, others: [] }
-  }
+  })
 
   async function madeKey(): Promise<ServerKey> {
     const { privateKey } = await deps.generateKey('RS256', random)
@@ -119,12 +119,7 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
     if (mine) return mine
     const defaultZone = zone.id === defaultZoneId ? undefined : await store.zones.find(defaultZoneId)
     const shared = defaultZone && configured(defaultZone)
-    if (shared) return shared
-    own ??= serverKey().catch((cause: unknown) => {
-      own = undefined // the next caller tries again
-      throw cause
-    })
-    return own
+    return shared ?? serverKey()
   }
 
   return {
