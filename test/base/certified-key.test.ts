@@ -26,12 +26,14 @@ describe('a private key with its certificate', () => {
   })
 
   const small = privatePem('rsa', 512)
+  const large = privatePem('rsa', 4104)
   const refusals = [
     { name: 'of another key', key: rsa, certificate: certificateOf(ec) },
     { name: 'that is none', key: rsa, certificate: 'x' },
     { name: 'that is missing', key: rsa, certificate: '' },
     { name: 'of a key that is none', key: '', certificate },
     { name: 'of a tiny key', key: small, certificate: certificateOf(small) },
+    { name: 'of a key that takes long to sign', key: large, certificate: certificateOf(large) },
     { name: 'of a public key', key: certificate, certificate },
   ]
   for (const { name, ...given } of refusals) {
