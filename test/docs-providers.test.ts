@@ -17,6 +17,7 @@ import { LDAP_HINT } from './support/ldap-server.ts'
 import { APP } from './support/oauth.ts'
 import { RELYING_PARTY } from './support/oidc-provider.ts'
 import { serve } from './support/process.ts'
+import { idpOf, requestIn } from './support/saml-sign-in.ts'
 import { defaultBootstrap, startServer } from './support/server.ts'
 import type { TestAnswer, TestServer } from './support/server.ts'
 import { ACCOUNT, GROUPS, PASSWORD, PEOPLE, startSlapd } from './support/slapd.ts'
@@ -27,6 +28,8 @@ import type { Upstream } from './support/upstream.ts'
 const FOLDER = join(import.meta.dirname, '../docs/providers')
 const INDEX = readFileSync(join(FOLDER, 'README.md'), 'utf8')
 const PAGES = readdirSync(FOLDER).filter(name => name !== 'README.md')
+
+const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'
 
 const textOf = (page: string): string => readFileSync(join(FOLDER, page), 'utf8')
 
@@ -110,11 +113,13 @@ describe('docs/providers', () => {
 
     it(`has a record that is taken, and a secret that is not shown: ${page}`, async () => {
       const originKey = type === 'ldap' ? 'ldap' : `${origin}-as-it-stands`
-      const answer = await send({ ...record, originKey })
+      // Metadata is loaded at once.
+      const given = type === 'saml' ? { ...config, metaDataLocation: idpOf(clock, origin).metadata() } : config
+      const answer = await send({ ...record, originKey, config: given })
       assert.equal(answer.status, 201, answer.text)
       const made = answer.json<{ id: string; config: JsonRecord }>()
       for (const secret of ['relyingPartySecret', 'bindPassword']) assert.ok(!(secret in made.config))
-      for (const [name, value] of Object.entries(config)) {
+      for (const [name, value] of Object.entries(given)) {
         if (!['relyingPartySecret', 'bindPassword', 'linkByEmail'].includes(name)) {
           assert.deepEqual(made.config[name], value, name)
         }
@@ -157,6 +162,27 @@ describe('docs/providers', () => {
         assert.ok((await server.store.groups.namesOfUser('svc', user.id)).includes(displayName))
         const { id } = made.json<{ id: string }>()
         await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer })
+      })
+      continue
+    }
+
+    if (type === 'saml') {
+      it(`has addresses to register, and one to load metadata from: ${page}`, () => {
+        for (const path of ['SSO', 'SingleLogout'])
+          assert.ok(textOf(page).includes(`{base}/saml/${path}/alias/{entity id}`))
+        assert.match(String(config['metaDataLocation']), /^https:/)
+        assert.equal(config['nameID'], PERSISTENT)
+        const sent = Object.keys(claims ?? {})
+        for (const name of Object.values(objectIn(JSON.stringify(config['attributeMappings'])))) {
+          assert.ok(sent.includes(String(name)), String(name))
+        }
+      })
+
+      it(`leads to the provider, and asks for a name that stays the same: ${page}`, async () => {
+        const made = await send({ ...record, config: { ...config, metaDataLocation: idpOf(clock, origin).metadata() } })
+        assert.equal(made.status, 201, made.text)
+        const { xml } = requestIn(await server.browser().send(`/login/external/${origin}`))
+        assert.ok(xml.includes(PERSISTENT))
       })
       continue
     }
