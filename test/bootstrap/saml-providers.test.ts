@@ -1,0 +1,65 @@
+// SAML providers of the configuration file. A start reads metadata that stands in the file, and never fetches any.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { authorizeBootstrap } from '../support/authorize.ts'
+import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
+import { idpOf, requestIn, samlRecord } from '../support/saml-sign-in.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+for (const mode of MODES) {
+  describe(`a SAML provider of the configuration file, in ${mode}`, () => {
+    const clock = createTestClock()
+    let metadata: string | undefined
+    let asked = 0
+    const site = createServer((_request, response) => {
+      asked += 1
+      response.writeHead(metadata === undefined ? 503 : 200).end(metadata)
+    })
+    let server: TestServer
+    before(async () => {
+      await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+      const { port } = site.address() as AddressInfo // it listens on TCP
+      const metaDataLocation = `http://127.0.0.1:${port}/metadata`
+      const twin = { ...samlRecord(clock, 'inline'), originKey: 'twin' }
+      const bootstrap = {
+        ...authorizeBootstrap,
+        identity_providers: [samlRecord(clock, 'inline'), twin, samlRecord(clock, 'remote', { metaDataLocation })],
+      }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      site.closeAllConnections()
+      site.close()
+    })
+
+    const keyOf = async (origin: string) => (await server.store.providers.findByOrigin('svc', origin))?.externalKey
+    it('has the entity id of metadata in the file, once', async () => {
+      const keys = [await keyOf('inline'), await keyOf('twin')]
+      assert.deepEqual(
+        keys.filter(key => key !== undefined),
+        [idpOf(clock, 'inline').entityId],
+      )
+    })
+
+    it('starts though an address does not answer, and has no entity id of it', async () => {
+      assert.equal(asked, 0)
+      assert.equal(await keyOf('remote'), undefined)
+      const { headers } = await server.browser().send('/login/external/remote')
+      assert.doesNotMatch(String(headers['location']), /^https:/)
+      assert.ok(asked > 0)
+    })
+
+    it('leads people there as soon as the address answers', async () => {
+      metadata = idpOf(clock, 'remote').metadata({ sso: 'https://remote.example/sso' })
+      clock.advance(60)
+      const { url } = requestIn(await server.browser().send('/login/external/remote'))
+      assert.equal(url.origin, 'https://remote.example')
+    })
+  })
+}
