@@ -35,7 +35,8 @@ export const PEOPLE = {
 
 /** What of it differs between tests. */
 export interface SimplesamlphpOptions {
-  readonly encryptsAssertions?: boolean
+  /** Encrypts assertions, with AES in this mode. */
+  readonly encrypts?: 'cbc' | 'gcm'
   /** What it signs: the response, its assertion, or both. */
   readonly signs?: readonly ('response' | 'assertion')[]
   /** The binding by which it takes requests and logout messages. */
@@ -46,6 +47,7 @@ export interface SimplesamlphpOptions {
 export interface Simplesamlphp {
   readonly url: string
   readonly metadataUrl: string
+  readonly metadata: string
   /** Where a sign-in begins that it starts itself. */
   readonly startUrl: (serviceProvider: string) => string
   /** Where a logout begins that it starts itself. */
@@ -112,7 +114,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
   })
   write('saml20-idp-hosted.php', jsonIn('metadata', 'idp.json'))
   const configure = ({
-    encryptsAssertions = false,
+    encrypts,
     signs = ['response', 'assertion'],
     binding = 'redirect',
   }: SimplesamlphpOptions): void =>
@@ -122,7 +124,8 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
         privatekey: 'idp.pem',
         certificate: 'idp.crt',
         auth: 'people',
-        'assertion.encryption': encryptsAssertions,
+        'assertion.encryption': encrypts !== undefined,
+        ...(encrypts && { sharedkey_algorithm: SAML[encrypts] }),
         'saml20.sign.response': signs.includes('response'),
         'saml20.sign.assertion': signs.includes('assertion'),
         'validate.authnrequest': true,
@@ -157,19 +160,22 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
       .map(path => (existsSync(path) ? readFileSync(path, 'utf8') : ''))
       .join('\n')
   const metadataUrl = `${url}/saml2/idp/metadata.php`
-  for (let attempt = 0; !(await answers(metadataUrl)); attempt += 1) {
+  let metadata = await metadataAt(metadataUrl)
+  for (let attempt = 0; metadata === undefined; attempt += 1) {
     if (attempt > 200) {
       const written = log()
       await stop()
       throw new Error(`simpleSAMLphp does not answer:\n${written}`)
     }
     await pause(50)
+    metadata = await metadataAt(metadataUrl)
   }
   return {
     url,
     metadataUrl,
-    startUrl: serviceProvider =>
-      `${url}/saml2/idp/SSOService.php?${new URLSearchParams({ spentityid: serviceProvider }).toString()}`,
+    metadata,
+    startUrl: spentityid =>
+      `${url}/saml2/idp/SSOService.php?${new URLSearchParams({ spentityid, NameIDFormat: SAML.persistentName }).toString()}`,
     logoutUrl: `${url}/saml2/idp/initSLO.php?RelayState=${encodeURIComponent(`${url}/logout.php`)}`,
     register,
     configure,
@@ -178,11 +184,12 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
   }
 }
 
-async function answers(address: string): Promise<boolean> {
+/** Undefined while there is none; its errors have the status 200. */
+async function metadataAt(address: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(address)
-    return (await answer.text()).includes('EntityDescriptor') // its errors are 200
+    const text = await (await fetch(address)).text()
+    return text.includes('EntityDescriptor') ? text : undefined
   } catch {
-    return false
+    return undefined
   }
 }
