@@ -1,6 +1,7 @@
 // The assertion consumer (SAML 2.0 Profiles §4.1.4.3). An answer is a form of another site, so the browser sends no cookies
 // with it: the attempt that it belongs to is found when a page of ours has posted it once more.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { SAML_NOT_PRECREATED } from '../model/identity-provider.ts'
 import { consumerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import { formPostPage } from '../pages/form-post.ts'
@@ -105,8 +106,8 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     }
     if (result.outcome !== 'refused') return undefined
     if (result.reason === 'not-precreated') {
-      const url = await deniedUrl(zone, { path, description: NOT_PRECREATED }, deps)
-      return url ?? (behaviour.ownWords ? undefined : { status: 403, description: NOT_PRECREATED })
+      const url = await deniedUrl(zone, { path, description: SAML_NOT_PRECREATED }, deps)
+      return url ?? (behaviour.ownWords ? undefined : { status: 403, description: SAML_NOT_PRECREATED })
     }
     if (result.reason !== 'not-invited' || behaviour.ownWords) return undefined
     return { status: 403, description: OTHER_EMAIL }
@@ -122,5 +123,4 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
 
 const pathOf = (alias: string): string => `${BARE_PATH}/alias/${encodeURIComponent(alias)}`
 
-const NOT_PRECREATED = 'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.'
 const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match invited email."

@@ -13,6 +13,10 @@ export const LDAP_ORIGIN = 'ldap'
 /** Origins that are meant for one kind of provider, whether or not the zone has it. */
 export const RESERVED_ORIGINS: ReadonlySet<string> = new Set([LDAP_ORIGIN, 'keystone', 'unknown'])
 
+/** UAA's words for a person of a SAML provider whose account an administrator must make first. */
+export const SAML_NOT_PRECREATED =
+  'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.'
+
 /** The e-mail domains of a provider's users (`config.emailDomain`); undefined if not set. */
 export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {
   const domains = config['emailDomain']

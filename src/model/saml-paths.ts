@@ -6,3 +6,6 @@ export function discoveryPath(entityId: string, origin: string): string {
 
 /** The assertion consumer that the service provider's metadata names, below the zone's base URL. */
 export const consumerPath = (entityId: string): string => `/saml/SSO/alias/${encodeURIComponent(entityId)}`
+
+/** The token endpoint that bearer assertions name as their recipient, below the zone's base URL (RFC 7522). */
+export const bearerPath = (entityId: string): string => `/oauth/token/alias/${encodeURIComponent(entityId)}`

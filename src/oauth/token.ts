@@ -4,6 +4,7 @@ import { mayUseGrant } from '../model/client.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
@@ -27,8 +28,7 @@ interface TokenEndpointDeps extends VouchedDeps {
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
-const ALIAS = '/oauth/token/alias'
-/** Of the alias: an assertion with the groups of its user, in base64, is longer than other forms. */
+/** Of the alias, in bytes: an assertion with the groups of its user, in base64, is longer than other forms. */
 const ALIAS_BODY_LIMIT = 384 * 1024
 
 const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const
@@ -88,7 +88,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   app.route<{ Params: { entity: string } }>({
     ...ROUTE,
     method,
-    url: `${ALIAS}/:entity`,
+    url: '/oauth/token/alias/:entity',
     bodyLimit: ALIAS_BODY_LIMIT,
     handler: answerAtAlias,
   })
@@ -101,8 +101,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (entity !== samlEntityIdOf(request.zone, deps.samlEntityId)) {
       throw new PageError(404, 'There is no such entity id here.')
     }
-    const path = `${ALIAS}/${encodeURIComponent(entity)}`
-    return answer(request, reply, { ...ENDPOINT, path })
+    return answer(request, reply, { ...ENDPOINT, path: bearerPath(entity) })
   }
 }
 

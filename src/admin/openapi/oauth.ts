@@ -58,7 +58,9 @@ const TOKEN_REQUEST: Fields = {
   password: may('For `password`.'),
   passcode: may('For `password`: a code from /passcode instead of user name and password.'),
   login_hint: may('For `password`: `{"origin":"…"}` names the provider.'),
-  assertion: may('For the assertion grants (RFC 7522, RFC 7523).'),
+  assertion: may(
+    'For the assertion grants: a JWT (RFC 7523), or a signed SAML 2.0 assertion in base64url whose `Recipient` is the URL of `/oauth/token/alias/{entity}` and whose audience is the entity id (RFC 7522).',
+  ),
   token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
   authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
   nonce: may('Returned in the response.'),
@@ -225,9 +227,14 @@ export function oauthArea(facts: Facts): Area {
     operations: {
       'POST /oauth/token': tokenOperation(),
       'POST /oauth/token/alias/:entity': tokenOperation({
-        summary: 'Issue tokens, at the URL that SAML assertions name as audience',
+        summary: 'Issue tokens, at the URL that SAML assertions name as recipient',
+        about:
+          'RFC 7522. Takes every grant that `/oauth/token` takes. A SAML assertion is accepted once; its answer has no `id_token`.',
         path: entity,
-        answers: { ...tokenOperation().answers, 404: 'The zone has another entity id.' },
+        answers: {
+          ...tokenOperation().answers,
+          404: 'The zone has another entity id.',
+        },
       }),
       ...(facts.settings.queryString && {
         'GET /oauth/token': tokenOperation({ query: tokenFields, form: {} }),

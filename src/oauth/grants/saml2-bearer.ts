@@ -1,4 +1,7 @@
 import { digest } from '../../base/secrets.ts'
+import type { AssertionResult } from '../../identity/identity.ts'
+import { SAML_NOT_PRECREATED } from '../../model/identity-provider.ts'
+import { bearerPath } from '../../model/saml-paths.ts'
 import { userAgentIn } from '../../model/user-agent.ts'
 import { samlEntityIdOf } from '../../model/zone.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
@@ -20,9 +23,9 @@ export const saml2Bearer: Grant = {
     if (assertion === undefined) {
       throw assertionRefusal(behaviour.missingAssertion, 'SAML Assertion is missing', { service })
     }
-    const alias = encodeURIComponent(samlEntityIdOf(zone, deps.samlEntityId))
-    const recipient = `${urls.ofZone(zone)}/oauth/token/alias/${alias}`
-    const result = await identity.signInWithAssertion(request, { assertion, type: 'saml', client, recipient })
+    const recipient = urls.ofZone(zone) + bearerPath(samlEntityIdOf(zone, deps.samlEntityId))
+    const signIn = { assertion, type: 'saml', client, recipient }
+    const result = inWordsOfSaml(await identity.signInWithAssertion(request, signIn))
     // UAA: one code for every assertion that cannot be used. See docs/compatibility.md, C11.
     const person = assertedPerson(result, deps, behaviour.unusableAssertion)
     if (person) return authorizeByAssertion(TYPE, person, { request, deps })
@@ -37,6 +40,12 @@ export const saml2Bearer: Grant = {
     throw assertionRefusal(behaviour.unusableAssertion, description, { service })
   },
 }
+
+/** UAA: names the protocol in one of the refusals. */
+const inWordsOfSaml = (result: AssertionResult): AssertionResult =>
+  result.outcome === 'refused' && result.reason === 'not-precreated'
+    ? { ...result, description: SAML_NOT_PRECREATED }
+    : result
 
 /** Tells the audit trail of an assertion that no provider issued; `identity` reports those of a provider. */
 function report(
