@@ -1,7 +1,8 @@
 // A SAML identity provider for tests: metadata, assertions, responses and logout messages of which every part can be changed,
 // signed with xml-crypto's signing half and encrypted with xml-encryption. Messages are plain strings, so that a test can
 // break them; whoever looks for something here should find it in the protocol's words.
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
+import type { BinaryLike, KeyLike } from 'node:crypto'
+import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, sign } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
 import { encrypt } from 'xml-encryption'
@@ -181,6 +182,18 @@ export interface SamlIdp {
   ): string
 }
 
+/** In the shape that xml-crypto takes, which has RSA only. */
+class EcdsaSha256 {
+  getAlgorithmName = (): string => SAML.ecdsaSha256
+  getSignature = (signedInfo: BinaryLike, key: KeyLike): string =>
+    createSign('sha256')
+      .update(signedInfo)
+      .sign({ key: key as string, dsaEncoding: 'ieee-p1363' }, 'base64') // the PEM of the signer
+  verifySignature = (): never => {
+    throw new Error('nothing is verified here')
+  }
+}
+
 /** As a form field of the POST binding. */
 export const base64Of = (xml: string): string => Buffer.from(xml).toString('base64')
 /** As the parameter `assertion` of the bearer grant. */
@@ -236,6 +249,7 @@ export function createSamlIdp({
       signatureAlgorithm: signing.algorithm ?? (isRsa ? SAML.rsaSha256 : SAML.ecdsaSha256),
       canonicalizationAlgorithm: canonicalization,
     })
+    signer.SignatureAlgorithms[SAML.ecdsaSha256] = EcdsaSha256
     signer.addReference({
       xpath: '/*',
       transforms: [...(signing.transforms ?? [SAML.enveloped, SAML.exclusive])],

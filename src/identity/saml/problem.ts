@@ -3,6 +3,7 @@ export type SamlReason =
   | 'too-large'
   | 'not-xml'
   | 'document-type'
+  | 'comment'
   | 'no-signature'
   | 'bad-signature'
   | 'algorithm'

@@ -1,0 +1,102 @@
+// Decrypts what a provider encrypted for us (XML Encryption). Encryption proves nothing: anybody has our certificate.
+import type { KeyObject } from 'node:crypto'
+import { decrypt } from 'xml-encryption'
+import { SamlProblem } from './problem.ts'
+import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
+import type { XmlElement } from './xml.ts'
+
+/**
+ * Of the content. CBC is what directories and simpleSAMLphp use unless told otherwise. It lets whoever holds an encrypted
+ * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal, and what
+ * was changed has no valid signature.
+ */
+const CONTENT_ALGORITHMS: ReadonlySet<string> = new Set([
+  'http://www.w3.org/2009/xmlenc11#aes128-gcm',
+  'http://www.w3.org/2009/xmlenc11#aes256-gcm',
+  'http://www.w3.org/2001/04/xmlenc#aes128-cbc',
+  'http://www.w3.org/2001/04/xmlenc#aes256-cbc',
+])
+
+/** Of the key of the content. RSA 1.5 answers Bleichenbacher's questions (XML Encryption 1.1 §5.5.1). */
+const KEY_ALGORITHMS: ReadonlySet<string> = new Set([
+  'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
+  'http://www.w3.org/2009/xmlenc11#rsa-oaep',
+])
+
+const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#'
+
+const failed = (detail: string): SamlProblem => new SamlProblem('decryption', detail)
+
+/**
+ * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, one
+ * encrypted key. Throws a `SamlProblem`, which says the same whatever fails of the cryptography.
+ */
+export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): string {
+  const [data, second] = childrenNamed(element, 'EncryptedData', NAMESPACES.encryption)
+  if (!data || second) throw failed('there is not one EncryptedData')
+  const encryptedKeys = [...elementsOf(element)].filter(({ name }) => name === 'EncryptedKey')
+  const [encryptedKey, otherKey] = encryptedKeys
+  if (!encryptedKey || otherKey) throw failed('there is not one EncryptedKey')
+  const content = partsOf(data)
+  const key = partsOf(encryptedKey)
+  if (!CONTENT_ALGORITHMS.has(content.algorithm) || !KEY_ALGORITHMS.has(key.algorithm)) {
+    throw new SamlProblem('algorithm', 'the encryption algorithm is not allowed')
+  }
+  const xml = rebuilt(content, key)
+  for (const privateKey of keys.filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')) {
+    const text = attempt(xml, privateKey)
+    if (text !== undefined) return text
+  }
+  throw failed('no key of ours opens it')
+}
+
+interface Parts {
+  readonly algorithm: string
+  readonly value: string
+  readonly digest: string | undefined
+  readonly mask: string | undefined
+}
+
+/** Base64 and white space. */
+const VALUE = /^[A-Za-z0-9+/=\s]+$/
+const ADDRESS = /^[A-Za-z0-9:/.#_-]{1,100}$/
+
+function partsOf(element: XmlElement): Parts {
+  const child = (parent: XmlElement, name: string, namespace: string = NAMESPACES.encryption): XmlElement => {
+    const [found, second] = childrenNamed(parent, name, namespace)
+    if (!found || second) throw failed(`there is not one ${name}`)
+    return found
+  }
+  const method = child(element, 'EncryptionMethod')
+  const { text: value } = child(child(element, 'CipherData'), 'CipherValue')
+  const algorithm = method.attributes['Algorithm'] ?? ''
+  const [digest] = childrenNamed(method, 'DigestMethod', NAMESPACES.signature)
+  const [mask] = childrenNamed(method, 'MGF', XMLENC11)
+  const [digestName, maskName] = [digest?.attributes['Algorithm'], mask?.attributes['Algorithm']]
+  const isPlain = [algorithm, digestName, maskName].every(each => each === undefined || ADDRESS.test(each))
+  if (!VALUE.test(value) || !isPlain) throw failed('it is not usable')
+  return { algorithm, value, digest: digestName, mask: maskName }
+}
+
+/** The same, in one shape: xml-encryption looks for its parts by their local names, at any depth. */
+const rebuilt = (content: Parts, key: Parts): string =>
+  `<e:EncryptedData xmlns:e="${NAMESPACES.encryption}" xmlns:d="${NAMESPACES.signature}" xmlns:f="${XMLENC11}"><e:EncryptionMethod Algorithm="${content.algorithm}"/><d:KeyInfo><e:EncryptedKey><e:EncryptionMethod Algorithm="${key.algorithm}">${key.digest === undefined ? '' : `<d:DigestMethod Algorithm="${key.digest}"/>`}${key.mask === undefined ? '' : `<f:MGF Algorithm="${key.mask}"/>`}</e:EncryptionMethod><e:CipherData><e:CipherValue>${key.value}</e:CipherValue></e:CipherData></e:EncryptedKey></d:KeyInfo><e:CipherData><e:CipherValue>${content.value}</e:CipherValue></e:CipherData></e:EncryptedData>`
+
+function attempt(xml: string, privateKey: KeyObject): string | undefined {
+  let text: string | undefined
+  let hasFailed = false
+  const options = {
+    key: privateKey as unknown as Buffer, // node:crypto, which gets it, takes both
+    disallowDecryptionWithInsecureAlgorithm: false, // the list above decides
+    warnInsecureAlgorithm: false,
+  }
+  try {
+    decrypt(xml, options, (error, result) => {
+      if (error) hasFailed = true
+      else text = result
+    })
+  } catch {
+    return undefined // its errors say what failed
+  }
+  return hasFailed ? undefined : text
+}

@@ -1,0 +1,80 @@
+// Reads responses to sign-in requests, as the browser posts them (SAML Profiles §4.1.4, Bindings §3.5).
+import { addSeconds } from '../../base/clock.ts'
+import { checkAssertions, verifiedAssertion } from './assertion.ts'
+import { SamlProblem } from './problem.ts'
+import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
+import { checkInResponseTo, checkIssuer, instantOf, readStatement, SKEW_SECONDS } from './statement.ts'
+import type { Expectation, SamlStatement } from './statement.ts'
+import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
+import type { XmlElement } from './xml.ts'
+
+export type { Expectation, SamlNameId, SamlStatement } from './statement.ts'
+
+const SUCCESS = 'urn:oasis:names:tc:SAML:2.0:status:Success'
+
+/**
+ * Verifies a response in base64 and reads its assertion. Either the response or the assertion is signed; an assertion that
+ * is signed within a signed response must have been signed by the provider as well. Throws a `SamlProblem`.
+ */
+export function readResponse(base64: string, expected: Expectation): SamlStatement {
+  const text = decodeXml(base64)
+  const root = parseXml(text)
+  if (!isNamed(root, 'Response', NAMESPACES.protocol)) throw new SamlProblem('not-xml', 'it is no response')
+  const isSigned = signatureOf(root) !== undefined
+  const assertion = assertionOf(root, isSigned)
+  checkSignaturePlaces(root, [root, ...(assertion.name === 'Assertion' ? [assertion] : [])])
+  if (!isSigned) {
+    // What surrounds the assertion is nobody's word: it can refuse, and nothing else.
+    checkEnvelope(root, expected, { isSigned })
+    return readStatement(verifiedAssertion(text, assertion, expected), expected, { needsAuthentication: true })
+  }
+  const { text: signedText, element: response } = verifiedPart(text, root, expected.provider.signingKeys)
+  checkEnvelope(response, expected, { isSigned })
+  const inner = assertionOf(response, isSigned)
+  const isPlain = inner.name === 'Assertion' && !signatureOf(inner)
+  const verified = isPlain ? inner : verifiedAssertion(signedText, inner, expected)
+  return readStatement(verified, expected, { needsAuthentication: true })
+}
+
+function assertionOf(response: XmlElement, isSigned: boolean): XmlElement {
+  const status = statusOf(response)
+  const assertion = response.children.find(
+    ({ name, namespace }) =>
+      namespace === NAMESPACES.assertion && (name === 'Assertion' || name === 'EncryptedAssertion'),
+  )
+  if (!assertion) {
+    if (status !== SUCCESS) throw new SamlProblem('status', 'the provider refused')
+    throw new SamlProblem('several-assertions', 'there is no assertion')
+  }
+  checkAssertions(response, assertion)
+  if (assertion.name === 'Assertion' && !isSigned && !signatureOf(assertion)) {
+    throw new SamlProblem('no-signature', 'neither the response nor the assertion is signed')
+  }
+  return assertion
+}
+
+function checkEnvelope(
+  response: XmlElement,
+  { provider, recipient, inResponseTo, now }: Expectation,
+  { isSigned }: { readonly isSigned: boolean },
+): void {
+  const { Version: version, Destination: destination, InResponseTo: answers } = response.attributes
+  if (version !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
+  if (statusOf(response) !== SUCCESS) throw new SamlProblem('status', 'the provider refused')
+  if (destination === undefined ? isSigned : destination !== recipient) {
+    throw new SamlProblem('destination', 'it is for another address') // Bindings §3.5.5.2
+  }
+  if (childrenNamed(response, 'Issuer', NAMESPACES.assertion).length > 0) checkIssuer(response, provider.entityId)
+  if (answers !== undefined || inResponseTo === 'none') checkInResponseTo(answers, inResponseTo)
+  const issuedAt = instantOf(response, 'IssueInstant')
+  if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
+  if (addSeconds(issuedAt, SKEW_SECONDS) < now) throw new SamlProblem('expired', 'it is too old')
+}
+
+/** The top-level code, which decides (SAML Core §3.2.2.2). */
+function statusOf(response: XmlElement): string | undefined {
+  const [status, second] = childrenNamed(response, 'Status', NAMESPACES.protocol)
+  const [code, other] = status ? childrenNamed(status, 'StatusCode', NAMESPACES.protocol) : []
+  return second || other ? undefined : code?.attributes['Value']
+}

@@ -1,0 +1,226 @@
+// Verifies XML signatures. xml-crypto canonicalizes and compares; this file decides what may be asked of it, and gives out
+// nothing but the bytes that were verified, parsed again. Whatever else the document contains is never seen by a caller.
+import { createVerify } from 'node:crypto'
+import type { KeyLike, KeyObject } from 'node:crypto'
+import { DOMParser } from '@xmldom/xmldom'
+import { SignedXml } from 'xml-crypto'
+import { SamlProblem } from './problem.ts'
+import { childrenNamed, elementsOf, isNamed, NAMESPACES, parseXml } from './xml.ts'
+import type { XmlElement } from './xml.ts'
+
+const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
+const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature'
+
+/** Digests of references. SHA-1 and MD5 are broken. */
+const DIGESTS: ReadonlySet<string> = new Set([
+  'http://www.w3.org/2001/04/xmlenc#sha256',
+  'http://www.w3.org/2001/04/xmldsig-more#sha384',
+  'http://www.w3.org/2001/04/xmlenc#sha512',
+])
+
+/** RFC 9231. No HMAC: its key would be one that everybody knows. */
+export const SIGNATURE_ALGORITHMS: Readonly<Record<string, { readonly hash: string; readonly type: 'rsa' | 'ec' }>> = {
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': { hash: 'sha256', type: 'rsa' },
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha384': { hash: 'sha384', type: 'rsa' },
+  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': { hash: 'sha512', type: 'rsa' },
+  'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256': { hash: 'sha256', type: 'ec' },
+  'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha384': { hash: 'sha384', type: 'ec' },
+  'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha512': { hash: 'sha512', type: 'ec' },
+}
+
+const MIN_RSA_BITS = 2048
+const ELEMENT_NODE = 1
+
+/** Whether the key may verify this kind of signature. */
+export const isUsableKey = (key: KeyObject, type: 'rsa' | 'ec'): boolean =>
+  key.asymmetricKeyType === type && (type === 'ec' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS)
+
+const bad = (detail: string): SamlProblem => new SamlProblem('bad-signature', detail)
+const inSignature = (element: XmlElement): boolean => element.namespace === NAMESPACES.signature
+
+/** The signature of the element: its only one, a direct child. Undefined if there is none. */
+export function signatureOf(element: XmlElement): XmlElement | undefined {
+  const [signature, second] = childrenNamed(element, 'Signature', NAMESPACES.signature)
+  if (second) throw bad('there are two signatures in one place')
+  return signature
+}
+
+/**
+ * Refuses a document with a signature in any other place than directly in one of these elements, and names of signatures in
+ * other namespaces: somebody may look for them by local name.
+ */
+export function checkSignaturePlaces(root: XmlElement, places: readonly XmlElement[]): void {
+  const expected = places.reduce((sum, place) => sum + (signatureOf(place) ? 1 : 0), 0)
+  const found = [...elementsOf(root)].filter(({ name }) => name === 'Signature' || name === 'SignedInfo')
+  if (found.some(element => !inSignature(element))) throw bad('there is a signature of another namespace')
+  if (found.filter(({ name }) => name === 'Signature').length !== expected) throw bad('a signature is out of place')
+  if (found.filter(({ name }) => name === 'SignedInfo').length !== expected) throw bad('a SignedInfo is out of place')
+}
+
+/** Verifies the signature of a document's root element and returns the text that was signed; see `verifiedPart`. */
+export function verifiedText(text: string, keys: readonly KeyObject[]): string {
+  const root = parseXml(text)
+  checkSignaturePlaces(root, [root])
+  return verifiedPart(text, root, keys).text
+}
+
+/** What was signed: the canonical text, and the same parsed. */
+export interface Verified {
+  readonly text: string
+  readonly element: XmlElement
+}
+
+/**
+ * Verifies the signature of the element, which is the root of the text or a child of the root, and returns what was
+ * signed. Throws a `SamlProblem`, `no-signature` if there is none.
+ */
+export function verifiedPart(text: string, element: XmlElement, keys: readonly KeyObject[]): Verified {
+  const signature = signatureOf(element)
+  if (!signature) throw new SamlProblem('no-signature', `the ${element.name} is not signed`)
+  const id = element.attributes['ID'] ?? ''
+  const algorithm = checkShape(signature, id)
+  const usable = keys.filter(key => isUsableKey(key, algorithm.type))
+  for (const key of usable) {
+    const canonical = checked(text, id, key)
+    if (canonical !== undefined) return sameElement(canonical, element, id)
+  }
+  throw bad(usable.length === 0 ? 'the provider has no key for this kind of signature' : 'no key of the provider fits')
+}
+
+/** What was signed must be this element: a digest of something else, or of nothing, proves nothing about it. */
+function sameElement(canonical: string, { name, namespace }: XmlElement, id: string): Verified {
+  const signed = canonical === '' ? undefined : parseXml(canonical)
+  if (!signed || !isNamed(signed, name, namespace) || signed.attributes['ID'] !== id) {
+    throw bad('something else is signed')
+  }
+  return { text: canonical, element: signed }
+}
+
+const CHILDREN: Readonly<Record<string, readonly string[]>> = {
+  Signature: ['SignedInfo', 'SignatureValue', 'KeyInfo'],
+  SignedInfo: ['CanonicalizationMethod', 'SignatureMethod', 'Reference'],
+  Reference: ['Transforms', 'DigestMethod', 'DigestValue'],
+}
+
+/** Names that xml-crypto looks for at any depth: within KeyInfo they are not wanted. */
+const STRUCTURE: ReadonlySet<string> = new Set([
+  ...Object.keys(CHILDREN),
+  ...Object.values(CHILDREN).flat(),
+  'Transform',
+  'Object',
+  'Manifest',
+  'SignatureProperties',
+  'RetrievalMethod',
+])
+
+/**
+ * The one shape that is accepted: one reference to the element around the signature, with the two transforms that SAML
+ * allows (SAML Core §5.4.4), algorithms of the short lists, and nothing beside it.
+ */
+function checkShape(signature: XmlElement, id: string): { readonly hash: string; readonly type: 'rsa' | 'ec' } {
+  const info = only(signature, 'SignedInfo')
+  const reference = only(info, 'Reference')
+  for (const part of [signature, info, reference]) {
+    const allowed = CHILDREN[part.name] ?? []
+    const isIn = ({ name, namespace }: XmlElement): boolean =>
+      namespace === NAMESPACES.signature && allowed.includes(name)
+    if (!part.children.every(isIn) || part.children.length > allowed.length) throw bad(`${part.name} has other parts`)
+    if (part.text.trim() !== '') throw bad(`${part.name} has text`)
+  }
+  only(signature, 'SignatureValue')
+  only(reference, 'DigestValue')
+  const [keyInfo] = childrenNamed(signature, 'KeyInfo', NAMESPACES.signature)
+  if (keyInfo?.children.some(child => [...elementsOf(child)].some(({ name }) => STRUCTURE.has(name)))) {
+    throw bad('KeyInfo has parts of a signature')
+  }
+  if (id === '' || reference.attributes['URI'] !== `#${id}`) throw bad('it refers to another element')
+  checkTransforms(only(reference, 'Transforms'))
+  if (algorithmOf(only(info, 'CanonicalizationMethod')) !== EXCLUSIVE) throw notAllowed('canonicalization')
+  if (!DIGESTS.has(algorithmOf(only(reference, 'DigestMethod')))) throw notAllowed('digest')
+  const name = algorithmOf(only(info, 'SignatureMethod'))
+  const algorithm = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
+  if (!algorithm) throw notAllowed('signature')
+  return algorithm
+}
+
+function checkTransforms({ children }: XmlElement): void {
+  const names = children.map(child =>
+    isNamed(child, 'Transform', NAMESPACES.signature) ? child.attributes['Algorithm'] : '',
+  )
+  if (names.length !== 2 || names[0] !== ENVELOPED || names[1] !== EXCLUSIVE) throw notAllowed('transform')
+  // Prefixes that are treated as in Canonical XML (Exclusive XML Canonicalization §4); some signers repeat them.
+  const parts = children.flatMap(child => child.children)
+  if (parts.some(({ name, children: inner }) => name !== 'InclusiveNamespaces' || inner.length > 0)) {
+    throw notAllowed('transform')
+  }
+}
+
+const notAllowed = (what: string): SamlProblem => new SamlProblem('algorithm', `the ${what} algorithm is not allowed`)
+
+/** The child of this name; its text, if it has any, is whole. */
+function only(parent: XmlElement, name: string): XmlElement {
+  const [found, second] = childrenNamed(parent, name, NAMESPACES.signature)
+  if (!found || second) throw bad(`there is not one ${name}`)
+  return found
+}
+
+/** Without parameters, such as the length of a truncated HMAC. */
+function algorithmOf(element: XmlElement): string {
+  if (element.children.length > 0) throw notAllowed(element.name)
+  return element.attributes['Algorithm'] ?? ''
+}
+
+/** In the shape that xml-crypto takes. ECDSA signatures have both numbers side by side, not DER (XML Signature §6.4.3). */
+const verifierOf = (name: string, hash: string) =>
+  class {
+    getAlgorithmName = (): string => name
+
+    getSignature(): never {
+      throw new Error('nothing is signed here')
+    }
+
+    verifySignature(material: string, key: KeyLike, value: string): boolean {
+      const dsaEncoding = 'ieee-p1363'
+      return createVerify(hash)
+        .update(material)
+        .verify({ key: key as KeyObject, dsaEncoding }, value, 'base64') // the one that was given
+    }
+  }
+
+const VERIFIERS = Object.fromEntries(
+  Object.entries(SIGNATURE_ALGORITHMS).map(([name, { hash }]) => [name, verifierOf(name, hash)]),
+)
+
+/** xml-crypto's answer for one key: the canonical text, or undefined if the signature is not of this key. */
+function checked(text: string, id: string, key: KeyObject): string | undefined {
+  const signer = new SignedXml({ publicCert: key, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
+  signer.idAttributes = ['ID']
+  Object.assign(signer, { SignatureAlgorithms: VERIFIERS })
+  try {
+    signer.loadSignature(signatureNode(text, id))
+    if (!signer.checkSignature(text)) return undefined
+  } catch {
+    // Its errors say which part of the comparison failed, in no particular class.
+    return undefined
+  }
+  const [canonical, second] = signer.getSignedReferences()
+  return second === undefined ? canonical : undefined
+}
+
+/** The signature of the element with this id: the root, or a child of it. */
+function signatureNode(text: string, id: string): Node {
+  const { documentElement: root } = new DOMParser().parseFromString(text, 'text/xml')
+  const parents = [root, ...childElements(root)].filter(element => element.getAttribute('ID') === id)
+  const found = parents.flatMap(childElements).filter(({ localName }) => localName === 'Signature')
+  const [signature, second] = found
+  if (!signature || second) throw bad('there is not one signature')
+  return signature
+}
+
+function childElements(parent: Element): readonly Element[] {
+  const found: Element[] = []
+  for (let node = parent.firstChild; node; node = node.nextSibling) {
+    if (node.nodeType === ELEMENT_NODE) found.push(node as Element) // what the number says
+  }
+  return found
+}

@@ -1,0 +1,268 @@
+// What a verified assertion says, and whether it says it to us and now (SAML Core §2, Profiles §4.1.4, RFC 7522 §3). Gets only
+// elements whose signature was verified.
+import type { KeyObject } from 'node:crypto'
+import { addSeconds } from '../../base/clock.ts'
+import { hasControlCharacter } from '../../base/control-characters.ts'
+import { SamlProblem } from './problem.ts'
+import type { SamlReason } from './problem.ts'
+import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
+import type { XmlElement } from './xml.ts'
+
+/** What an assertion must fit. */
+export interface Expectation {
+  readonly provider: { readonly entityId: string; readonly signingKeys: readonly KeyObject[] }
+  /** Ours, which the audience must contain. */
+  readonly ownEntityId: string
+  readonly decryptionKeys: readonly KeyObject[]
+  /** Absolute URL of the assertion consumer, or of the token endpoint's alias. */
+  readonly recipient: string
+  /** Id of our request; `any` does not look; `none`: it must not name one, because nobody asked. */
+  readonly inResponseTo: { readonly id: string } | 'any' | 'none'
+  /** One of these classes must have been used. */
+  readonly authnContext?: readonly string[]
+  readonly now: Date
+}
+
+/** A verified assertion's content. */
+export interface SamlStatement {
+  readonly assertionId: string
+  /** The assertion is refused from then on, whoever presents it. */
+  readonly usableUntil: Date
+  readonly nameId: SamlNameId
+  readonly sessionIndex?: string
+  /** Absent without an authentication statement, which only a bearer assertion may lack. */
+  readonly authenticatedAt?: Date
+  readonly authnContextClasses: readonly string[]
+  readonly attributes: readonly SamlAttribute[]
+}
+
+/** SAML Core §2.2.3. */
+export interface SamlNameId {
+  readonly value: string
+  readonly format?: string
+  readonly nameQualifier?: string
+  readonly spNameQualifier?: string
+}
+
+/** SAML Core §2.7.3.1. */
+export interface SamlAttribute {
+  readonly name: string
+  readonly friendlyName?: string
+  readonly values: readonly string[]
+}
+
+/** Accepted difference of clocks. */
+export const SKEW_SECONDS = 60
+/** Age of an assertion, whatever it says itself: how long its id has to be remembered. */
+const MAX_AGE_SECONDS = 3000
+/** How long ago the person may have signed in at the provider: ten days, as in UAA. */
+const MAX_AUTHENTICATION_AGE_SECONDS = 864_000
+const MAX_NAME_LENGTH = 255
+const MAX_TEXT_LENGTH = 2048
+
+const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer'
+const ENTITY = 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity'
+const CONDITIONS: ReadonlySet<string> = new Set(['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction'])
+
+const inAssertion = (parent: XmlElement, name: string): readonly XmlElement[] =>
+  childrenNamed(parent, name, NAMESPACES.assertion)
+
+/** Reads it; throws a `SamlProblem` for one that does not fit. */
+export function readStatement(
+  assertion: XmlElement,
+  expected: Expectation,
+  { needsAuthentication }: { readonly needsAuthentication: boolean },
+): SamlStatement {
+  const { now } = expected
+  if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
+  checkIssuer(assertion, expected.provider.entityId)
+  const issuedAt = instantOf(assertion, 'IssueInstant')
+  if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
+  if (addSeconds(issuedAt, MAX_AGE_SECONDS + SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'it is too old')
+  const subject = one(assertion, 'Subject', 'subject')
+  const conditions = one(assertion, 'Conditions', 'condition')
+  const limits = [
+    checkConditions(conditions, expected),
+    confirmedUntil(subject, expected),
+    addSeconds(issuedAt, MAX_AGE_SECONDS),
+  ]
+  const { authenticatedAt, sessionIndex, classes } = readAuthentication(assertion, expected, needsAuthentication)
+  const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
+  return {
+    assertionId: assertion.attributes['ID'] ?? '',
+    usableUntil: addSeconds(new Date(end), SKEW_SECONDS),
+    nameId: nameIdOf(subject),
+    authnContextClasses: classes,
+    attributes: attributesOf(assertion),
+    ...(authenticatedAt && { authenticatedAt }),
+    ...(sessionIndex !== undefined && { sessionIndex }),
+  }
+}
+
+/** The issuer of an assertion or a message is the provider (SAML Profiles §4.1.4.2). */
+export function checkIssuer(element: XmlElement, entityId: string): void {
+  const issuer = one(element, 'Issuer', 'issuer')
+  if (issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
+    throw new SamlProblem('issuer', 'it is from another issuer')
+  }
+}
+
+function one(parent: XmlElement, name: string, reason: SamlReason): XmlElement {
+  const [found, second] = inAssertion(parent, name)
+  if (!found || second) throw new SamlProblem(reason, `there is not one ${name}`)
+  return found
+}
+
+/** SAML Core §2.5.1. Returns the end, if there is one. */
+function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectation): Date | undefined {
+  const unknown = conditions.children.some(
+    ({ name, namespace }) => namespace !== NAMESPACES.assertion || !CONDITIONS.has(name),
+  )
+  if (unknown) throw new SamlProblem('condition', 'it has a condition that is not known')
+  const restrictions = inAssertion(conditions, 'AudienceRestriction')
+  const isOurs = (restriction: XmlElement): boolean =>
+    inAssertion(restriction, 'Audience').some(({ text }) => text === ownEntityId)
+  // Each has to be met (§2.5.1.4).
+  if (restrictions.length === 0 || !restrictions.every(isOurs)) throw new SamlProblem('audience', 'it is for others')
+  return checkPeriod(conditions, now)
+}
+
+/** `NotBefore` and `NotOnOrAfter` of the element; returns the latter. */
+function checkPeriod(element: XmlElement, now: Date): Date | undefined {
+  const from = instantOf(element, 'NotBefore')
+  const until = instantOf(element, 'NotOnOrAfter')
+  if (from && from > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is not valid yet')
+  if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'it has expired')
+  return until
+}
+
+/** The end of a bearer confirmation that fits (SAML Profiles §4.1.4.2, RFC 7522 §3 item 5). */
+function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
+  const bearers = inAssertion(subject, 'SubjectConfirmation').filter(
+    ({ attributes }) => attributes['Method'] === BEARER,
+  )
+  let problem = new SamlProblem('subject', 'it has no bearer confirmation')
+  for (const confirmation of bearers) {
+    try {
+      return checkConfirmation(confirmation, expected)
+    } catch (error) {
+      if (!(error instanceof SamlProblem)) throw error
+      problem = error
+    }
+  }
+  throw problem
+}
+
+function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, now }: Expectation): Date {
+  const data = one(confirmation, 'SubjectConfirmationData', 'subject')
+  const { Recipient: to, InResponseTo: answers } = data.attributes
+  if (to !== recipient) throw new SamlProblem('recipient', 'it is for another recipient')
+  checkInResponseTo(answers, inResponseTo)
+  if (data.attributes['NotBefore'] !== undefined) throw new SamlProblem('subject', 'a bearer has no NotBefore')
+  const until = checkPeriod(data, now)
+  if (!until) throw new SamlProblem('subject', 'its confirmation has no end')
+  return until
+}
+
+/** SAML Profiles §4.1.4.3 and §4.1.5. */
+export function checkInResponseTo(named: string | undefined, expected: Expectation['inResponseTo']): void {
+  if (expected === 'any') return
+  const wanted = expected === 'none' ? undefined : expected.id
+  if (named !== wanted) throw new SamlProblem('in-response-to', 'it answers another request')
+}
+
+interface Authentication {
+  readonly authenticatedAt?: Date
+  readonly sessionIndex?: string
+  readonly classes: readonly string[]
+}
+
+/** SAML Core §2.7.2. The first statement is that of the session; each must be good. */
+function readAuthentication(
+  assertion: XmlElement,
+  { now, authnContext }: Expectation,
+  isNeeded: boolean,
+): Authentication {
+  const statements = inAssertion(assertion, 'AuthnStatement')
+  if (statements.length === 0 && isNeeded) throw new SamlProblem('subject', 'it does not say that anybody signed in')
+  const times = statements.map(statement => {
+    const at = instantOf(statement, 'AuthnInstant')
+    const until = instantOf(statement, 'SessionNotOnOrAfter')
+    if (!at) throw new SamlProblem('subject', 'it does not say when somebody signed in')
+    if (at > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'somebody signed in in the future')
+    if (addSeconds(at, MAX_AUTHENTICATION_AGE_SECONDS) <= now)
+      throw new SamlProblem('expired', 'the sign-in is too old')
+    if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'the session has ended')
+    return at
+  })
+  const classes = statements.flatMap(statement =>
+    inAssertion(statement, 'AuthnContext')
+      .flatMap(context => inAssertion(context, 'AuthnContextClassRef'))
+      .map(({ text }) => text.trim()),
+  )
+  if (authnContext && authnContext.length > 0 && !classes.some(each => authnContext.includes(each))) {
+    throw new SamlProblem('authn-context', 'the person signed in by another method')
+  }
+  const [authenticatedAt] = times
+  const sessionIndex = statements[0]?.attributes['SessionIndex']
+  return {
+    classes: classes.filter(each => isShort(each)),
+    ...(authenticatedAt && { authenticatedAt }),
+    ...(sessionIndex !== undefined && isShort(sessionIndex) && { sessionIndex }),
+  }
+}
+
+const isShort = (text: string): boolean => text !== '' && text.length <= MAX_NAME_LENGTH && !hasControlCharacter(text)
+
+/** The name of the person: white space around it would make it another one in another place. */
+export function nameIdOf(parent: XmlElement): SamlNameId {
+  if (inAssertion(parent, 'EncryptedID').length > 0) {
+    throw new SamlProblem('decryption', 'encrypted names are not supported')
+  }
+  const { text: value, attributes, children } = one(parent, 'NameID', 'name-id')
+  if (!isShort(value) || value !== value.trim() || children.length > 0) {
+    throw new SamlProblem('name-id', 'the name is empty, too long or has characters that no name has')
+  }
+  const { Format: format, NameQualifier: nameQualifier, SPNameQualifier: spNameQualifier } = attributes
+  return {
+    value,
+    ...(format !== undefined && { format }),
+    ...(nameQualifier !== undefined && { nameQualifier }),
+    ...(spNameQualifier !== undefined && { spNameQualifier }),
+  }
+}
+
+/** Values are texts; one that is not, such as a nested name, counts by its text. */
+function attributesOf(assertion: XmlElement): readonly SamlAttribute[] {
+  const statements = inAssertion(assertion, 'AttributeStatement')
+  if (statements.some(statement => inAssertion(statement, 'EncryptedAttribute').length > 0)) {
+    throw new SamlProblem('decryption', 'encrypted attributes are not supported')
+  }
+  return statements
+    .flatMap(statement => inAssertion(statement, 'Attribute'))
+    .map(attribute => {
+      const { Name: name = '', FriendlyName: friendlyName } = attribute.attributes
+      const values = inAssertion(attribute, 'AttributeValue').map(textWithin)
+      return {
+        name,
+        values: values.filter(value => value.length <= MAX_TEXT_LENGTH),
+        ...(friendlyName !== undefined && { friendlyName }),
+      }
+    })
+}
+
+/** Some providers write names within values, as `NameID` elements, with white space around. */
+const textWithin = (value: XmlElement): string =>
+  value.children.length === 0 ? value.text : [...elementsOf(value)].map(({ text }) => text.trim()).join('')
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
+/** A time in UTC (SAML Core §1.3.3); undefined if the attribute is absent. Throws a `SamlProblem` for any other form. */
+export function instantOf({ attributes }: XmlElement, name: string): Date | undefined {
+  const text = attributes[name]
+  if (text === undefined) return undefined
+  const time = INSTANT.test(text) ? new Date(text) : undefined
+  if (!time || Number.isNaN(time.getTime())) throw new SamlProblem('not-xml', `${name} is no time in UTC`)
+  return time
+}

@@ -1,0 +1,176 @@
+// Parses SAML messages, strictly: what another parser could read in a second way is refused, and so is what would cost much.
+import { SaxesParser } from 'saxes'
+import { SamlProblem } from './problem.ts'
+
+/** An element as it was parsed. */
+export interface XmlElement {
+  /** Without its prefix. */
+  readonly name: string
+  readonly namespace: string
+  readonly prefix: string
+  /** Those without a namespace, by name. */
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: readonly XmlElement[]
+  /** Its own text, whole: the borders of CDATA sections do not cut it. */
+  readonly text: string
+}
+
+/** Namespaces of what this folder reads. */
+export const NAMESPACES = {
+  assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',
+  protocol: 'urn:oasis:names:tc:SAML:2.0:protocol',
+  signature: 'http://www.w3.org/2000/09/xmldsig#',
+  encryption: 'http://www.w3.org/2001/04/xmlenc#',
+} as const
+
+/**
+ * Bytes of a message. What takes time is elements: xml-crypto looks at each of them for the one that is signed. A person in
+ * 500 groups has about as many.
+ */
+export const MAX_MESSAGE_BYTES = 256 * 1024
+const MAX_DEPTH = 32
+const MAX_ELEMENTS = 1000
+const MAX_ATTRIBUTES = 4000
+const MAX_ATTRIBUTES_OF_ONE = 40
+const MAX_NAME_LENGTH = 256
+
+interface Open {
+  readonly element: XmlElement & { readonly attributes: Record<string, string> }
+  readonly children: XmlElement[]
+  readonly text: string[]
+}
+
+/**
+ * Parses one document. Throws a `SamlProblem` for document types, processing instructions, comments (signatures leave them
+ * out, so that whoever carries a message can add them), entities other than XML's own, ids that occur twice, relative
+ * namespaces, and for whatever is too large.
+ */
+export function parseXml(text: string): XmlElement {
+  if (text.length > MAX_MESSAGE_BYTES) throw new SamlProblem('too-large', 'it has too many characters')
+  if (!text.isWellFormed()) throw notXml('half a surrogate pair')
+  const parser = new SaxesParser({ xmlns: true })
+  const open: Open[] = []
+  const ids = new Set<string>()
+  let root: XmlElement | undefined
+  let elements = 0
+  let attributes = 0
+  parser.on('error', ({ message }) => {
+    // Keeps line, column and problem; the rest repeats the document.
+    throw notXml(/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable')
+  })
+  parser.on('doctype', () => {
+    throw new SamlProblem('document-type', 'it has a document type')
+  })
+  parser.on('comment', () => {
+    throw new SamlProblem('comment', 'it has a comment')
+  })
+  parser.on('processinginstruction', () => {
+    throw notXml('a processing instruction')
+  })
+  parser.on('xmldecl', ({ encoding, version }) => {
+    if (version !== '1.0' || (encoding ?? 'utf-8').toLowerCase() !== 'utf-8')
+      throw notXml('another version or encoding')
+  })
+  parser.on('opentagstart', ({ name }) => {
+    elements += 1
+    if (elements > MAX_ELEMENTS || open.length >= MAX_DEPTH || name.length > MAX_NAME_LENGTH) {
+      throw new SamlProblem('too-large', 'it has too many elements, or too deep ones')
+    }
+  })
+  let own = 0
+  parser.on('attribute', ({ name }) => {
+    own += 1
+    attributes += 1
+    if (own > MAX_ATTRIBUTES_OF_ONE || attributes > MAX_ATTRIBUTES || name.length > MAX_NAME_LENGTH) {
+      throw new SamlProblem('too-large', 'it has too many attributes')
+    }
+  })
+  parser.on('opentag', ({ local, uri, prefix, attributes: given }) => {
+    own = 0
+    const plain: Record<string, string> = Object.create(null)
+    for (const each of Object.values(given)) {
+      if (each.prefix === 'xmlns' || each.name === 'xmlns') checkNamespace(each.value)
+      else if (/^id$/i.test(each.local)) {
+        if (ids.has(each.value)) throw new SamlProblem('bad-signature', 'an id occurs twice')
+        ids.add(each.value)
+      }
+      if (each.uri === '' && each.prefix === '') plain[each.local] = each.value
+    }
+    const children: XmlElement[] = []
+    open.push({
+      element: { name: local, namespace: uri, prefix, attributes: plain, children, text: '' },
+      children,
+      text: [],
+    })
+  })
+  const addText = (part: string): void => void open.at(-1)?.text.push(part)
+  parser.on('text', addText)
+  parser.on('cdata', addText)
+  parser.on('closetag', () => {
+    const closed = open.pop()
+    if (!closed) return
+    const element = { ...closed.element, text: closed.text.join('') }
+    const parent = open.at(-1)
+    if (parent) parent.children.push(element)
+    else root = element
+  })
+  parser.write(text).close()
+  if (!root) throw notXml('no element')
+  return root
+}
+
+const notXml = (what: string): SamlProblem => new SamlProblem('not-xml', `it is not usable as XML: ${what}`)
+
+/** Canonical XML is not defined for relative ones (Canonical XML 1.1 §1.3). */
+function checkNamespace(uri: string): void {
+  if (uri !== '' && !/^[A-Za-z][A-Za-z0-9+.-]*:./.test(uri)) throw notXml('a relative namespace')
+}
+
+/** Every element of the tree, the root first. */
+export function* elementsOf(root: XmlElement): Generator<XmlElement> {
+  yield root
+  for (const child of root.children) yield* elementsOf(child)
+}
+
+/** Whether it is this element. */
+export const isNamed = (element: XmlElement, name: string, namespace: string): boolean =>
+  element.name === name && element.namespace === namespace
+
+/** Children of this name. */
+export const childrenNamed = (parent: XmlElement, name: string, namespace: string): readonly XmlElement[] =>
+  parent.children.filter(child => isNamed(child, name, namespace))
+
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
+
+/** The XML of a base64 text, of either alphabet; throws a `SamlProblem`. */
+export function decodeXml(base64: string): string {
+  if (base64.length > MAX_MESSAGE_BYTES * 2) throw new SamlProblem('too-large', 'it is too long')
+  const compact = base64.replace(/[\t\n\r ]/g, '')
+  if (compact === '' || !BASE64.test(compact)) throw notXml('no base64')
+  const bytes = Buffer.from(compact, 'base64')
+  if (bytes.length > MAX_MESSAGE_BYTES) throw new SamlProblem('too-large', 'it is too long')
+  return textOf(bytes)
+}
+
+/** The text of UTF-8; throws a `SamlProblem`. */
+export function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw notXml('no UTF-8')
+  }
+}
+
+/** The issuer that a response, assertion or logout message names: unverified, for choosing the provider. Never throws. */
+export function peekIssuer(base64: string): string | undefined {
+  try {
+    const root = parseXml(decodeXml(base64))
+    const [issuer] = childrenNamed(root, 'Issuer', NAMESPACES.assertion)
+    const [assertion] = childrenNamed(root, 'Assertion', NAMESPACES.assertion)
+    const [inner] = assertion ? childrenNamed(assertion, 'Issuer', NAMESPACES.assertion) : []
+    return (issuer ?? inner)?.text
+  } catch (error) {
+    if (error instanceof SamlProblem) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { readBearerAssertion } from '../../../src/identity/saml/assertion.ts'
+import { SamlProblem } from '../../../src/identity/saml/problem.ts'
+import type { SamlReason } from '../../../src/identity/saml/problem.ts'
+import { readResponse } from '../../../src/identity/saml/response.ts'
+import type { Expectation } from '../../../src/identity/saml/statement.ts'
+import { peekIssuer } from '../../../src/identity/saml/xml.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { base64Of, base64UrlOf, createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
+import type { ResponseParts } from '../../support/saml-idp.ts'
+
+const clock = createTestClock()
+const to = { entityId: 'latchkey', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' }
+const idp = createSamlIdp({ clock, to })
+const ours = samlTestKey()
+const stranger = samlTestKey()
+const publicKey = createPublicKey(idp.key.certificate)
+
+const expected: Expectation = {
+  provider: { entityId: idp.entityId, signingKeys: [publicKey] },
+  ownEntityId: 'latchkey',
+  decryptionKeys: [createPrivateKey(ours.privateKey)],
+  recipient: to.recipient,
+  inResponseTo: { id: '_request' },
+  now: clock.now(),
+}
+const inSeconds = (seconds: number): Date => new Date(clock.now().getTime() + seconds * 1000)
+
+const read = (xml: string, changes: Partial<Expectation> = {}) =>
+  readResponse(base64Of(xml), { ...expected, ...changes })
+const response = (parts: ResponseParts = {}): Promise<string> => idp.response({ inResponseTo: '_request', ...parts })
+
+function refuses(reason: SamlReason, work: () => unknown): void {
+  assert.throws(work, (error: unknown) => {
+    assert.ok(error instanceof SamlProblem, String(error))
+    assert.equal(error.reason, reason, error.message)
+    return true
+  })
+}
+
+describe('a response', () => {
+  for (const signs of [['assertion'], ['response'], ['assertion', 'response']] as const) {
+    it(`is read where the ${signs.join(' and the ')} is signed`, async () => {
+      const attributes = [{ name: 'mail', friendlyName: 'Mail', values: ['a&b@example.org', '<c>'] }]
+      const statement = read(await response({ signs, attributes, nameId: 'Mária <1>' }))
+      assert.deepEqual(
+        [statement.nameId, statement.sessionIndex, statement.authnContextClasses, statement.attributes],
+        [{ value: 'Mária <1>', format: SAML.persistentName }, 'session-1', [SAML.password], attributes],
+      )
+      assert.deepEqual([statement.authenticatedAt, statement.usableUntil], [clock.now(), inSeconds(360)])
+    })
+  }
+
+  for (const algorithm of [SAML.gcm, SAML.cbc] as const) {
+    it(`is read where the assertion is signed, and encrypted with ${algorithm}`, async () => {
+      const encrypts = { certificate: ours.certificate, algorithm }
+      assert.equal(read(await response({ encrypts })).nameId.value, 'person-1')
+      assert.equal(read(await response({ encrypts, signs: ['assertion', 'response'] })).nameId.value, 'person-1')
+    })
+  }
+
+  it('is read with a key of elliptic curves, and with any of several keys', async () => {
+    const key = samlTestKey('ec')
+    const xml = await createSamlIdp({ clock, to, key }).response({ inResponseTo: '_request' })
+    const signingKeys = [publicKey, createPublicKey(key.certificate)]
+    assert.equal(read(xml, { provider: { ...expected.provider, signingKeys } }).nameId.value, 'person-1')
+  })
+
+  it('is remembered for 3000 s and the skew at most, whatever it says', async () => {
+    const far = inSeconds(10_000_000)
+    const xml = await response({ notOnOrAfter: far, conditions: { notOnOrAfter: far } })
+    assert.deepEqual(read(xml).usableUntil, inSeconds(3060))
+  })
+
+  it('is read without an expected request where that is not looked at, or where nobody asked', async () => {
+    assert.equal(read(await response(), { inResponseTo: 'any' }).nameId.value, 'person-1')
+    assert.equal(read(await idp.response(), { inResponseTo: 'none' }).nameId.value, 'person-1')
+  })
+
+  it('keeps the qualifiers of the name', async () => {
+    const qualifiers = { nameQualifier: 'https://idp.example', spNameQualifier: 'latchkey' }
+    const { nameId } = read(await response({ ...qualifiers, format: null }))
+    assert.deepEqual(nameId, { value: 'person-1', ...qualifiers })
+  })
+
+  const refused: readonly (readonly [string, SamlReason, ResponseParts, Partial<Expectation>?])[] = [
+    ['without a signature', 'no-signature', { signs: [] }],
+    ['signed by a stranger', 'bad-signature', { signing: { key: stranger } }],
+    ['signed by a stranger as a whole', 'bad-signature', { signs: ['response'], signing: { key: stranger } }],
+    ['signed with SHA-1', 'algorithm', { signing: { algorithm: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1' } }],
+    ['with a digest of SHA-1', 'algorithm', { signing: { digest: 'http://www.w3.org/2000/09/xmldsig#sha1' } }],
+    [
+      'canonicalized inclusively',
+      'algorithm',
+      { signing: { canonicalization: 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315' } },
+    ],
+    ['with one transform', 'algorithm', { signing: { transforms: [SAML.exclusive] } }],
+    [
+      'with three transforms',
+      'algorithm',
+      { signing: { transforms: [SAML.enveloped, SAML.exclusive, SAML.exclusive] } },
+    ],
+    ['of another status', 'status', { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' }],
+    ['for another address', 'destination', { destination: 'https://other.example/' }],
+    ['that is signed and for no address', 'destination', { destination: null, signs: ['response'] }],
+    ['from another issuer around it', 'issuer', { responseIssuer: 'https://other.example' }],
+    ['from another issuer', 'issuer', { issuer: 'https://other.example', responseIssuer: idp.entityId }],
+    ['for another audience', 'audience', { audiences: ['other'] }],
+    ['for no audience', 'audience', { audiences: null }],
+    ['without conditions', 'condition', { conditions: null }],
+    ['with an unknown condition', 'condition', { moreConditions: '<saml:Mood/>' }],
+    [
+      'for two audiences of which one is other',
+      'audience',
+      { moreConditions: '<saml:AudienceRestriction><saml:Audience>other</saml:Audience></saml:AudienceRestriction>' },
+    ],
+    ['for another recipient', 'recipient', { recipient: 'http://localhost:8080/oauth/token/alias/latchkey' }],
+    ['for no recipient', 'recipient', { recipient: null }],
+    ['that answers another request', 'in-response-to', { inResponseTo: '_other' }],
+    ['that answers no request', 'in-response-to', { inResponseTo: null }],
+    ['whose envelope answers another request', 'in-response-to', { responseInResponseTo: '_other' }],
+    ['that answers, where nobody asked', 'in-response-to', {}, { inResponseTo: 'none' }],
+    ['whose confirmation has expired', 'expired', { notOnOrAfter: inSeconds(-61) }],
+    ['whose confirmation has no end', 'subject', { notOnOrAfter: null }],
+    ['whose confirmation has a beginning', 'subject', { confirmationNotBefore: inSeconds(-10) }],
+    ['without a bearer', 'subject', { method: 'urn:oasis:names:tc:SAML:2.0:cm:holder-of-key' }],
+    ['that has expired', 'expired', { conditions: { notOnOrAfter: inSeconds(-61) } }],
+    ['that is not valid yet', 'not-yet-valid', { conditions: { notBefore: inSeconds(61) } }],
+    ['from the future', 'not-yet-valid', { issueInstant: inSeconds(61) }],
+    ['that is too old', 'expired', { issueInstant: inSeconds(-61) }],
+    ['of a sign-in long ago', 'expired', { authnInstant: inSeconds(-864_001) }],
+    ['of a sign-in in the future', 'not-yet-valid', { authnInstant: inSeconds(61) }],
+    ['of a session that has ended', 'expired', { sessionNotOnOrAfter: inSeconds(-61) }],
+    ['without a sign-in', 'subject', { authnInstant: null }],
+    ['of another class', 'authn-context', {}, { authnContext: ['urn:other'] }],
+    ['without a subject', 'subject', { nameId: null }],
+    ['with an empty name', 'name-id', { nameId: '' }],
+    ['with white space around the name', 'name-id', { nameId: ' person-1' }],
+    ['with a line in the name', 'name-id', { nameId: 'person\n1' }],
+    ['with a long name', 'name-id', { nameId: 'x'.repeat(256) }],
+    [
+      'encrypted, and signed around that only',
+      'decryption',
+      { signs: ['response'], encrypts: { certificate: ours.certificate } },
+    ],
+    ['encrypted, and not signed', 'decryption', { signs: [], encrypts: { certificate: ours.certificate } }],
+    ['encrypted for somebody else', 'decryption', { encrypts: { certificate: stranger.certificate } }],
+    [
+      'encrypted with RSA 1.5',
+      'algorithm',
+      { encrypts: { certificate: ours.certificate, keyAlgorithm: 'http://www.w3.org/2001/04/xmlenc#rsa-1_5' } },
+    ],
+  ]
+  for (const [name, reason, parts, changes] of refused) {
+    it(`is refused: ${name}`, async () => {
+      const xml = await response(parts)
+      refuses(reason, () => read(xml, changes))
+    })
+  }
+
+  it('is refused as anything but a response', async () => {
+    refuses('not-xml', () => read(idp.signedAssertion({ inResponseTo: '_request' })))
+    refuses('not-xml', () => read(idp.sign(idp.logoutRequest())))
+    for (const text of ['', '<', '<a/>', 'x'.repeat(300_000)]) {
+      assert.throws(() => read(text), SamlProblem)
+      assert.throws(() => readResponse(text, expected), SamlProblem)
+    }
+  })
+
+  it('is refused with a document type, a comment, a processing instruction or a second element', async () => {
+    const xml = await response()
+    refuses('document-type', () => read(`<!DOCTYPE a [<!ENTITY b "c">]>${xml}`))
+    refuses('comment', () => read(xml.replace('person-1', 'person<!-- -->-1')))
+    refuses('not-xml', () => read(xml.replace('<saml:Subject>', '<?a b?><saml:Subject>')))
+    refuses('not-xml', () => read(xml + xml))
+  })
+
+  it('is refused with any byte of what is signed changed', async () => {
+    for (const signs of [['assertion'], ['response']] as const) {
+      const xml = await response({ signs })
+      refuses('bad-signature', () => read(xml.replace('>person-1<', '>person-2<')))
+    }
+  })
+})
+
+describe('a bearer assertion', () => {
+  const bearer = { ...expected, recipient: 'http://localhost:8080/oauth/token/alias/latchkey' }
+  const { recipient } = bearer
+
+  it('is read, with or without a sign-in, from base64url', () => {
+    const signed = idp.signedAssertion({ recipient }, { inclusivePrefixes: ['xs'] })
+    assert.equal(readBearerAssertion(base64UrlOf(signed), bearer).nameId.value, 'person-1')
+    const { authenticatedAt } = readBearerAssertion(
+      base64UrlOf(idp.signedAssertion({ recipient, authnInstant: null })),
+      bearer,
+    )
+    assert.equal(authenticatedAt, undefined)
+  })
+
+  it('is refused without a signature, for sign-in on a page, and as the answer to a request', async () => {
+    refuses('no-signature', () => readBearerAssertion(base64UrlOf(idp.assertion({ recipient })), bearer))
+    refuses('recipient', () => readBearerAssertion(base64UrlOf(idp.signedAssertion()), bearer))
+    const answer = idp.signedAssertion({ recipient, inResponseTo: '_request' })
+    refuses('in-response-to', () => readBearerAssertion(base64UrlOf(answer), bearer))
+    const whole = await idp.response({ recipient })
+    refuses('not-xml', () => readBearerAssertion(base64UrlOf(whole), bearer))
+  })
+})
+
+describe('peekIssuer', () => {
+  it('finds the issuer of a response and of an assertion, and of nothing else', async () => {
+    assert.equal(peekIssuer(base64Of(await response())), idp.entityId)
+    assert.equal(peekIssuer(base64Of(await response({ responseIssuer: null }))), idp.entityId)
+    assert.equal(peekIssuer(base64UrlOf(idp.assertion())), idp.entityId)
+    for (const text of ['', '%', base64Of('<a'), base64Of('<a/>'), base64Of('<!DOCTYPE a><a/>')]) {
+      assert.equal(peekIssuer(text), undefined)
+    }
+  })
+})
