@@ -260,6 +260,22 @@ describe('docs/providers', () => {
   }
 })
 
+describe('docs/operate.md', () => {
+  it('has a row for each reason why a SAML message is refused', () => {
+    const problem = readFileSync(join(FOLDER, '../../src/identity/saml/problem.ts'), 'utf8')
+    const [, list = ''] = /type SamlReason =((?:\s+\| '[a-z-]+')+)/.exec(problem) ?? []
+    const reasons = Array.from(list.matchAll(/'([a-z-]+)'/g)).map(([, reason]) => reason ?? '')
+    const operate = readFileSync(join(FOLDER, '../operate.md'), 'utf8')
+    const [, table = ''] = /^#### When nobody can sign in\n([^]*?)\n###/m.exec(operate) ?? []
+    const rows = Array.from(table.matchAll(/^\| (`.*?) \|/gm)).flatMap(
+      ([, words]) => (words ?? '').match(/[a-z-]+/g) ?? [],
+    )
+    assert.ok(reasons.length > 20)
+    const byName = (a: string, b: string): number => a.localeCompare(b)
+    assert.deepEqual(rows.toSorted(byName), reasons.toSorted(byName))
+  })
+})
+
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 describe('docs/providers/README.md', { skip: !hasCurl && 'curl is not installed' }, () => {
