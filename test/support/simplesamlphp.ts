@@ -87,7 +87,6 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
     attributenamemapdir: join(PROGRAM, '../../../etc/simplesamlphp/attributemap'),
     'session.phpsession.savepath': join(folder, 'sessions'),
     'session.cookie.secure': false,
-    'session.cookie.samesite': 'Lax',
     secretsalt: 'a salt of the tests',
     'auth.adminpassword': 'nobody is an administrator in the tests',
     timezone: 'UTC',
@@ -100,9 +99,14 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
     'module.enable': { core: true, saml: true, exampleauth: true },
   }
   const flat = { type: 'flatfile' }
-  write('config.json', { ...settings, 'metadata.sources': [flat] })
-  const register = (xml: string): void =>
-    write('config.json', { ...settings, 'metadata.sources': [flat, { type: 'xml', xml }] })
+  let serviceProvider = ''
+  let wantsSigned = true
+  function know(): void {
+    // What the service provider wants counts for more than the settings here.
+    const xml = wantsSigned ? serviceProvider : serviceProvider.replace(/ WantAssertionsSigned="true"/, '')
+    write('config.json', { ...settings, 'metadata.sources': xml === '' ? [flat] : [flat, { type: 'xml', xml }] })
+  }
+  know()
   write('authsources.php', jsonIn('config', 'authsources.json'))
   write('authsources.json', {
     people: {
@@ -117,7 +121,9 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
     encrypts,
     signs = ['response', 'assertion'],
     binding = 'redirect',
-  }: SimplesamlphpOptions): void =>
+  }: SimplesamlphpOptions): void => {
+    wantsSigned = signs.includes('assertion')
+    know()
     write('idp.json', {
       [`${url}/idp`]: {
         host: '__DEFAULT__',
@@ -137,6 +143,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
         authproc: { 3: { class: 'saml:AttributeNameID', attribute: 'uid', Format: SAML.persistentName } },
       },
     })
+  }
   configure(first)
 
   const script = `php "$@" >"$FOLDER"/log/php.log 2>&1 </dev/null &
@@ -177,7 +184,10 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
     startUrl: spentityid =>
       `${url}/saml2/idp/SSOService.php?${new URLSearchParams({ spentityid, NameIDFormat: SAML.persistentName }).toString()}`,
     logoutUrl: `${url}/saml2/idp/initSLO.php?RelayState=${encodeURIComponent(`${url}/logout.php`)}`,
-    register,
+    register(metadata) {
+      serviceProvider = metadata
+      know()
+    },
     configure,
     log,
     stop,
