@@ -1,6 +1,6 @@
 // Sign-up: makes an account of the internal provider that nobody can sign in to until its address is proven. The password
 // becomes valid only with the code of the mail that its own request caused: a stranger who signs up with somebody's address
-// gets nothing when that person opens the mail. See docs/decisions/0022-sign-up.md.
+// gets nothing when that person opens the mail. See docs/decisions/0029-sign-up.md.
 import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'

@@ -1,5 +1,5 @@
 // A page that shows every component in every state, for the browser tests and for eyes: `test/pages/accessibility.test.ts`
-// draws it. See docs/decisions/0022-one-visual-language.md.
+// draws it. See docs/decisions/0023-one-visual-language.md.
 import { type Html, html } from '../../src/base/html.ts'
 import { alert } from '../../src/pages/alert.ts'
 import { clientPicture, cross, field, initial, passwordField, submit, tick, time } from '../../src/pages/components.ts'
