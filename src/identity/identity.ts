@@ -138,6 +138,8 @@ export interface Identity extends ProviderLogout {
     zone: Zone,
     origin: string,
   ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
+  /** The issuer that a message of this type names, unverified: for saying why there is no provider. */
+  claimedIssuer(type: string, message: string): Promise<string | undefined>
   /** The origin of the one active provider of this type that the message says it is from, unverified. */
   originOf(zone: Zone, type: string, message: string): Promise<string | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
@@ -388,6 +390,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     isOffered: async (zone, provider) => (await open(zone, provider)).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
     ...createProviderLogout({ store, open, issuerOf }),
+    claimedIssuer,
     originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)

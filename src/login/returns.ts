@@ -51,6 +51,8 @@ export interface Return {
   readonly failurePath: '/oauth_error' | '/saml_error'
   /** The path that it came to, below the zone's base URL; the provider's own unless given. */
   readonly path?: string
+  /** Called for an answer that nobody waits for. */
+  readonly lost?: () => void
   /** Answers a refusal in a way of its own: with another text, or by leading to a URL; `path` is where the sign-in leads. */
   readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
 }
@@ -136,6 +138,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
+      given.lost?.()
       return fail(request, reply, { ...given, failure: LOST })
     }
     const invitation =

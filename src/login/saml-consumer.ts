@@ -1,8 +1,10 @@
 // The assertion consumer (SAML 2.0 Profiles §4.1.4.3). An answer is a form of another site, so the browser sends no cookies
 // with it: the attempt that it belongs to is found when a page of ours has posted it once more.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { digest } from '../base/secrets.ts'
 import { SAML_NOT_PRECREATED } from '../model/identity-provider.ts'
 import { consumerPath } from '../model/saml-paths.ts'
+import { userAgentIn } from '../model/user-agent.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import { formPostPage } from '../pages/form-post.ts'
 import { siteName } from '../pages/layout.ts'
@@ -51,7 +53,9 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     // The last segment may be the service provider's alias or the identity provider's.
     if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
       log.refusal('a SAML answer: it is from no active provider, or came to the place of another one')
-      return fail(request, reply, await noProvider(request, alias))
+      const issuer = await identity.claimedIssuer('saml', message)
+      report(request, { message, why: issuer === undefined ? 'not-xml' : 'issuer' })
+      return fail(request, reply, await noProvider(request, { issuer, alias }))
     }
     const shape = await returns.shapeOf(zone, origin)
     if (!isPlain(form, shape)) return fail(request, reply, UNREADABLE)
@@ -61,6 +65,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       form,
       path: bare ? BARE_PATH : pathOf(alias),
       failurePath: '/saml_error',
+      lost: () => report(request, { message, why: 'in-response-to', origin }),
       refused: (result: Refused, path: string | undefined) => explain(request, { origin, result, path }),
     } as const
     const state = form.get(shape.state) ?? ''
@@ -87,12 +92,45 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action, fields }))
   }
 
-  /** UAA: names the provider whose place it came to. */
-  async function noProvider({ zone }: FastifyRequest, alias: string | undefined): Promise<Failure> {
+  /** Tells the audit trail of an answer that nobody waits for, or that no provider gave; `identity` reports all others. */
+  function report(
+    { zone, ip, headers }: FastifyRequest,
+    { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
+  ): void {
+    const userAgent = userAgentIn(headers)
+    deps.audit({
+      type: 'IdentityProviderAuthenticationFailure',
+      zoneId: zone.id,
+      principal: digest(message),
+      authenticationType: 'saml',
+      remoteAddress: ip,
+      ...(userAgent !== undefined && { userAgent }),
+      ...(origin !== undefined && { origin }),
+      data: why,
+    })
+  }
+
+  /** UAA: names the provider that the answer is from, or whose place it came to. */
+  async function noProvider(
+    { zone }: FastifyRequest,
+    { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
+  ): Promise<Failure> {
     if (behaviour.ownWords) return NO_PROVIDER
-    const provider = alias === undefined ? undefined : await store.providers.findByOrigin(zone.id, alias)
-    const named = provider?.type === 'saml' ? ` for alias:${provider.originKey}` : '.'
-    return { ...NO_PROVIDER, description: `No SAML identity provider found in zone${named}` }
+    const all = (await store.providers.list(zone.id))
+      .map(({ provider }) => provider)
+      .filter(({ type }) => type === 'saml')
+    const disabled = all.find(
+      ({ active, externalKey }) => !active && externalKey !== undefined && externalKey === issuer,
+    )
+    if (disabled) {
+      const description = `Identity Provider has been disabled by administrator for alias:${disabled.originKey}`
+      return { ...NO_PROVIDER, description }
+    }
+    const named = all.some(({ originKey }) => originKey === alias)
+    return {
+      ...NO_PROVIDER,
+      description: `No SAML identity provider found in zone${named ? ` for alias:${alias}` : '.'}`,
+    }
   }
 
   /** What a refusal is answered with, where UAA has an answer of its own. */

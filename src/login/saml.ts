@@ -1,7 +1,7 @@
 // Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes stand here; their code is loaded
 // when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance } from 'fastify'
-import type { PageSettings } from '../model/settings.ts'
+import type { Audit } from '../model/event.ts'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
 import type { ExternalSignIn } from './external.ts'
@@ -13,7 +13,7 @@ export interface SamlDeps extends ExternalDeps {
   readonly returns: Returns
   /** The SAML entity id of the default zone. */
   readonly samlEntityId: string
-  readonly pageSettings: PageSettings
+  readonly audit: Audit
 }
 
 /** Bytes: a document of 256 kB in base64, with every character percent-encoded that a form may encode, and line breaks. */

@@ -148,12 +148,14 @@ for (const mode of MODES) {
 
       it('tells programs of them', async () => {
         for (const path of ['/login', '/info']) {
-          const { idpDefinitions, entityID } = (
+          const { idpDefinitions, entityID, prompts } = (
             await server.send(path, { headers: { accept: 'application/json' } })
           ).json<{
             idpDefinitions: Record<string, string>
             entityID: string
+            prompts: object
           }>()
+          assert.ok('passcode' in prompts)
           assert.equal(entityID, 'latchkey')
           assert.deepEqual(Object.keys(idpDefinitions).toSorted(), [
             'begins',
@@ -177,6 +179,25 @@ for (const mode of MODES) {
         assert.equal(hidden.status, 302)
         const off = await server.send('/login', { query: { login_hint: '{"origin":"off"}' } })
         assert.equal(off.status, 200)
+      })
+
+      it('leads to the only provider that a client allows, and to the default one', async () => {
+        const browser = server.browser()
+        await authorize(browser, { ...AUTO_REQUEST, client_id: 'waitsonly' })
+        const only = await browser.send('/login')
+        if (isUaa) assert.equal(only.headers['location'], BASE + discovery('waits'))
+        else assert.equal(requestIn(only).url.host, 'waits.example')
+        const zone = (await server.store.zones.find('svc')) ?? assert.fail()
+        await server.store.zones.update({ ...zone, config: { ...zone.config, defaultIdentityProvider: 'corp' } })
+        try {
+          const usual = await server.browser().send('/login')
+          if (isUaa) assert.equal(usual.headers['location'], BASE + discovery('corp'))
+          else assert.equal(requestIn(usual).url.host, 'corp.example')
+          // A failure is shown, not sent away.
+          assert.equal((await server.send('/login', { query: { error: 'idp_not_found' } })).status, 200)
+        } finally {
+          await server.store.zones.update({ ...zone, version: zone.version + 2 })
+        }
       })
 
       it('finds the provider by the domain of an address', async () => {
@@ -209,8 +230,13 @@ for (const mode of MODES) {
     }
 
     it('reads half a megabyte at most', async () => {
-      const form = { SAMLResponse: 'A'.repeat(600_000) }
-      assert.equal((await server.send(CONSUMER, { form })).status, 413)
+      for (const [length, isTooLong] of [
+        [500_000, false],
+        [600_000, true],
+      ] as const) {
+        const answer = await server.send(CONSUMER, { form: { SAMLResponse: 'A'.repeat(length) } })
+        assert.equal(answer.status === 413, isTooLong, String(length))
+      }
     })
 
     describe('what UAA had as an identity provider', () => {

@@ -45,9 +45,23 @@ export const samlRecord = (
   },
 })
 
+const AUTO_CLIENT = {
+  client_secret: 'secret',
+  authorized_grant_types: ['authorization_code'],
+  scope: ['openid'],
+  redirect_uri: ['https://auto.example/cb'],
+  autoapprove: true,
+}
+
 /** The usual accounts, and providers that each have one peculiarity. */
 export const samlBootstrap = (clock: TestClock) => ({
   ...authorizeBootstrap,
+  clients: [...authorizeBootstrap.clients, { ...AUTO_CLIENT, client_id: 'waitsonly', allowedproviders: ['waits'] }],
+  identity_zones: authorizeBootstrap.identity_zones.map(zone =>
+    zone.id === 'z1'
+      ? { ...zone, bootstrap: { ...zone.bootstrap, identity_providers: [samlRecord(clock, 'corp')] } }
+      : zone,
+  ),
   identity_providers: [
     samlRecord(clock, 'corp', { emailDomain: ['corp.example'] }),
     samlRecord(clock, 'other'),
