@@ -69,8 +69,15 @@ for (const mode of MODES) {
       }
     })
 
+    it('refuses an assertion of an issuer whose metadata cannot be used', async () => {
+      await refused(server, mode, () => send({ grant_type: SAML_BEARER, assertion: ASSERTION }), {
+        want: { standard: '400 invalid_grant', uaa: '401 unauthorized' },
+        description:
+          /^(No SAML identity provider found in zone for the issuer of the assertion|Error determining metadata contracts)$/,
+      })
+    })
+
     const assertions = [
-      { name: 'an assertion', assertion: ASSERTION },
       { name: 'what is no base64', assertion: '***' },
       { name: 'what is no XML', assertion: Buffer.from('nothing').toString('base64url') },
       {

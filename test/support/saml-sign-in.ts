@@ -90,6 +90,17 @@ export function requestIn(answer: TestAnswer): SentRequest {
   return { url, id: / ID="([^"]+)"/.exec(xml)?.[1] ?? '', xml, relayState: url.searchParams.get('RelayState') ?? '' }
 }
 
+/** The request in a page that posts it to a provider. */
+export function postedTo(answer: TestAnswer): {
+  readonly action: string
+  readonly xml: string
+  readonly relayState: string
+} {
+  const action = unescaped(/<form id="form_post" action="([^"]+)"/.exec(answer.text)?.[1] ?? '')
+  const { SAMLRequest: request = '', RelayState: relayState = '' } = hiddenFields(answer.text)
+  return { action, xml: Buffer.from(request, 'base64').toString(), relayState }
+}
+
 /** The fields of a form of the POST binding. */
 export const answerForm = (xml: string, relayState?: string): Record<string, string> => ({
   SAMLResponse: base64Of(xml),

@@ -1,5 +1,8 @@
 // The metadata of identity providers, as their records hold it or name its address. Decides which document counts, and for how
 // long; what is in it, provider-metadata.ts reads.
+import { createPublicKey } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { readCertificates } from '../../base/certificate.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
@@ -12,6 +15,7 @@ import type { Fetched, Source } from '../sources/documents.ts'
 import { SamlProblem } from './problem.ts'
 import { readProviderMetadata } from './provider-metadata.ts'
 import type { SamlProvider } from './provider-metadata.ts'
+import { verifiedText } from './signed-xml.ts'
 
 /** The providers that records describe. */
 export interface SamlProviders {
@@ -149,12 +153,30 @@ const trustOf = ({ config }: Described): readonly unknown[] => {
 export const describe = (record: Described, text: string, now: Date): SamlProvider =>
   readProviderMetadata(trustedText(record, text), now)
 
-/** The text as it came; nothing verifies signatures yet, so that a record that demands one cannot be used. */
+/**
+ * The text as it came or, where the record wants metadata to be signed (`metadataTrustCheck`), what its signature covers.
+ * Keys are those of `metadataCertificates`; metadata in the record itself may do without, and must then be signed by one of
+ * its own.
+ */
 function trustedText({ config }: Described, text: string): string {
-  const { metadataTrustCheck }: SamlProviderConfig = config
+  const { metadataTrustCheck, metadataCertificates, metaDataLocation }: SamlProviderConfig = config
   if (metadataTrustCheck !== true) return text
-  throw unusable('its signature cannot be verified')
+  if (metadataCertificates) return verified(text, keysOf(metadataCertificates))
+  if (!isMetadataText(metaDataLocation ?? '')) throw unusable('metadataCertificates must say who signs it')
+  return verified(text, readProviderMetadata(text, new Date(0)).signingKeys)
 }
+
+function verified(text: string, keys: readonly KeyObject[]): string {
+  try {
+    return `<?xml version="1.0"?>${verifiedText(text, keys)}`
+  } catch (error) {
+    if (error instanceof SamlProblem) throw unusable(`its signature cannot be verified (${error.reason})`)
+    throw error
+  }
+}
+
+const keysOf = (pem: string): readonly KeyObject[] =>
+  (readCertificates(pem) ?? []).map(({ publicPem }) => createPublicKey(publicPem))
 
 function attempt<T>(work: () => T): T | SamlProblem {
   try {

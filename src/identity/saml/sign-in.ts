@@ -1,22 +1,58 @@
-// Signs people in at a SAML identity provider (SAML 2.0 Profiles §4.1).
+// Signs people in at a SAML identity provider (SAML 2.0 Profiles §4.1): the request, and what its answer proves.
 import type { Clock } from '../../base/clock.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { Destination } from '../../model/destination.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import type { UpstreamSession } from '../../model/session.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
-import type { RedirectStart } from '../source.ts'
+import type { Store } from '../../store/store.ts'
+import type {
+  ExternalPerson,
+  ExternalRefusal,
+  RedirectAnswer,
+  RedirectRefusal,
+  RedirectStart,
+  RedirectSuccess,
+} from '../source.ts'
 import { authnRequest } from './messages.ts'
+import { personOf } from './person.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
+import { readResponse } from './response.ts'
+import type { Expectation, SamlStatement } from './response.ts'
 import type { ServiceProvider, ServiceProviders } from './service-provider.ts'
 import { postTo, redirectTo } from './signing.ts'
 
 /** Dependencies of `createSamlSignIn`. */
 export interface SamlSignInDeps {
+  readonly store: Store
   readonly clock: Clock
+  readonly behaviour: Behaviour
   readonly providers: SamlProviders
   readonly serviceProviders: ServiceProviders
+}
+
+/** Where and by what a message came. */
+export interface Arrival {
+  readonly zone: AddressedZone
+  /** The absolute URL that it must be meant for. */
+  readonly recipient: string
+}
+
+/** What a message is verified with, apart from the provider's keys. */
+export type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
+
+/** Reads a message with the provider's keys; throws a `SamlProblem`. */
+export type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlStatement
+
+/** A person whom a message vouches for. */
+export interface Vouched {
+  readonly outcome: 'genuine'
+  readonly person: ExternalPerson
+  readonly statement: SamlStatement
 }
 
 /** Sign-ins at the providers of all zones. */
@@ -24,13 +60,76 @@ export interface SamlSignIn {
   isReady(record: IdentityProvider): Promise<boolean>
   isOffered(record: IdentityProvider): boolean
   start(record: IdentityProvider, attempt: RedirectStart, zone: AddressedZone): Promise<Destination | undefined>
+  /** `inResponseTo`: the id of the request; `none`: nobody asked. */
+  finish(
+    record: IdentityProvider,
+    answer: RedirectAnswer,
+    arrival: Arrival & Pick<Expectation, 'inResponseTo'>,
+  ): Promise<RedirectSuccess | RedirectRefusal>
+  /** Has a message verified, counts it as used and reads whom it speaks of. */
+  admit(record: IdentityProvider, arrival: Arrival, verify: Verify): Promise<Vouched | RedirectRefusal>
 }
 
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
-  const { clock, providers, serviceProviders } = deps
+  const { store, clock, behaviour, providers, serviceProviders } = deps
+
+  /** Verifies with the keys that are known, and once with those that its address has now: the provider may have new ones. */
+  async function verified(
+    record: IdentityProvider,
+    demand: Demand,
+    verify: Verify,
+  ): Promise<{ readonly statement: SamlStatement; readonly provider: SamlProvider }> {
+    const provider = await providers.read(record, 'sign-in')
+    try {
+      return { statement: verify({ ...demand, provider }), provider }
+    } catch (error) {
+      if (!(error instanceof SamlProblem) || error.reason !== 'bad-signature') throw error
+      const renewed = await providers.renew(record)
+      if (!renewed) throw error
+      return { statement: verify({ ...demand, provider: renewed }), provider: renewed }
+    }
+  }
+
+  async function admit(
+    record: IdentityProvider,
+    { zone, recipient }: Arrival,
+    verify: Verify,
+  ): Promise<Vouched | RedirectRefusal> {
+    const { config }: { readonly config: SamlProviderConfig } = record
+    const own = await serviceProviders.of(zone)
+    const now = clock.now()
+    const { authnContext } = config
+    const demand: Demand = {
+      ownEntityId: own.entityId,
+      decryptionKeys: [own.active, ...own.others].map(({ privateKey }) => privateKey),
+      recipient,
+      ...(authnContext && authnContext.length > 0 && { authnContext }),
+      now,
+    }
+    try {
+      const { statement, provider } = await verified(record, demand, verify)
+      const person = personOf(statement, {
+        config,
+        now,
+        entityId: provider.entityId,
+        ownEntityId: own.entityId,
+        requestedFormatOnly: behaviour.requestedNameIdOnly,
+      })
+      // Last of all checks, so that nothing that is refused uses up what would be good.
+      const id = digest(JSON.stringify(['saml', record.originKey, statement.assertionId]))
+      if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
+        throw new SamlProblem('replay', 'the assertion was used before')
+      }
+      return { outcome: 'genuine', person, statement }
+    } catch (error) {
+      if (error instanceof SamlProblem) return refusalOf(error)
+      throw error
+    }
+  }
 
   return {
+    admit,
     async isReady(record) {
       const provider = await attempt(() => providers.read(record, 'background'))
       return provider?.signOn.preferred !== undefined
@@ -43,6 +142,21 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       const provider = await attempt(() => providers.read(record, 'background'))
       return provider && requestOf(record, provider, { start, own: await serviceProviders.of(zone), now: clock.now() })
     },
+    async finish(record, { SAMLResponse: response }, { inResponseTo, ...arrival }) {
+      if (response === undefined) return refusalOf(new SamlProblem('not-xml', 'there is no SAMLResponse'))
+      const admitted = await admit(record, arrival, demand => readResponse(response, { ...demand, inResponseTo }))
+      if (admitted.outcome !== 'genuine') return admitted
+      const { person, statement } = admitted
+      return { outcome: 'genuine', person, upstream: upstreamOf(statement) }
+    },
+  }
+}
+
+/** What the logout there needs: whom the provider named, and its id of the session. */
+function upstreamOf({ nameId, sessionIndex }: SamlStatement): UpstreamSession {
+  return {
+    logoutHint: JSON.stringify({ nameId, sessionIndex }),
+    ...(sessionIndex !== undefined && { sid: sessionIndex }),
   }
 }
 
@@ -81,4 +195,22 @@ async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     if (error instanceof SamlProblem) return undefined
     throw error
   }
+}
+
+/** What a person who cannot be told from others may do about it: nothing. */
+const UNSTABLE =
+  'The identity provider did not say who you are in a way that stays the same. Contact your administrator.'
+const UNTRUSTED = 'The message of the identity provider could not be verified.'
+
+/** The page says little, the log what was wrong, and the audit trail the class. */
+function refusalOf({ reason, message }: SamlProblem): RedirectRefusal {
+  if (reason === 'metadata') return { outcome: 'unavailable', detail: `metadata: ${message}` }
+  const refusal: Omit<ExternalRefusal, 'reason' | 'description'> = {
+    outcome: 'refused',
+    detail: `${reason}: ${message}`,
+    audit: reason,
+  }
+  return reason === 'name-id'
+    ? { ...refusal, reason: 'unusable', description: UNSTABLE }
+    : { ...refusal, reason: 'untrusted', description: UNTRUSTED }
 }

@@ -2,10 +2,12 @@
 // loaded with the first message, because a page may show providers that nobody signs in at.
 import { loadOnce } from '../../base/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { consumerPath } from '../../model/saml-paths.ts'
 import type { Zone } from '../../model/zone.ts'
 import { samlEntityIdOf } from '../../model/zone.ts'
+import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import type { SamlProviders } from '../saml/providers.ts'
 import type { ServiceProviders } from '../saml/service-provider.ts'
 import type { SamlSignIn } from '../saml/sign-in.ts'
@@ -30,18 +32,20 @@ const ANSWER: AnswerShape = { state: 'RelayState', fields: ['SAMLResponse'], has
 interface Protocol {
   readonly providers: SamlProviders
   readonly signIn: SamlSignIn
+  readonly peekIssuer: (message: string) => string | undefined
 }
 
-/** SAML providers: sign-in that begins here. */
+/** SAML providers: sign-in that begins here or, where the record allows it, there. */
 export function samlSource(deps: SamlDeps): IdentitySourceType {
   let loaded: Protocol | undefined
   const load = loadOnce(async (): Promise<Protocol> => {
-    const [{ createSamlProviders }, { createSamlSignIn }] = await Promise.all([
+    const [{ createSamlProviders }, { createSamlSignIn }, { peekIssuer }] = await Promise.all([
       import('../saml/providers.ts'),
       import('../saml/sign-in.ts'),
+      import('../saml/xml.ts'),
     ])
     const providers = createSamlProviders(deps)
-    return (loaded = { providers, signIn: createSamlSignIn({ ...deps, providers }) })
+    return (loaded = { providers, signIn: createSamlSignIn({ ...deps, providers }), peekIssuer })
   })
 
   function redirectOf(zone: Zone, record: IdentityProvider): RedirectSignIn {
@@ -52,7 +56,20 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
       start: async (start, at) => (await signIn()).start(record, start, at),
       isReady: async () => (await signIn()).isReady(record),
       isOffered: () => loaded?.signIn.isOffered(record) ?? true,
-      finish: () => Promise.resolve({ outcome: 'unavailable', detail: 'answers are not read yet' }),
+      finish: async (answer, { redirectUri, nonce }, at) =>
+        (await signIn()).finish(record, answer, {
+          zone: at,
+          recipient: redirectUri,
+          inResponseTo: { id: `_${nonce}` },
+        }),
+      ...(mayBeginThere(record, zone, deps.behaviour) && {
+        unsolicited: async (answer, { redirectUri }, at) =>
+          (await signIn()).finish(record, answer, {
+            zone: at,
+            recipient: redirectUri,
+            inResponseTo: zone.config.samlConfig?.disableInResponseToCheck === true ? 'any' : 'none',
+          }),
+      }),
     }
   }
 
@@ -65,5 +82,14 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     },
   })
 
-  return { type: SAML, open }
+  return { type: SAML, issuerOf: async message => (await load()).peekIssuer(message), open }
+}
+
+/** Whether sign-ins may begin at the provider: an answer that nobody asked for can be one that an attacker sent around. */
+function mayBeginThere(
+  { config }: { readonly config: SamlProviderConfig },
+  { config: { samlConfig } }: Zone,
+  { unsolicitedSignIn }: Behaviour,
+): boolean {
+  return config.allowIdpInitiated ?? (unsolicitedSignIn || samlConfig?.disableInResponseToCheck === true)
 }

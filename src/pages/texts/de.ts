@@ -257,6 +257,8 @@ export const de: Texts = {
     passwordCommon: 'Das Passwort darf keines der häufigsten Passwörter sein.',
     passwordOwnWords:
       'Das Passwort darf nicht aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieser Website gebildet sein.',
+    unstableName:
+      'Der Identitätsanbieter hat nicht auf eine gleichbleibende Weise mitgeteilt, wer Sie sind. Wenden Sie sich an Ihren Administrator.',
     notSignedInAgain:
       'Ihr Anbieter hat Sie nicht erneut nach einer Anmeldung gefragt, die Anwendung verlangt das aber.',
     lostAttempt:

@@ -247,6 +247,8 @@ export const en: Texts = {
     passwordSame: 'Your new password cannot be the same as the old password.',
     passwordCommon: 'Password must not be one of the most common passwords.',
     passwordOwnWords: 'Password must not be made of your name, your e-mail address or the name of this site.',
+    unstableName:
+      'The identity provider did not say who you are in a way that stays the same. Contact your administrator.',
     notSignedInAgain: 'Your provider did not ask you to sign in again, which the application requires.',
     lostAttempt: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
     unreadableAnswer: 'What your identity provider sent could not be read. Please start again.',

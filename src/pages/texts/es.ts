@@ -253,6 +253,8 @@ export const es: Texts = {
     passwordCommon: 'La contraseña no puede ser una de las más comunes.',
     passwordOwnWords:
       'La contraseña no puede estar formada por su nombre, su dirección de correo electrónico o el nombre de este sitio.',
+    unstableName:
+      'El proveedor de identidad no indicó quién es usted de una forma que no cambie. Póngase en contacto con su administrador.',
     notSignedInAgain: 'Su proveedor no le ha pedido que inicie sesión de nuevo, y la aplicación lo exige.',
     lostAttempt: 'Este inicio de sesión se empezó en otro navegador, ha caducado o ya ha terminado. Empiece de nuevo.',
     unreadableAnswer: 'No se ha podido leer lo que ha enviado su proveedor de identidad. Empiece de nuevo.',

@@ -251,6 +251,8 @@ export const fr: Texts = {
     passwordCommon: 'Le mot de passe ne doit pas être l’un des plus courants.',
     passwordOwnWords:
       'Le mot de passe ne doit pas être formé de votre nom, de votre adresse e-mail ou du nom de ce site.',
+    unstableName:
+      'Le fournisseur d’identité n’a pas indiqué qui vous êtes d’une manière qui reste la même. Contactez votre administrateur.',
     notSignedInAgain:
       'Votre fournisseur ne vous a pas demandé de vous connecter à nouveau, ce que l’application exige.',
     lostAttempt:

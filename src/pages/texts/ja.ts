@@ -249,6 +249,7 @@ export const ja: Texts = {
     passwordSame: '新しいパスワードを以前と同じにすることはできません。',
     passwordCommon: 'よく使われているパスワードは使用できません。',
     passwordOwnWords: 'お名前、メールアドレス、このサイトの名前から作ったパスワードは使用できません。',
+    unstableName: 'IDプロバイダーは、毎回変わらない形であなたを識別しませんでした。管理者にお問い合わせください。',
     notSignedInAgain:
       'アプリケーションは再度のサインインを求めていますが、プロバイダーで再度のサインインが行われませんでした。',
     lostAttempt:

@@ -317,6 +317,7 @@ export type KnownDescription =
   | 'passwordCommon'
   | 'passwordOwnWords'
   | 'lostAttempt'
+  | 'unstableName'
   | 'notSignedInAgain'
   | 'unreadableAnswer'
   | 'noProvider'

@@ -239,6 +239,7 @@ export const zh: Texts = {
     passwordSame: '新密码不能与旧密码相同。',
     passwordCommon: '密码不能是最常用的密码之一。',
     passwordOwnWords: '密码不能由您的姓名、电子邮件地址或本网站名称构成。',
+    unstableName: '身份提供方没有以固定不变的方式说明您是谁。请联系您的管理员。',
     notSignedInAgain: '应用要求您重新登录，但您的提供方没有要求您重新登录。',
     lostAttempt: '此次登录是在其他浏览器中开始的，或者已过期，或者已经完成。请重新开始。',
     unreadableAnswer: '无法读取您的身份提供方发送的内容。请重新开始。',

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
+import { systemClock } from '../../../src/base/clock.ts'
 import { MODES } from '../../support/oauth.ts'
+import { signMetadata } from '../../support/saml-metadata-samples.ts'
+import { createSamlIdp, samlTestKey } from '../../support/saml-idp.ts'
 import { metadata, providerApi, providerBootstrap, saml } from '../../support/provider-api.ts'
 import type { ProviderAnswer } from '../../support/provider-api.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -127,6 +130,76 @@ for (const mode of MODES) {
         assert.match(answer.text, /^Invalid metadata for alias\[federation\]: [\w ,:()-]{5,80}$/)
       })
     }
+
+    for (const [name, text, problem] of [
+      [
+        'that is of a service provider',
+        metadata('https://x.example').replaceAll('IDPSSO', 'SPSSO'),
+        /no identity provider/,
+      ],
+      [
+        'without a usable key',
+        metadata('https://x.example').replace('use="signing"', 'use="encryption"'),
+        /no certificate/,
+      ],
+      [
+        'that is not valid any more',
+        metadata('https://x.example').replace(' entityID=', ' validUntil="2020-01-01T00:00:00Z" entityID='),
+        /validUntil/,
+      ],
+    ] as const) {
+      it(`is refused ${name}: nobody could sign in`, async () => {
+        const answer = await post(text)
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, problem)
+      })
+    }
+
+    describe('with metadataTrustCheck', () => {
+      const key = samlTestKey()
+      const idp = createSamlIdp({ clock: systemClock, to: { entityId: 'x', recipient: 'x' }, key })
+      const signed = signMetadata(idp.metadata().replace('<md:EntityDescriptor ', '<md:EntityDescriptor ID="_m" '), key)
+      const write = (metaDataLocation: string, metadataCertificates?: unknown, originKey = 'trusted') =>
+        api.call({
+          method: 'POST',
+          json: saml(originKey, { metaDataLocation, metadataTrustCheck: true, metadataCertificates }),
+        })
+
+      it('must be signed', async () => {
+        for (const text of [idp.metadata(), signed.replace('idp.example/sso', 'evil.example/sso')]) {
+          const answer = await write(text)
+          assert.deepEqual(
+            [answer.status, /its signature cannot be verified/.test(answer.text)],
+            [400, true],
+            answer.text,
+          )
+        }
+        assert.equal((await write(signed, samlTestKey('ec').certificate)).status, 400)
+        const answer = await write(signed, key.certificate)
+        assert.equal(answer.status, 201, answer.text)
+        assert.equal(answer.json<ProviderAnswer>().config['metadataCertificates'], key.certificate)
+        assert.equal(await keyOf('trusted'), idp.entityId)
+      })
+
+      it('must say who signs it where it is fetched, before it is fetched', async () => {
+        const before = site.asked.length
+        const answer = await write(`${site.url}/good`, undefined, 'fetched')
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, /metadataTrustCheck needs metadataCertificates/)
+        assert.equal(site.asked.length, before)
+        assert.match(
+          (await write(`${site.url}/good`, key.certificate, 'fetched')).text,
+          /its signature cannot be verified/,
+        )
+      })
+
+      for (const certificates of ['x', key.privateKey, `${key.certificate}${key.privateKey}`, 7]) {
+        it(`takes certificates only: ${String(certificates).slice(0, 20)}`, async () => {
+          const answer = await write(signed, certificates, 'other')
+          assert.ok(answer.status === 422 || answer.status === 400, answer.text)
+        })
+      }
+    })
 
     for (const path of ['html', 'dtd']) {
       it(`is refused from an address: ${path}`, async () => {

@@ -7,6 +7,7 @@ import { createSamlProviders } from '../../../src/identity/saml/providers.ts'
 import type { IdentityProvider } from '../../../src/model/identity-provider.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
+import { signMetadata } from '../../support/saml-metadata-samples.ts'
 
 const keys = [samlTestKey(), samlTestKey(), samlTestKey()] as const
 const ADDRESS = 'https://idp.example/metadata'
@@ -202,4 +203,72 @@ describe('metadata in the record', () => {
       assert.equal(providers.peek(recordOf(config)), undefined)
     })
   }
+})
+
+describe('metadataTrustCheck', () => {
+  /** Metadata as a publisher signs it: the signature is the first child of the root. */
+  const signed = (key = keys[0], xml?: string): string => {
+    const { idp } = set()
+    const text = (xml ?? idp.metadata()).replace('<md:EntityDescriptor ', '<md:EntityDescriptor ID="_m" ')
+    return signMetadata(text, key)
+  }
+  const inRecord = (metaDataLocation: string, metadataCertificates?: string) => {
+    const { providers, recordOf } = set()
+    return providers.read(
+      recordOf({ metaDataLocation, metadataTrustCheck: true, ...(metadataCertificates && { metadataCertificates }) }),
+      'sign-in',
+    )
+  }
+
+  it('takes metadata in the record that one of its own keys signed', async () =>
+    assert.equal((await inRecord(signed())).signingKeys.length, 1))
+  it('takes metadata in the record that a named certificate signed', async () =>
+    assert.ok(await inRecord(signed(keys[2]), keys[2].certificate)))
+  it('refuses metadata in the record that another key signed', async () => {
+    assert.match(await problemOf(inRecord(signed(keys[2]))), /signature/)
+    assert.match(await problemOf(inRecord(signed(), keys[2].certificate)), /signature/)
+  })
+  it('refuses unsigned metadata', async () => {
+    assert.match(await problemOf(inRecord(set().idp.metadata())), /signature/)
+    assert.match(await problemOf(inRecord(set().idp.metadata(), keys[0].certificate)), /signature/)
+  })
+  it('refuses metadata that was changed after it was signed', async () => {
+    const changed = signed().replace('https://idp.example/sso', 'https://evil.example/sso')
+    assert.match(await problemOf(inRecord(changed)), /signature/)
+    const added = signed().replace(
+      '</md:IDPSSODescriptor>',
+      `${/<md:KeyDescriptor.*<\/md:KeyDescriptor>/.exec(set().idp.metadata({ keys: [keys[1]] }))?.[0]}</md:IDPSSODescriptor>`,
+    )
+    assert.match(await problemOf(inRecord(added)), /signature/)
+  })
+  it('takes metadata at an address that a named certificate signed, and no other', async () => {
+    for (const { by, named, isGood } of [
+      { by: keys[2], named: keys[2].certificate, isGood: true },
+      { by: keys[2], named: `${keys[1].certificate}${keys[2].certificate}`, isGood: true },
+      { by: keys[0], named: keys[2].certificate, isGood: false },
+      { by: keys[0], named: undefined, isGood: false },
+    ]) {
+      const { state, providers, recordOf } = set()
+      state.next = signed(by)
+      const config = {
+        metaDataLocation: ADDRESS,
+        metadataTrustCheck: true,
+        ...(named && { metadataCertificates: named }),
+      }
+      const reading = providers.read(recordOf(config), 'sign-in')
+      if (isGood) assert.ok(await reading)
+      else assert.match(await problemOf(reading), /cannot be fetched/)
+    }
+  })
+  it('does not count a document that was fetched for a record that demands no signature', async () => {
+    const { state, providers, recordOf } = set()
+    await providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in')
+    const strict = recordOf({
+      metaDataLocation: ADDRESS,
+      metadataTrustCheck: true,
+      metadataCertificates: keys[2].certificate,
+    })
+    await problemOf(providers.read(strict, 'sign-in'))
+    assert.equal(state.asked.length, 2)
+  })
 })

@@ -1,0 +1,144 @@
+// The requests that sign-ins at SAML providers begin with (SAML Core §3.4.1, Bindings §3.4 and §3.5).
+import assert from 'node:assert/strict'
+import { createPublicKey, verify, X509Certificate } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { authorizeBootstrap, AUTO_REQUEST } from '../../support/authorize.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { MODES } from '../../support/oauth.ts'
+import { SAML } from '../../support/saml-idp.ts'
+import { BASE, CONSUMER, idpOf, postedTo, requestIn, samlRecord } from '../../support/saml-sign-in.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
+const signed = { attributes: ' WantAuthnRequestsSigned="true"' }
+
+for (const mode of MODES) {
+  describe(`a request for a sign-in at a SAML provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    let server: TestServer
+    let publicKey: ReturnType<typeof createPublicKey>
+    const withMetadata = (originKey: string, metaDataLocation: string, config = {}) =>
+      samlRecord(clock, originKey, { metaDataLocation, ...config })
+    before(async () => {
+      const demanding = idpOf(clock, 'demands').metadata({ sso: 'https://demands.example/sso?idpid=7', ...signed })
+      const providers = [
+        samlRecord(clock, 'corp'),
+        samlRecord(clock, 'posts', {}, [SAML.post, SAML.redirect]),
+        samlRecord(clock, 'context', { authnContext: ['urn:a', 'urn:b'], nameID: SAML.persistentName }),
+        samlRecord(clock, 'indexed', { assertionConsumerIndex: 1 }),
+        withMetadata('demands', demanding),
+        withMetadata(
+          'silent',
+          idpOf(clock, 'silent').metadata({ bindings: ['urn:oasis:names:tc:SAML:2.0:bindings:SOAP'] }),
+        ),
+        withMetadata('script', idpOf(clock, 'script').metadata({ sso: 'javascript:alert(1)' })),
+        withMetadata('broken', '<EntityDescriptor/>'),
+        withMetadata('gone', 'http://127.0.0.1:1/metadata'),
+      ]
+      const zones = [
+        {
+          id: 'unsigned',
+          subdomain: 'unsigned',
+          name: 'Unsigned',
+          config: { samlConfig: { requestSigned: false } },
+          bootstrap: { identity_providers: [samlRecord(clock, 'corp'), withMetadata('demands', demanding)] },
+        },
+      ]
+      const bootstrap = { ...authorizeBootstrap, identity_providers: providers, identity_zones: zones }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+      const certificate = /<ds:X509Certificate>([^<]+)/.exec((await server.send('/saml/metadata')).text)?.[1] ?? ''
+      publicKey = new X509Certificate(Buffer.from(certificate, 'base64')).publicKey
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const start = (origin: string, host?: string) => server.browser(host).send(`/login/external/${origin}`)
+
+    it('names us, our assertion consumer, the provider and an id that nobody can guess', async () => {
+      const { url, id, xml, relayState } = requestIn(await start('corp'))
+      assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
+      assert.match(id, /^_[\w-]{43}$/)
+      assert.match(relayState, /^[\w-]{43}$/)
+      assert.notEqual(id.slice(1), relayState)
+      assert.deepEqual(
+        [
+          / AssertionConsumerServiceURL="([^"]+)"/.exec(xml)?.[1],
+          / Destination="([^"]+)"/.exec(xml)?.[1],
+          / ForceAuthn="([^"]+)"/.exec(xml)?.[1],
+          / IsPassive="([^"]+)"/.exec(xml)?.[1],
+          / ProtocolBinding="([^"]+)"/.exec(xml)?.[1],
+          /<saml2:Issuer[^>]*>([^<]+)/.exec(xml)?.[1],
+          / Format="([^"]+)"/.exec(xml)?.[1],
+        ],
+        [BASE + CONSUMER, 'https://corp.example/sso', 'false', 'false', SAML.post, 'latchkey', UNSPECIFIED],
+      )
+      assert.doesNotMatch(xml, /RequestedAuthnContext|AssertionConsumerServiceIndex/)
+    })
+
+    it('is another one each time', async () => {
+      const [one, two] = [requestIn(await start('corp')), requestIn(await start('corp'))]
+      assert.notEqual(one.id, two.id)
+      assert.notEqual(one.relayState, two.relayState)
+    })
+
+    it('is signed over the query', async () => {
+      const { url } = requestIn(await start('corp'))
+      const [query = '', signature = ''] = url.search.slice(1).split('&Signature=')
+      assert.equal(url.searchParams.get('SigAlg'), SAML.rsaSha256)
+      assert.ok(verify('sha256', Buffer.from(query), publicKey, Buffer.from(decodeURIComponent(signature), 'base64')))
+    })
+
+    it('is not signed where the zone says so and the provider does not care', async () => {
+      const { url } = requestIn(await start('corp', 'unsigned.localhost:8080'))
+      assert.deepEqual([...url.searchParams.keys()], ['SAMLRequest', 'RelayState'])
+    })
+
+    it('is signed where the provider demands it, whatever the zone says', async () => {
+      const { url } = requestIn(await start('demands', 'unsigned.localhost:8080'))
+      assert.deepEqual([...url.searchParams.keys()], ['idpid', 'SAMLRequest', 'RelayState', 'SigAlg', 'Signature'])
+      assert.equal(url.searchParams.get('idpid'), '7')
+    })
+
+    it('is a form where the provider’s metadata has POST first, signed inside', async () => {
+      const { action, xml, relayState } = postedTo(await start('posts'))
+      assert.equal(action, 'https://posts.example/sso')
+      assert.match(xml, /<\/saml2:Issuer><ds:Signature /)
+      assert.match(relayState, /^[\w-]{43}$/)
+    })
+
+    it('asks for the format and the context that the record names', async () => {
+      const { xml } = requestIn(await start('context'))
+      assert.equal(/<saml2p:NameIDPolicy Format="([^"]+)"/.exec(xml)?.[1], SAML.persistentName)
+      assert.match(xml, /Comparison="exact"/)
+      assert.deepEqual(
+        [...xml.matchAll(/ClassRef[^>]*>([^<]+)</g)].map(([, text]) => text),
+        ['urn:a', 'urn:b'],
+      )
+    })
+
+    it('names the URL whatever index the record has: index 1 is of the token endpoint', async () => {
+      const { xml } = requestIn(await start('indexed'))
+      assert.match(xml, / AssertionConsumerServiceURL="/)
+      assert.doesNotMatch(xml, /Index/)
+    })
+
+    for (const demand of [{ prompt: 'login' }, { max_age: '60' }] as const) {
+      it(`wants the person to be authenticated anew for ${JSON.stringify(demand)}`, async () => {
+        const browser = server.browser()
+        await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, ...demand } })
+        const { xml } = requestIn(await browser.send('/login/external/corp'))
+        // UAA: does not know these parameters.
+        assert.equal(/ForceAuthn="([^"]+)"/.exec(xml)?.[1], String(mode === 'standard'))
+      })
+    }
+
+    for (const origin of ['silent', 'script', 'broken', 'gone']) {
+      it(`is not made for a provider that is ${origin}`, async () => {
+        const answer = await start(origin)
+        assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login?error=idp_not_found`])
+      })
+    }
+  })
+}

@@ -1,0 +1,360 @@
+// Whom an answer of a SAML provider signs in, and what a provider, its administrators and whoever posts answers cannot do.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import { authorizeBootstrap, AUTO_REQUEST } from '../../support/authorize.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { MODES } from '../../support/oauth.ts'
+import { createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
+import type { ResponseParts, SamlTestAttribute } from '../../support/saml-idp.ts'
+import {
+  answerForm,
+  BASE,
+  comeBack,
+  CONSUMER,
+  idpOf,
+  requestIn,
+  samlRecord,
+  signInAt,
+} from '../../support/saml-sign-in.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const attribute = (name: string, ...values: readonly string[]): SamlTestAttribute => ({ name, values })
+const [oldKey, newKey, foreignKey] = [samlTestKey(), samlTestKey(), samlTestKey()] as const
+const to = { entityId: 'latchkey', recipient: BASE + CONSUMER }
+
+for (const mode of MODES) {
+  describe(`an answer of a SAML provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    const rolling = createSamlIdp({ clock, key: oldKey, entityId: 'https://rolling.example/saml', to })
+    let document = ''
+    let asked = 0
+    const site = createServer((_, response) => {
+      asked += 1
+      response.end(document)
+    })
+    let server: TestServer
+    before(async () => {
+      await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+      site.unref()
+      const address = site.address()
+      assert.ok(typeof address === 'object' && address !== null)
+      const mapped = {
+        attributeMappings: {
+          email: 'mail',
+          email_verified: 'verified',
+          given_name: 'gn',
+          external_groups: 'groups',
+          'user.attribute.dept': 'dept',
+        },
+        externalGroupsWhitelist: ['staff*'],
+      }
+      const identity_providers = [
+        samlRecord(clock, 'corp', mapped),
+        samlRecord(clock, 'scopes', { ...mapped, groupMappingMode: 'AS_SCOPES' }),
+        samlRecord(clock, 'closed', { addShadowUserOnLogin: false }),
+        samlRecord(clock, 'strict', { nameID: SAML.persistentName }),
+        samlRecord(clock, 'context', { authnContext: ['urn:strong'] }),
+        samlRecord(clock, 'begins', { allowIdpInitiated: true }),
+        samlRecord(clock, 'switched'),
+        samlRecord(clock, 'moved'),
+        samlRecord(clock, 'rolling', { metaDataLocation: `http://127.0.0.1:${address.port}/` }),
+        samlRecord(clock, 'twin', { metaDataLocation: idpOf(clock, 'corp').metadata({ keys: [foreignKey] }) }),
+      ]
+      const external_groups = [{ displayName: 'internal.group', externalGroup: 'staff-a', origin: 'corp' }]
+      const groups = [...authorizeBootstrap.groups, { displayName: 'internal.group' }]
+      document = rolling.metadata({ sso: 'https://rolling.example/sso' })
+      server = await startServer({
+        mode,
+        clock,
+        config: { bootstrap: { ...authorizeBootstrap, groups, external_groups, identity_providers } },
+      })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      site.closeAllConnections()
+      await new Promise(resolve => site.close(resolve))
+    })
+
+    const accountOf = (origin: string, nameId: string) => server.store.users.findByExternalId('svc', origin, nameId)
+    const isSignedIn = (answer: TestAnswer): boolean =>
+      answer.status === 302 && !String(answer.headers['location']).includes('error')
+    const lastEvent = () => server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
+
+    async function signIn(parts: ResponseParts & { origin?: string } = {}): Promise<TestAnswer> {
+      const answer = await signInAt(server, server.browser(), parts)
+      assert.ok(isSignedIn(answer), `${answer.status} ${answer.text} ${server.refusals.at(-1)}`)
+      return answer
+    }
+
+    /** Asserts that the answer signs nobody in, and that the audit trail says why in one word. */
+    async function refuse(reason: string, parts: ResponseParts & { origin?: string }): Promise<TestAnswer> {
+      const before = server.events.length
+      const browser = server.browser()
+      const answer = await signInAt(server, browser, parts)
+      assert.equal(isSignedIn(answer), false, answer.text)
+      assert.equal((await browser.send('/home')).status, 302)
+      const told = server.events.slice(before)
+      assert.deepEqual(
+        told.map(({ type, data, origin, authenticationType }) => [type, data, origin, authenticationType]),
+        [['IdentityProviderAuthenticationFailure', reason, parts.origin ?? 'corp', 'saml']],
+      )
+      return answer
+    }
+
+    describe('signs in whom its NameID names', () => {
+      it('as a new account, and as the same account from then on', async () => {
+        const attributes = [
+          attribute('mail', 'm@corp.example'),
+          attribute('verified', 'true'),
+          attribute('gn', 'Marissa'),
+          attribute('dept', 'a', 'b'),
+        ]
+        await signIn({ nameId: 'marissa-1', attributes })
+        const user = await accountOf('corp', 'marissa-1')
+        assert.ok(user)
+        assert.deepEqual(
+          [user.userName, user.email, user.verified, user.givenName, user.familyName, user.profile?.custom],
+          ['marissa-1', 'm@corp.example', true, 'Marissa', 'corp.example', { dept: ['a', 'b'] }],
+        )
+        await signIn({ nameId: 'marissa-1', attributes: [attribute('mail', 'new@corp.example')] })
+        const again = await accountOf('corp', 'marissa-1')
+        assert.deepEqual(
+          [again?.id, again?.email, again?.verified, again?.profile?.custom],
+          [user.id, 'new@corp.example', false, undefined],
+        )
+      })
+
+      it('to the letter', async () => {
+        for (const nameId of ['Case', 'case']) await signIn({ nameId })
+        const [one, two] = [await accountOf('corp', 'Case'), await accountOf('corp', 'case')]
+        assert.ok(one && two && one.id !== two.id)
+      })
+
+      it('with an address that is the name, which nobody has verified', async () => {
+        await signIn({ nameId: 'bearer@saml.org', format: SAML.emailName })
+        const user = await accountOf('corp', 'bearer@saml.org')
+        assert.deepEqual(
+          [user?.userName, user?.email, user?.verified, user?.givenName, user?.familyName],
+          ['bearer@saml.org', 'bearer@saml.org', false, 'bearer', 'saml.org'],
+        )
+      })
+
+      it('without looking at accounts of others that have the name or the address', async () => {
+        const attributes = [attribute('mail', 's@example.org'), attribute('verified', 'true')]
+        await signIn({ nameId: 'sam', attributes })
+        const internal = await server.store.users.findByName('svc', 'svc', 'sam')
+        const own = await accountOf('corp', 'sam')
+        assert.ok(internal && own && internal.id !== own.id)
+        assert.equal(internal.externalId, undefined)
+      })
+    })
+
+    it('says how and when the person was authenticated', async () => {
+      const browser = server.browser()
+      await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, scope: 'openid' } })
+      clock.advance(10)
+      await signInAt(server, browser, { nameId: 'timed', authnContext: 'urn:strong' })
+      const { code } = Object.fromEntries(
+        (await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, scope: 'openid' } })).location()
+          .searchParams,
+      )
+      const form = { grant_type: 'authorization_code', code: code ?? '', redirect_uri: AUTO_REQUEST.redirect_uri }
+      const { id_token: idToken } = (await server.token(form, { basic: ['auto', 'auto-secret'] })).json<{
+        id_token: string
+      }>()
+      const claims = JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as Record<
+        string,
+        unknown
+      >
+      assert.deepEqual(claims['amr'], ['ext'])
+      assert.match(JSON.stringify(claims['acr']), /urn:strong/)
+      assert.equal(claims['auth_time'], Math.floor(clock.now().getTime() / 1000))
+    })
+
+    describe('brings groups', () => {
+      const groupsOf = async (origin: string, nameId: string): Promise<readonly string[]> => {
+        const user = await accountOf(origin, nameId)
+        assert.ok(user)
+        const direct = await server.store.groups.listDirect('svc', user.id)
+        const names = await Promise.all(
+          direct
+            .filter(each => each.origin === origin)
+            .map(async ({ groupId }) => (await server.store.groups.find('svc', groupId))?.displayName),
+        )
+        return names.flatMap(name => name ?? []).toSorted()
+      }
+      const groups = (...values: readonly string[]) => [attribute('groups', ...values)]
+
+      it('by their mapping, which the list has no say in, and roles by the list', async () => {
+        await signIn({ nameId: 'grouped', attributes: groups('staff-a', 'other') })
+        assert.deepEqual(await groupsOf('corp', 'grouped'), ['internal.group'])
+        assert.deepEqual((await accountOf('corp', 'grouped'))?.providerRoles, ['staff-a'])
+        await signIn({ nameId: 'grouped' })
+        assert.deepEqual(await groupsOf('corp', 'grouped'), [])
+        assert.deepEqual((await accountOf('corp', 'grouped'))?.providerRoles, undefined)
+      })
+
+      it('as scopes, made where they are missing; never administrative ones that the record does not list', async () => {
+        await signIn({ origin: 'scopes', nameId: 'scoped', attributes: groups('made.here', 'svc.admin', 'scim.write') })
+        assert.deepEqual(await groupsOf('scopes', 'scoped'), ['made.here'])
+      })
+    })
+
+    describe('is refused', () => {
+      const refusals: readonly { name: string; reason: string; parts: ResponseParts & { origin?: string } }[] = [
+        { name: 'with a transient NameID', reason: 'name-id', parts: { format: SAML.transientName } },
+        {
+          name: 'with the NameID of another name space',
+          reason: 'name-id',
+          parts: { nameQualifier: 'https://evil.example' },
+        },
+        { name: 'with the NameID for another service provider', reason: 'name-id', parts: { spNameQualifier: 'them' } },
+        { name: 'with a NameID of two lines', reason: 'name-id', parts: { nameId: 'boss\nevil' } },
+        {
+          name: 'by a key that the metadata does not have',
+          reason: 'bad-signature',
+          parts: { signing: { key: foreignKey } },
+        },
+        { name: 'for another request', reason: 'in-response-to', parts: { inResponseTo: '_other' } },
+        { name: 'for no request', reason: 'in-response-to', parts: { inResponseTo: null } },
+        { name: 'for another service provider', reason: 'audience', parts: { audiences: ['them'] } },
+        { name: 'for another place', reason: 'recipient', parts: { recipient: `${BASE}/oauth/token/alias/latchkey` } },
+        { name: 'in another context', reason: 'authn-context', parts: { origin: 'context' } },
+      ]
+      for (const { name, reason, parts } of refusals) {
+        it(name, async () => {
+          await refuse(reason, { nameId: 'refused', ...parts })
+          assert.equal(await accountOf(parts.origin ?? 'corp', parts.nameId ?? 'refused'), undefined)
+        })
+      }
+
+      it('with words that help, where the provider names people by something that changes', async () => {
+        const answer = await refuse('name-id', { format: SAML.transientName })
+        if (mode === 'standard') {
+          assert.equal(answer.status, 403)
+          assert.match(answer.text, /did not say who you are in a way that stays the same/)
+        }
+      })
+
+      it('without an account that was made beforehand, where that is needed', async () => {
+        const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'stranger' })
+        assert.equal(isSignedIn(answer), false)
+        assert.equal(await accountOf('closed', 'stranger'), undefined)
+      })
+
+      it('with a name of another format than the record asks for, unless the mode takes it', async () => {
+        const parts = { origin: 'strict', nameId: 'chosen@corp.example', format: SAML.emailName }
+        if (mode === 'standard') await refuse('name-id', parts)
+        else await signIn(parts)
+        await signIn({ ...parts, format: SAML.persistentName })
+      })
+    })
+
+    it('is taken in the context that the record demands', async () => {
+      await signIn({ origin: 'context', nameId: 'strong', authnContext: 'urn:strong' })
+    })
+
+    describe('that nobody asked for', () => {
+      const unsolicited = async (origin: string, parts: ResponseParts = {}) => {
+        const xml = await idpOf(clock, origin).response({ inResponseTo: null, ...parts })
+        return { xml, answer: await comeBack(server, server.browser(), answerForm(xml)) }
+      }
+
+      it('signs in where the record or the mode allows it', async () => {
+        assert.ok(isSignedIn((await unsolicited('begins', { nameId: 'beginner' })).answer))
+        assert.equal(isSignedIn((await unsolicited('corp', { nameId: 'surprise' })).answer), mode === 'uaa')
+        assert.equal((await accountOf('corp', 'surprise')) !== undefined, mode === 'uaa')
+      })
+
+      it('signs in once', async () => {
+        const { xml, answer } = await unsolicited('begins')
+        assert.ok(isSignedIn(answer))
+        assert.equal(isSignedIn(await comeBack(server, server.browser(), answerForm(xml))), false)
+        assert.equal(lastEvent()?.data, 'replay')
+      })
+
+      it('does not use up an assertion by a refusal', async () => {
+        const parts = { id: '_kept', nameId: 'kept' }
+        const bad = await unsolicited('begins', { ...parts, spNameQualifier: 'them' })
+        assert.equal(isSignedIn(bad.answer), false)
+        assert.ok(isSignedIn((await unsolicited('begins', parts)).answer))
+      })
+
+      it('must not claim to answer a request', async () => {
+        const { answer } = await unsolicited('begins', { inResponseTo: '_stolen' })
+        assert.equal(isSignedIn(answer), false)
+        assert.equal(lastEvent()?.data, 'in-response-to')
+      })
+    })
+
+    it('is refused if the provider was switched off meanwhile', async () => {
+      const browser = server.browser()
+      const sent = requestIn(await browser.send('/login/external/switched'))
+      const record = await server.store.providers.findStored('svc', 'switched')
+      assert.ok(record)
+      await server.store.providers.update('svc', { ...record, active: false })
+      const xml = await idpOf(clock, 'switched').response({ inResponseTo: sent.id, nameId: 'late' })
+      assert.equal(isSignedIn(await comeBack(server, browser, answerForm(xml, sent.relayState))), false)
+      assert.equal(await accountOf('switched', 'late'), undefined)
+    })
+
+    it('is refused if the metadata of the record changed meanwhile', async () => {
+      const browser = server.browser()
+      const sent = requestIn(await browser.send('/login/external/moved'))
+      const record = await server.store.providers.findStored('svc', 'moved')
+      assert.ok(record)
+      const metaDataLocation = idpOf(clock, 'moved').metadata({ sso: 'https://new.example/sso', keys: [foreignKey] })
+      await server.store.providers.update('svc', { ...record, config: { ...record.config, metaDataLocation } })
+      const xml = await idpOf(clock, 'moved').response({ inResponseTo: sent.id, nameId: 'late' })
+      assert.equal(isSignedIn(await comeBack(server, browser, answerForm(xml, sent.relayState))), false)
+      assert.equal(await accountOf('moved', 'late'), undefined)
+    })
+
+    it('is not taken for that of a provider that calls itself the same', async () => {
+      // The second record of the entity has no entity id: the first keeps it, and its keys do not count.
+      await refuse('bad-signature', { nameId: 'twins', signing: { key: foreignKey } })
+      await signIn({ nameId: 'twins' })
+      assert.equal(await accountOf('twin', 'twins'), undefined)
+    })
+
+    describe('with a key that is new', () => {
+      const rolled = async (key = newKey): Promise<TestAnswer> => {
+        const browser = server.browser()
+        const sent = requestIn(await browser.send('/login/external/rolling'))
+        const xml = await rolling.response({ inResponseTo: sent.id, nameId: 'roller', signing: { key } })
+        return comeBack(server, browser, answerForm(xml, sent.relayState))
+      }
+
+      it('is taken once the provider’s metadata has it, which is then fetched again', async () => {
+        assert.ok(isSignedIn(await rolled(oldKey)))
+        const before = asked
+        document = rolling.metadata({ sso: 'https://rolling.example/sso', keys: [newKey] })
+        assert.equal(isSignedIn(await rolled()), false)
+        assert.equal(asked, before)
+        clock.advance(30)
+        assert.ok(isSignedIn(await rolled()))
+        assert.equal(asked, before + 1)
+      })
+
+      it('has the metadata fetched once in half a minute, however many are forged', async () => {
+        clock.advance(30)
+        const before = asked
+        for (let count = 0; count < 5; count += 1) assert.equal(isSignedIn(await rolled(foreignKey)), false)
+        assert.equal(asked, before + 1)
+      })
+
+      it('is refused if the metadata has become another provider’s', async () => {
+        const record = await server.store.providers.findStored('svc', 'rolling')
+        assert.ok(record)
+        await server.store.providers.update('svc', { ...record, externalKey: rolling.entityId })
+        clock.advance(600)
+        document = createSamlIdp({ clock, key: foreignKey, entityId: 'https://evil.example', to }).metadata()
+        const answer = await server.browser().send('/login/external/rolling')
+        assert.equal(answer.headers['location'], `${BASE}/login?error=idp_not_found`)
+      })
+    })
+  })
+}
