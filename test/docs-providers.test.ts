@@ -17,7 +17,9 @@ import { LDAP_HINT } from './support/ldap-server.ts'
 import { APP } from './support/oauth.ts'
 import { RELYING_PARTY } from './support/oidc-provider.ts'
 import { serve } from './support/process.ts'
-import { idpOf, requestIn } from './support/saml-sign-in.ts'
+import { base64Of } from './support/saml-idp.ts'
+import type { SamlTestAttribute } from './support/saml-idp.ts'
+import { comeBack, idpOf, requestIn } from './support/saml-sign-in.ts'
 import { defaultBootstrap, startServer } from './support/server.ts'
 import type { TestAnswer, TestServer } from './support/server.ts'
 import { ACCOUNT, GROUPS, PASSWORD, PEOPLE, startSlapd } from './support/slapd.ts'
@@ -178,11 +180,32 @@ describe('docs/providers', () => {
         }
       })
 
-      it(`leads to the provider, and asks for a name that stays the same: ${page}`, async () => {
-        const made = await send({ ...record, config: { ...config, metaDataLocation: idpOf(clock, origin).metadata() } })
+      it(`signs in whom it says, with what comes back: ${page}`, async () => {
+        assert.ok(claims)
+        const idp = idpOf(clock, origin)
+        const made = await send({ ...record, config: { ...config, metaDataLocation: idp.metadata() } })
         assert.equal(made.status, 201, made.text)
-        const { xml } = requestIn(await server.browser().send(`/login/external/${origin}`))
-        assert.ok(xml.includes(PERSISTENT))
+        const mappings = objectIn(JSON.stringify(config['attributeMappings']))
+        const [externalGroup] = [claims[String(mappings['external_groups'])]].flat()
+        const displayName = `docs.${origin}`
+        assert.equal((await post('/Groups', { displayName })).status, 201)
+        assert.equal((await post('/Groups/External', { displayName, externalGroup, origin })).status, 201)
+
+        const browser = server.browser()
+        const {
+          id: inResponseTo,
+          relayState,
+          xml: request,
+        } = requestIn(await browser.send(`/login/external/${origin}`))
+        assert.ok(request.includes(PERSISTENT))
+        const nameId = String(claims['NameID'])
+        const xml = await idp.response({ nameId, inResponseTo, attributes: attributesOf(claims) })
+        const answer = await comeBack(server, browser, { SAMLResponse: base64Of(xml), RelayState: relayState })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/', answer.text)
+        const user = await server.store.users.findByExternalId('svc', origin, nameId)
+        assert.equal(user?.email, 'ann@acme.example')
+        assert.deepEqual([user.userName, user.givenName, user.familyName, user.verified], [nameId, 'Ann', 'Lee', false])
+        assert.ok((await server.store.groups.namesOfUser('svc', user.id)).includes(displayName))
       })
       continue
     }
@@ -224,6 +247,11 @@ describe('docs/providers', () => {
       await server.send(`/identity-providers/${id}`, { method: 'DELETE', bearer }) // another page has the same issuer
     })
   }
+
+  const attributesOf = (claims: JsonRecord): readonly SamlTestAttribute[] =>
+    Object.entries(claims)
+      .filter(([name]) => name !== 'NameID')
+      .map(([name, value]) => ({ name, values: [value].flat().map(String) }))
 
   /** What a record says of the tests' directory in the place of the real one; its people are found by `cn`. */
   const atSlapd = ({ userSearchFilter }: JsonRecord): JsonRecord => ({
