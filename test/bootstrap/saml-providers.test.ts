@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { idpOf, requestIn, samlRecord } from '../support/saml-sign-in.ts'
+import { idpOf, samlRecord, signInAt } from '../support/saml-sign-in.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -39,6 +39,17 @@ for (const mode of MODES) {
     })
 
     const keyOf = async (origin: string) => (await server.store.providers.findByOrigin('svc', origin))?.externalKey
+    const originOf = async (userName: string) =>
+      (
+        await Promise.all(
+          ['inline', 'twin', 'remote'].map(
+            async origin => [origin, await server.store.users.findByExternalId('svc', origin, userName)] as const,
+          ),
+        )
+      )
+        .filter(([, user]) => user !== undefined)
+        .map(([origin]) => origin)
+
     it('has the entity id of metadata in the file, once', async () => {
       const keys = [await keyOf('inline'), await keyOf('twin')]
       assert.deepEqual(
@@ -55,11 +66,12 @@ for (const mode of MODES) {
       assert.ok(asked > 0)
     })
 
-    it('leads people there as soon as the address answers', async () => {
+    it('signs people in as soon as the address answers', async () => {
       metadata = idpOf(clock, 'remote').metadata({ sso: 'https://remote.example/sso' })
       clock.advance(60)
-      const { url } = requestIn(await server.browser().send('/login/external/remote'))
-      assert.equal(url.origin, 'https://remote.example')
+      const answer = await signInAt(server, server.browser(), { origin: 'remote', nameId: 'rita' })
+      assert.match(String(answer.headers['location']), /^http:\/\/localhost:8080\/(?:home)?$/, answer.text)
+      assert.deepEqual(await originOf('rita'), ['remote'])
     })
   })
 }
