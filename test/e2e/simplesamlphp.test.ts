@@ -6,6 +6,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { JWTPayload } from 'jose'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
@@ -90,20 +92,128 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     return page
   }
 
+  const authorizeUrl = (): string =>
+    `${server.baseUrl}/oauth/authorize?${new URLSearchParams({
+      response_type: 'code',
+      client_id: 'app',
+      redirect_uri: callback,
+      scope: 'openid email profile library.read',
+      state: 's1',
+    }).toString()}`
+
   async function enter(page: Page, name: keyof typeof PEOPLE, password: string = PEOPLE[name].password): Promise<void> {
     await page.getByLabel('Username').fill(name)
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Login' }).click()
   }
 
-  for (const origin of ['university', 'company'] as const) {
-    it(`leads people there with a request that the provider verifies: ${origin}`, async () => {
+  /** Signs in from the sign-in page. */
+  async function signIn(page: Page, origin: 'university' | 'company', name: keyof typeof PEOPLE): Promise<void> {
+    await page.goto(`${server.baseUrl}/login`)
+    await page.getByRole('link', { name: `Sign in at ${origin}` }).click()
+    await enter(page, name)
+    await page.waitForURL(`${server.baseUrl}/`)
+  }
+
+  /** The claims of the tokens that the application gets for the code in the address of the page. */
+  async function tokensFor(page: Page): Promise<{ readonly access: JWTPayload; readonly id: JWTPayload }> {
+    await page.waitForURL(each => each.href.startsWith(callback))
+    const url = new URL(page.url())
+    assert.equal(url.searchParams.get('state'), 's1')
+    const answer = await fetch(`${server.baseUrl}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`app:${SECRET}`)}` },
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: url.searchParams.get('code') ?? '',
+        redirect_uri: callback,
+      }),
+    })
+    const tokens = (await answer.json()) as Record<string, string>
+    assert.equal(answer.status, 200, JSON.stringify(tokens))
+    return { access: decodeJwt(tokens['access_token'] ?? ''), id: decodeJwt(tokens['id_token'] ?? '') }
+  }
+
+  it('signs a person in for an application, with what the provider says of them', async () => {
+    const page = await newPage()
+    await page.goto(authorizeUrl())
+    await page.getByRole('link', { name: 'Sign in at university' }).click()
+    assert.equal(new URL(page.url()).origin, university.url)
+    await enter(page, 'ann')
+    const { access, id } = await tokensFor(page)
+    const { user_name, origin, scope } = access
+    assert.deepEqual([user_name, origin], ['ann', 'university'])
+    assert.ok(JSON.stringify(scope).includes('library.read'), 'by the mapping of her group')
+    assert.deepEqual([id['email'], id['given_name'], id['family_name']], ['ann@example.org', 'Ann', 'Lee'])
+    assert.deepEqual(id['amr'], ['ext'])
+  })
+
+  it('leaves a person with a wrong password there, and goes on after the right one', async () => {
+    const page = await newPage()
+    await page.goto(authorizeUrl())
+    await page.getByRole('link', { name: 'Sign in at university' }).click()
+    await enter(page, 'bob', 'wrong')
+    await page.getByText('Incorrect username or password').first().waitFor()
+    await enter(page, 'bob')
+    const { access } = await tokensFor(page)
+    assert.equal(access['user_name'], 'bob')
+    assert.ok(!JSON.stringify(access['scope']).includes('library.read'))
+  })
+
+  for (const encrypts of ['cbc', 'gcm'] as const) {
+    it(`asks by POST, and reads an assertion encrypted with ${encrypts.toUpperCase()}`, async () => {
+      company.configure({ encrypts, binding: 'post' })
       const page = await newPage()
-      await page.goto(`${server.baseUrl}/login`)
-      await page.getByRole('link', { name: `Sign in at ${origin}` }).click()
-      await enter(page, 'bob', 'wrong')
-      await page.getByText('Incorrect username or password').first().waitFor()
-      assert.equal(new URL(page.url()).origin, (origin === 'university' ? university : company).url)
+      await page.goto(authorizeUrl())
+      await page.getByRole('link', { name: 'Sign in at company' }).click()
+      await enter(page, 'ann')
+      const { access } = await tokensFor(page)
+      assert.deepEqual([access['user_name'], access['origin']], ['ann', 'company'])
     })
   }
+
+  it('reads an assertion whose response alone is signed, but not if it is encrypted', async () => {
+    const page = await newPage()
+    university.configure({ signs: ['response'] })
+    await signIn(page, 'university', 'ann')
+    company.configure({ signs: ['response'], encrypts: 'gcm', binding: 'post' })
+    const other = await newPage()
+    await other.goto(`${server.baseUrl}/login`)
+    await other.getByRole('link', { name: 'Sign in at company' }).click()
+    await enter(other, 'ann')
+    await other.waitForURL(each => each.href.startsWith(server.baseUrl))
+    await other.goto(`${server.baseUrl}/home`)
+    assert.equal(new URL(other.url()).pathname, '/login')
+    university.configure({})
+    company.configure({ encrypts: 'cbc', binding: 'post' })
+  })
+
+  it('refuses an answer that nothing signs', async () => {
+    university.configure({ signs: [] })
+    const page = await newPage()
+    await page.goto(`${server.baseUrl}/login`)
+    await page.getByRole('link', { name: 'Sign in at university' }).click()
+    await enter(page, 'ann')
+    await page.waitForURL(each => each.href.startsWith(server.baseUrl))
+    await page.goto(`${server.baseUrl}/home`)
+    assert.equal(new URL(page.url()).pathname, '/login')
+    university.configure({})
+  })
+
+  it('takes a sign-in that the provider begins, if its record allows that', async () => {
+    const page = await newPage()
+    await page.goto(university.startUrl('latchkey'))
+    await enter(page, 'ann')
+    await page.waitForURL(`${server.baseUrl}/`)
+    await page.goto(authorizeUrl())
+    const { access } = await tokensFor(page)
+    assert.deepEqual([access['user_name'], access['origin']], ['ann', 'university'])
+
+    const other = await newPage()
+    await other.goto(company.startUrl('latchkey'))
+    await enter(other, 'ann')
+    await other.waitForURL(each => each.href.startsWith(server.baseUrl))
+    await other.goto(`${server.baseUrl}/home`)
+    assert.equal(new URL(other.url()).pathname, '/login')
+  })
 })
