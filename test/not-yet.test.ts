@@ -30,10 +30,6 @@ interface Absence {
 
 const ABSENCES: readonly Absence[] = [
   {
-    entry: 'signing in through SAML',
-    files: { folder: 'src/identity/saml', pattern: /^response/ },
-  },
-  {
     entry: 'the device grant, token exchange, dynamic registration, PAR, DPoP',
     grants: ['urn:ietf:params:oauth:grant-type:device_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     metadata: [
