@@ -47,6 +47,7 @@ import { createSamlFailures } from './login/saml-failures.ts'
 import { outboxEndpoint } from './login/outbox.ts'
 import { passcodeEndpoint } from './login/passcode.ts'
 import { samlMetadataEndpoints } from './login/saml-metadata.ts'
+import { samlLogoutEndpoint } from './login/saml-logout.ts'
 import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { createMailLog } from './mail/mail-log.ts'
@@ -349,6 +350,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEndpoints(app, { ...elsewhere, external, returns, samlEntityId: config.saml.entityId })
     backchannelLogoutEndpoint(app, elsewhere)
     samlMetadataEndpoints(app, { serviceProviders })
+    samlLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, { ...web, samlFailures })
     homeEndpoints(app, web)

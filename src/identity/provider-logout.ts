@@ -49,22 +49,18 @@ export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usabl
   readonly sids: readonly string[]
 }
 
-/** How a request ended. `requester`: it could not be obeyed as it was sent. */
-export type LogoutStatus = 'success' | 'requester' | 'responder'
-
 /** Answers a request; undefined if the provider takes no answers. */
 export type AnswerLogout = (answer: {
-  readonly status: LogoutStatus
-  /** Why not. */
-  readonly message?: string
+  /** Why it was not obeyed, in one word. */
+  readonly refused?: string | undefined
   /** The provider's own, to be given back. */
   readonly relayState?: string | undefined
-}) => Promise<Destination | undefined>
+}) => Destination | undefined
 
 /** A request, read; what the provider has not signed is refused, and nobody is answered. */
 export type LogoutRequestReading =
   | { readonly outcome: 'genuine'; readonly request: LogoutRequest; readonly answer: AnswerLogout }
-  | { readonly outcome: 'unusable'; readonly detail: string; readonly answer: AnswerLogout }
+  | { readonly outcome: 'unusable'; readonly reason: string; readonly detail: string; readonly answer: AnswerLogout }
   | ExternalRefusal
 
 /** None is active under this origin or name, or it has nothing to say about logouts. */

@@ -38,6 +38,7 @@ const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPatt
   'foreignHint',
   'noRedirect',
   'malicious',
+  'unsupportedRequest',
   'fault',
   'unknownClient',
   'unregisteredRedirect',

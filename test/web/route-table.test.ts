@@ -89,6 +89,7 @@ for (const mode of MODES) {
         '/saml/metadata/alias/:alias',
         '/saml/SSO',
         '/saml/SSO/alias/:alias',
+        '/saml/SingleLogout/alias/:alias',
         '/saml2/authenticate/:alias',
         '/saml_error',
         '/openapi.json',

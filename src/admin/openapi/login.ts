@@ -35,6 +35,22 @@ const samlMetadata = {
     },
   },
 } satisfies Operation
+const samlAlias = { alias: must('The entity id of the zone, as in its metadata.') }
+const samlMessages: Fields = {
+  SAMLRequest: may('The request of a provider, signed.'),
+  SAMLResponse: may(
+    'The answer of a provider to the request that `/logout.do` sent. Needs no signature: it ends nothing.',
+  ),
+  RelayState: may('Given back with the answer, up to 2,048 characters.'),
+}
+const samlLogout =
+  'SAML 2.0, Profiles §4.4. For browsers that a provider sends. A request ends the sessions of the person, in whichever browsers they are.'
+const samlLogoutAnswers = {
+  200: page('A form that posts the answer to the provider by itself, or the page of those signed out.'),
+  302: redirect('To the provider with the answer.'),
+  303: redirect('To `/logout.do`, after an answer.'),
+  400: 'The message is missing or malformed, or the request is not one that an active provider of the zone signed.',
+}
 
 /** The pages. */
 export function loginArea({ service, behaviour }: Facts): Area {
@@ -201,6 +217,24 @@ export function loginArea({ service, behaviour }: Facts): Area {
           200: 'The sessions have ended, or there were none.',
           400: json('The provider is unknown, or the token is invalid or was used before.', ref('Error')),
         },
+      },
+      'GET /saml/SingleLogout/alias/:alias': {
+        summary: 'Single logout by redirect',
+        about: samlLogout,
+        path: samlAlias,
+        query: {
+          ...samlMessages,
+          SigAlg: may('The algorithm of the signature.'),
+          Signature: may('The signature of a request, over the query.'),
+        },
+        answers: samlLogoutAnswers,
+      },
+      'POST /saml/SingleLogout/alias/:alias': {
+        summary: 'Single logout by posted form',
+        about: samlLogout,
+        path: samlAlias,
+        form: samlMessages,
+        answers: samlLogoutAnswers,
       },
       'GET /invitations/accept': {
         summary: 'Show an invitation',

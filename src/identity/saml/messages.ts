@@ -59,6 +59,8 @@ export interface LogoutResponse extends Message {
   readonly inResponseTo: string
   /** The last part of the status code, such as `Success` or `Requester` (SAML Core §3.2.2.2). */
   readonly status: string
+  /** Why it is no success, for the provider's log. */
+  readonly message?: string | undefined
 }
 
 /** SAML Core §3.4.1. `IsPassive` is false always, as in UAA. */
@@ -93,8 +95,10 @@ export function logoutRequest(request: LogoutRequest): string {
 
 /** SAML Core §3.7.2. */
 export function logoutResponse(response: LogoutResponse): string {
+  const { message } = response
+  const reason = message !== undefined && xml`<saml2p:StatusMessage>${message}</saml2p:StatusMessage>`
   return document(
-    xml`<saml2p:LogoutResponse Destination="${response.destination}" ID="${response.id}" InResponseTo="${response.inResponseTo}" IssueInstant="${timeOf(response.issuedAt)}" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(response)}<saml2p:Status><saml2p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${response.status}"/></saml2p:Status></saml2p:LogoutResponse>`,
+    xml`<saml2p:LogoutResponse Destination="${response.destination}" ID="${response.id}" InResponseTo="${response.inResponseTo}" IssueInstant="${timeOf(response.issuedAt)}" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(response)}<saml2p:Status><saml2p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${response.status}"/>${reason}</saml2p:Status></saml2p:LogoutResponse>`,
   )
 }
 

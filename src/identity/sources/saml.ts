@@ -2,12 +2,14 @@
 // loaded with the first message, because a page may show providers that nobody signs in at.
 import { loadOnce } from '../../base/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
+import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import { consumerPath } from '../../model/saml-paths.ts'
 import type { Zone } from '../../model/zone.ts'
 import { samlEntityIdOf } from '../../model/zone.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
+import type { SamlLogout } from '../saml/logout.ts'
 import type { SamlProviders } from '../saml/providers.ts'
 import type { ServiceProviders } from '../saml/service-provider.ts'
 import type { SamlSignIn } from '../saml/sign-in.ts'
@@ -19,6 +21,7 @@ export const SAML = 'saml'
 /** Dependencies of `samlSource`. */
 export interface SamlDeps extends Omit<SourceDeps, 'passwords'> {
   readonly outbound: Outbound
+  readonly random: Random
   readonly serviceProviders: ServiceProviders
   /** The entity id of the default zone. */
   readonly samlEntityId: string
@@ -33,19 +36,22 @@ interface Protocol {
   readonly providers: SamlProviders
   readonly signIn: SamlSignIn
   readonly peekIssuer: (message: string) => string | undefined
+  readonly logout: SamlLogout
 }
 
 /** SAML providers: sign-in that begins here or, where the record allows it, there. */
 export function samlSource(deps: SamlDeps): IdentitySourceType {
   let loaded: Protocol | undefined
   const load = loadOnce(async (): Promise<Protocol> => {
-    const [{ createSamlProviders }, { createSamlSignIn }, { peekIssuer }] = await Promise.all([
+    const [{ createSamlProviders }, { createSamlSignIn }, { createSamlLogout }, { peekIssuer }] = await Promise.all([
       import('../saml/providers.ts'),
       import('../saml/sign-in.ts'),
+      import('../saml/logout.ts'),
       import('../saml/xml.ts'),
     ])
     const providers = createSamlProviders(deps)
-    return (loaded = { providers, signIn: createSamlSignIn({ ...deps, providers }), peekIssuer })
+    const shared = { ...deps, providers }
+    return (loaded = { providers, signIn: createSamlSignIn(shared), logout: createSamlLogout(shared), peekIssuer })
   })
 
   function redirectOf(zone: Zone, record: IdentityProvider): RedirectSignIn {
@@ -75,6 +81,8 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
 
   const open = (zone: Zone, record: IdentityProvider): IdentitySource => ({
     redirect: redirectOf(zone, record),
+    signOut: async signOut => (await load()).logout.request(record, signOut),
+    readLogoutRequest: async message => (await load()).logout.read(record, message),
     async isIssuer(claimed) {
       if (record.externalKey !== undefined) return record.externalKey === claimed ? 'record' : undefined
       const { providers } = await load()

@@ -252,6 +252,9 @@ export const de: Texts = {
     oauthFailed:
       'Die Anmeldung bei Ihrem Identitätsanbieter ist fehlgeschlagen. Beginnen Sie in der Anwendung von vorn.',
     malicious: 'Die Anfrage wurde abgelehnt, weil sie ein möglicherweise schädliches Zeichen enthielt.',
+    unsupportedRequest: 'Nicht unterstützte Anfrage',
+    unverifiedLogout:
+      'Ihr Identitätsanbieter wollte Sie abmelden, aber seine Anfrage ließ sich nicht prüfen. Möglicherweise sind Sie noch angemeldet.',
     passwordMismatch: 'Die Passwörter müssen übereinstimmen und dürfen nicht leer sein.',
     passwordSame: 'Ihr neues Passwort darf nicht mit dem alten übereinstimmen.',
     passwordCommon: 'Das Passwort darf keines der häufigsten Passwörter sein.',

@@ -243,6 +243,9 @@ export const en: Texts = {
     samlFailed: 'Sign-in with your SAML identity provider failed. Start again from the application.',
     oauthFailed: 'Sign-in with your identity provider failed. Start again from the application.',
     malicious: 'The request was rejected because it contained a potentially malicious character.',
+    unsupportedRequest: 'Unsupported request',
+    unverifiedLogout:
+      'Your identity provider asked to sign you out, but its request could not be verified. You may still be signed in.',
     passwordMismatch: 'Passwords must match and not be empty.',
     passwordSame: 'Your new password cannot be the same as the old password.',
     passwordCommon: 'Password must not be one of the most common passwords.',

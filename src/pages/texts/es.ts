@@ -248,6 +248,9 @@ export const es: Texts = {
       'El inicio de sesión con su proveedor de identidad SAML ha fallado. Empiece de nuevo desde la aplicación.',
     oauthFailed: 'El inicio de sesión con su proveedor de identidad ha fallado. Empiece de nuevo desde la aplicación.',
     malicious: 'La solicitud se rechazó porque contenía un carácter potencialmente malicioso.',
+    unsupportedRequest: 'Solicitud no admitida',
+    unverifiedLogout:
+      'Su proveedor de identidad pidió cerrar su sesión, pero no se pudo verificar su solicitud. Es posible que su sesión siga abierta.',
     passwordMismatch: 'Las contraseñas deben coincidir y no estar vacías.',
     passwordSame: 'Su nueva contraseña no puede ser igual a la anterior.',
     passwordCommon: 'La contraseña no puede ser una de las más comunes.',

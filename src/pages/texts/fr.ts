@@ -246,6 +246,9 @@ export const fr: Texts = {
     samlFailed: 'La connexion auprès de votre fournisseur d’identité SAML a échoué. Recommencez depuis l’application.',
     oauthFailed: 'La connexion auprès de votre fournisseur d’identité a échoué. Recommencez depuis l’application.',
     malicious: 'La requête a été rejetée, car elle contenait un caractère potentiellement malveillant.',
+    unsupportedRequest: 'Requête non prise en charge',
+    unverifiedLogout:
+      'Votre fournisseur d’identité a demandé votre déconnexion, mais sa requête n’a pas pu être vérifiée. Votre session est peut-être encore ouverte.',
     passwordMismatch: 'Les mots de passe doivent être identiques et ne pas être vides.',
     passwordSame: 'Votre nouveau mot de passe doit être différent de l’ancien.',
     passwordCommon: 'Le mot de passe ne doit pas être l’un des plus courants.',

@@ -312,6 +312,8 @@ export type KnownDescription =
   | 'samlFailed'
   | 'oauthFailed'
   | 'malicious'
+  | 'unsupportedRequest'
+  | 'unverifiedLogout'
   | 'passwordMismatch'
   | 'passwordSame'
   | 'passwordCommon'

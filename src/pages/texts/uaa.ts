@@ -10,6 +10,7 @@ const FORGED =
 const SUBHEADINGS: Readonly<Partial<Record<KnownDescription | KnownPattern, string>>> = {
   forged: FORGED,
   malicious: en.descriptions.malicious,
+  unsupportedRequest: en.descriptions.unsupportedRequest,
   unknownClient: NOT_AUTHORIZED,
   missingClient: NOT_AUTHORIZED,
   unregisteredRedirect: NOT_AUTHORIZED,

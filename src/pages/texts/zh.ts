@@ -235,6 +235,8 @@ export const zh: Texts = {
     samlFailed: '通过您的 SAML 身份提供方登录失败。请从应用重新开始。',
     oauthFailed: '通过您的身份提供方登录失败。请从应用重新开始。',
     malicious: '请求包含可能有害的字符，因此被拒绝。',
+    unsupportedRequest: '不支持的请求',
+    unverifiedLogout: '您的身份提供方请求将您退出登录，但无法验证该请求。您可能仍处于登录状态。',
     passwordMismatch: '两次输入的密码必须一致且不能为空。',
     passwordSame: '新密码不能与旧密码相同。',
     passwordCommon: '密码不能是最常用的密码之一。',

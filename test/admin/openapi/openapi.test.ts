@@ -112,10 +112,12 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'POST /password_resets', // the name of an account
   'GET /saml/SSO', // always refused
   'GET /saml/SSO/alias/{alias}', // the same
+  'GET /saml/SingleLogout/alias/{alias}', // a message of a SAML provider
   'GET /saml/discovery', // a SAML provider
   'GET /saml/login/alias/{alias}', // the same
   'POST /saml/SSO', // its answer
   'POST /saml/SSO/alias/{alias}', // the same
+  'POST /saml/SingleLogout/alias/{alias}', // a message of it
   'PUT /scim/v2/Me', // the very account, but for its name
 ])
 

@@ -1,0 +1,265 @@
+// Single logout (SAML Core §3.7): asks providers to log a person out, reads their requests, and answers them.
+import type { KeyObject } from 'node:crypto'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { parseJson } from '../../base/json.ts'
+import type { Random } from '../../base/random.ts'
+import { isStorable } from '../../base/storable-text.ts'
+import type { Destination } from '../../model/destination.ts'
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, SignOut } from '../provider-logout.ts'
+import { decryptedText } from './encryption.ts'
+import { logoutRequest, logoutResponse } from './messages.ts'
+import type { LogoutName } from './messages.ts'
+import { SamlProblem } from './problem.ts'
+import type { Endpoints, SamlProvider } from './provider-metadata.ts'
+import type { SamlProviders } from './providers.ts'
+import { checkRedirectSignature, readDeflated } from './redirect-signature.ts'
+import type { ServiceProvider, ServiceProviders } from './service-provider.ts'
+import { verifiedText } from './signed-xml.ts'
+import { postTo, redirectTo } from './signing.ts'
+import type { OutgoingMessage } from './signing.ts'
+import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
+import type { XmlElement } from './xml.ts'
+
+const { protocol: PROTOCOL, assertion: ASSERTION } = NAMESPACES
+const ENTITY = 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity'
+
+/** Accepted difference to the provider's clock, which is also the age of a request. */
+const SKEW_SECONDS = 60
+/** How long a request of ours may take to arrive. */
+const REQUEST_SECONDS = 300
+const ID_LENGTH = 43
+/** Characters of ids, names and session indexes. */
+const MAX_LENGTH = 1024
+/** People have one or two sessions at a provider. */
+const MAX_SESSIONS = 100
+
+/** What a session keeps for its logout (`UpstreamSession.logoutHint`), as JSON. */
+export interface LogoutHint {
+  readonly nameId: LogoutName
+  readonly sessionIndex?: string | undefined
+}
+
+/** Dependencies of `createSamlLogout`. */
+export interface SamlLogoutDeps {
+  readonly providers: SamlProviders
+  readonly serviceProviders: ServiceProviders
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Single logout with the providers of all zones, in both directions. */
+export interface SamlLogout {
+  /**
+   * A signed request to log the person out there; undefined if the provider takes none or is not known now, and if the
+   * session names nobody. Asks nobody.
+   */
+  request(record: IdentityProvider, signOut: SignOut): Promise<Destination | undefined>
+  /** Reads a request of the provider. */
+  read(record: IdentityProvider, message: LogoutMessage): Promise<LogoutRequestReading>
+}
+
+interface Endpoint {
+  readonly binding: keyof Endpoints
+  readonly url: string
+}
+
+/** See `SamlLogout`. */
+export function createSamlLogout({ providers, serviceProviders, clock, random }: SamlLogoutDeps): SamlLogout {
+  const answerBy =
+    (endpoint: Endpoint | undefined, own: ServiceProvider, inResponseTo: string): AnswerLogout =>
+    ({ refused, relayState }) => {
+      if (!endpoint) return undefined
+      const xml = logoutResponse({
+        id: `_${random.urlSafe(ID_LENGTH)}`,
+        issuedAt: clock.now(),
+        destination: endpoint.url,
+        issuer: own.entityId,
+        inResponseTo,
+        status: refused === undefined ? 'Success' : 'Requester',
+        message: refused,
+      })
+      return sentTo(endpoint, { kind: 'SAMLResponse', xml, relayState, key: own.active })
+    }
+
+  /** With keys that it published a moment ago, too. */
+  async function verified(record: IdentityProvider, message: LogoutMessage): Promise<Verified> {
+    const provider = await providers.read(record, 'background')
+    const request = tried(() => verifiedRequest(message, provider))
+    if (!(request instanceof SamlProblem)) return request
+    const renewed = request.reason === 'bad-signature' ? await providers.renew(record) : undefined
+    if (!renewed) throw request
+    return verifiedRequest(message, renewed)
+  }
+
+  return {
+    async request(record, { zone, hint, requestId, returnTo }) {
+      const { logout } = providers.peek(record) ?? {}
+      const endpoint = logout && endpointIn(logout, logout.preferred)
+      const named = hint === undefined ? undefined : (parseJson(hint) as LogoutHint | undefined) // sealed by us
+      if (!endpoint || !named) return undefined
+      const own = await serviceProviders.of(zone)
+      const issuedAt = clock.now()
+      const xml = logoutRequest({
+        id: requestId,
+        issuedAt,
+        notOnOrAfter: addSeconds(issuedAt, REQUEST_SECONDS),
+        destination: endpoint.url,
+        issuer: own.entityId,
+        name: named.nameId,
+        sessionIndex: named.sessionIndex,
+      })
+      return sentTo(endpoint, { kind: 'SAMLRequest', xml, relayState: relayStateOf(returnTo), key: own.active })
+    },
+    async read(record, message) {
+      const own = await serviceProviders.of(message.zone)
+      const found = await attempt(() => verified(record, message))
+      if (found instanceof SamlProblem) {
+        const description = 'The logout request could not be verified.'
+        const { reason: audit } = found
+        return { outcome: 'refused', reason: 'untrusted', description, detail: `${audit}: ${found.message}`, audit }
+      }
+      const { root, id, provider } = found
+      const binding = message.query === undefined ? 'post' : 'redirect'
+      const answer = answerBy(provider.logout && endpointIn(provider.logout.responses, binding), own, id)
+      const { destinations } = message
+      const request = tried(() => requestIn(root, { id, destinations, provider, own, now: clock.now() }))
+      if (!(request instanceof SamlProblem)) return { outcome: 'genuine', request, answer }
+      return { outcome: 'unusable', reason: request.reason, detail: request.message, answer }
+    },
+  }
+}
+
+interface Verified {
+  readonly root: XmlElement
+  readonly id: string
+  readonly provider: SamlProvider
+}
+
+/** The provider's request; throws `SamlProblem` for a message that is none, or that it did not sign. */
+function verifiedRequest({ xml, query }: LogoutMessage, provider: SamlProvider): Verified {
+  const { entityId, signingKeys } = provider
+  if (query !== undefined) checkRedirectSignature(query, 'SAMLRequest', signingKeys)
+  const root = parseXml(query === undefined ? verifiedText(xml, signingKeys) : xml)
+  const { ID: id, Version: version } = root.attributes
+  if (!isNamed(root, 'LogoutRequest', PROTOCOL) || version !== '2.0' || !isUsable(id)) {
+    throw new SamlProblem('not-xml', 'it is no LogoutRequest')
+  }
+  const [issuer, second] = childrenNamed(root, 'Issuer', ASSERTION)
+  if (!issuer || second || issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
+    throw new SamlProblem('issuer', 'it is from somebody else')
+  }
+  return { root, id, provider }
+}
+
+interface ReadRequest extends Pick<LogoutMessage, 'destinations'> {
+  readonly id: string
+  readonly provider: SamlProvider
+  readonly own: ServiceProvider
+  readonly now: Date
+}
+
+/** In UTC (SAML Core §1.3.3), with a fraction at most; throws `SamlProblem`. */
+function instantOf(text: string | undefined): Date {
+  const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?Z$/.test(text ?? '')
+  const time = isInstant ? Date.parse(text ?? '') : Number.NaN
+  if (Number.isNaN(time)) throw new SamlProblem('expired', 'it does not say when')
+  return new Date(time)
+}
+
+/** What the request asks for; throws `SamlProblem` for one that is not for us, not of now, or without a person. */
+function requestIn(root: XmlElement, { id, destinations, provider, own, now }: ReadRequest): LogoutRequest {
+  const { Destination: destination, IssueInstant: issued, NotOnOrAfter: end } = root.attributes
+  // Required of a signed message (SAML Bindings §3.4.5.2, §3.5.5.2).
+  if (destination === undefined || !destinations.includes(destination)) {
+    throw new SamlProblem('destination', 'it is for another address')
+  }
+  const issuedAt = instantOf(issued)
+  if (issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it is too old')
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
+  if (end !== undefined && instantOf(end) <= addSeconds(now, -SKEW_SECONDS)) {
+    throw new SamlProblem('expired', 'it has expired')
+  }
+  const externalId = nameIn(root, { provider, own })
+  const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
+  if (sids.length > MAX_SESSIONS || !sids.every(isUsable)) throw new SamlProblem('subject', 'its sessions are unusable')
+  return { id, usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1), externalId, sids: [...new Set(sids)] }
+}
+
+/** The person, as at the sign-in (`personOf`). */
+function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): string {
+  const [given, second] = NAMES.flatMap(each => childrenNamed(root, each, ASSERTION))
+  const name = given?.name === 'EncryptedID' ? parseXml(decryptedText(given, keysOf(own))) : given
+  if (!name || second || !isNamed(name, 'NameID', ASSERTION) || !isUsable(name.text)) {
+    throw new SamlProblem('subject', 'it does not have the one NameID that it needs')
+  }
+  const { NameQualifier: nameSpace = provider.entityId, SPNameQualifier: ownSpace = own.entityId } = name.attributes
+  if (nameSpace !== provider.entityId || ownSpace !== own.entityId) {
+    throw new SamlProblem('subject', 'the NameID is of another name space')
+  }
+  return name.text
+}
+
+const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
+  [active, ...others].map(({ privateKey }) => privateKey)
+
+const NAMES = ['BaseID', 'NameID', 'EncryptedID']
+
+const isUsable = (text: string | undefined): text is string =>
+  text !== undefined && text !== '' && text.length <= MAX_LENGTH && isStorable(text)
+
+async function attempt<T>(work: () => Promise<T>): Promise<T | SamlProblem> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof SamlProblem) return error
+    throw error
+  }
+}
+
+function tried<T>(read: () => T): T | SamlProblem {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof SamlProblem) return error
+    throw error
+  }
+}
+
+/** The document of a message; undefined if it is none. */
+export function documentIn(value: string, { isDeflated }: { readonly isDeflated: boolean }): string | undefined {
+  const text = tried(() => (isDeflated ? readDeflated(value) : decodeXml(value)))
+  return text instanceof SamlProblem ? undefined : text
+}
+
+/**
+ * The id of the request that a response answers, empty if it does not say; undefined if it is none. Reads nothing else, and
+ * needs no signature: our session has ended, whatever became of the provider's, and the id leads only to where this browser
+ * was to go.
+ */
+export function requestAnsweredBy(xml: string): string | undefined {
+  const root = tried(() => parseXml(xml))
+  if (root instanceof SamlProblem || !isNamed(root, 'LogoutResponse', PROTOCOL)) return undefined
+  const { InResponseTo: id = '' } = root.attributes
+  return id.length > MAX_LENGTH ? '' : id
+}
+
+/** Of this binding, else of the other one. */
+function endpointIn(endpoints: Endpoints, first: keyof Endpoints = 'redirect'): Endpoint | undefined {
+  const bindings = first === 'redirect' ? (['redirect', 'post'] as const) : (['post', 'redirect'] as const)
+  for (const binding of bindings) {
+    const url = endpoints[binding]
+    if (url !== undefined) return { binding, url }
+  }
+  return undefined
+}
+
+const sentTo = ({ binding, url }: Endpoint, message: OutgoingMessage): Destination =>
+  binding === 'redirect' ? redirectTo(url, message) : postTo(url, message)
+
+/** UAA: the parameters of the logout, which are judged again at the return (row L7). */
+function relayStateOf(returnTo: string): string | undefined {
+  const { searchParams } = new URL(returnTo)
+  return searchParams.size === 0 ? undefined : JSON.stringify(Object.fromEntries(searchParams))
+}

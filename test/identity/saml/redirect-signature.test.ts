@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, sign } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { deflateRawSync } from 'node:zlib'
+import { SamlProblem } from '../../../src/identity/saml/problem.ts'
+import { checkRedirectSignature, readDeflated } from '../../../src/identity/saml/redirect-signature.ts'
+import { MAX_MESSAGE_BYTES } from '../../../src/identity/saml/xml.ts'
+import { samlTestKey } from '../../support/saml-idp.ts'
+
+const [rsa, otherRsa, ec] = [samlTestKey(), samlTestKey(), samlTestKey('ec')]
+const [rsaKey, otherRsaKey, ecKey] = [rsa, otherRsa, ec].map(({ certificate }) => createPublicKey(certificate))
+assert.ok(rsaKey && otherRsaKey && ecKey)
+
+const SIGNED = 'http://www.w3.org/2001/04/xmldsig-more#'
+const MESSAGE = `SAMLRequest=${encodeURIComponent(deflateRawSync('<x/>').toString('base64'))}`
+
+interface Signing {
+  readonly privateKey?: string
+  readonly algorithm?: string
+  readonly hash?: string
+}
+
+const signatureOver = (text: string, { privateKey = rsa.privateKey, hash = 'sha256' }: Signing = {}): string =>
+  `Signature=${encodeURIComponent(sign(hash, Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64'))}`
+
+/** A query with its signature, over its parts as they are. */
+function signed(parts: readonly string[], signing: Signing = {}): string {
+  const text = [...parts, `SigAlg=${encodeURIComponent(signing.algorithm ?? `${SIGNED}rsa-sha256`)}`].join('&')
+  return `${text}&${signatureOver(text, signing)}`
+}
+
+const check = (query: string, keys = [rsaKey], kind: 'SAMLRequest' | 'SAMLResponse' = 'SAMLRequest'): void =>
+  checkRedirectSignature(query, kind, keys)
+
+const refusal =
+  (reason: string) =>
+  (error: unknown): boolean =>
+    error instanceof SamlProblem && error.reason === reason
+
+describe('the signature of the redirect binding', () => {
+  const good: readonly { readonly name: string; readonly query: string; readonly keys?: (typeof rsaKey)[] }[] = [
+    { name: 'of a message', query: signed([MESSAGE]) },
+    { name: 'of a message and its RelayState', query: signed([MESSAGE, 'RelayState=a+b%2Fc']) },
+    { name: 'of an empty RelayState', query: signed([MESSAGE, 'RelayState=']) },
+    { name: 'beside parameters that it does not cover', query: `${signed([MESSAGE])}&tenant=1` },
+    { name: 'in lower-case percent-encoding, as it came', query: signed([MESSAGE, 'RelayState=%2f%2F']) },
+    { name: 'by any of the keys', query: signed([MESSAGE]), keys: [ecKey, otherRsaKey, rsaKey] },
+    {
+      name: 'with SHA-512',
+      query: signed([MESSAGE], { algorithm: `${SIGNED}rsa-sha512`, hash: 'sha512' }),
+    },
+    {
+      name: 'with an elliptic curve',
+      query: signed([MESSAGE], { algorithm: `${SIGNED}ecdsa-sha256`, privateKey: ec.privateKey }),
+      keys: [ecKey],
+    },
+  ]
+  for (const { name, query, keys } of good) it(`is accepted ${name}`, () => check(query, keys))
+
+  it('may stand in another order than the parameters', () => {
+    const parts = signed([MESSAGE, 'RelayState=x']).split('&')
+    check(parts.toReversed().join('&'))
+  })
+
+  const query = signed([MESSAGE, 'RelayState=x'])
+  const without = (name: string): string =>
+    query
+      .split('&')
+      .filter(part => !part.startsWith(`${name}=`))
+      .join('&')
+  const bad: readonly { readonly name: string; readonly query: string; readonly reason: string }[] = [
+    { name: 'an empty query', query: '', reason: 'no-signature' },
+    { name: 'no message', query: without('SAMLRequest'), reason: 'bad-signature' },
+    { name: 'no signature', query: without('Signature'), reason: 'no-signature' },
+    { name: 'an empty signature', query: `${without('Signature')}&Signature=`, reason: 'bad-signature' },
+    { name: 'no algorithm', query: without('SigAlg'), reason: 'no-signature' },
+    { name: 'a signed RelayState that was removed', query: without('RelayState'), reason: 'bad-signature' },
+    { name: 'a RelayState that was added', query: `${signed([MESSAGE])}&RelayState=x`, reason: 'bad-signature' },
+    {
+      name: 'another encoding than was signed',
+      query: query.replace('RelayState=x', 'RelayState=%78'),
+      reason: 'bad-signature',
+    },
+    { name: 'a changed message', query: query.replace('SAMLRequest=', 'SAMLRequest=a'), reason: 'bad-signature' },
+    { name: 'a repeated message', query: `${query}&${MESSAGE}`, reason: 'bad-signature' },
+    { name: 'a repeated signature', query: `${query}&Signature=x`, reason: 'bad-signature' },
+    {
+      name: 'a message under an encoded name',
+      query: query.replace('SAMLRequest', '%53AMLRequest'),
+      reason: 'bad-signature',
+    },
+    { name: 'an encoding that is none', query: query.replace(/Signature=.*/, 'Signature=%'), reason: 'not-xml' },
+    {
+      name: 'SHA-1',
+      query: signed([MESSAGE], { algorithm: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1', hash: 'sha1' }),
+      reason: 'algorithm',
+    },
+    {
+      name: 'an algorithm that is a member of every object',
+      query: signed([MESSAGE], { algorithm: 'toString' }),
+      reason: 'algorithm',
+    },
+    { name: 'an HMAC', query: signed([MESSAGE], { algorithm: `${SIGNED}hmac-sha256` }), reason: 'algorithm' },
+    {
+      name: 'an algorithm of another kind of key',
+      query: signed([MESSAGE], { algorithm: `${SIGNED}ecdsa-sha256` }),
+      reason: 'bad-signature',
+    },
+    {
+      name: 'an algorithm that did not make it',
+      query: signed([MESSAGE], { algorithm: `${SIGNED}rsa-sha512` }),
+      reason: 'bad-signature',
+    },
+    { name: 'another key', query: signed([MESSAGE], { privateKey: otherRsa.privateKey }), reason: 'bad-signature' },
+  ]
+  for (const { name, query: refused, reason } of bad) {
+    it(`is refused for ${name}: ${reason}`, () => assert.throws(() => check(refused), refusal(reason)))
+  }
+
+  it('is refused without a key, and for the other kind of message', () => {
+    assert.throws(() => check(query, []), refusal('bad-signature'))
+    assert.throws(() => check(query, [rsaKey], 'SAMLResponse'), refusal('bad-signature'))
+  })
+})
+
+describe('a deflated message', () => {
+  const packed = (bytes: Buffer | string): string => deflateRawSync(bytes).toString('base64')
+
+  it('is inflated', () => assert.equal(readDeflated(packed('<x>ö</x>')), '<x>ö</x>'))
+
+  const bad: readonly { readonly name: string; readonly base64: string; readonly reason: string }[] = [
+    {
+      name: 'that is larger than any message',
+      base64: packed(Buffer.alloc(MAX_MESSAGE_BYTES + 1)),
+      reason: 'not-xml',
+    },
+    { name: 'of a hundred megabytes', base64: packed(Buffer.alloc(100_000_000)), reason: 'not-xml' },
+    { name: 'that is not deflated', base64: Buffer.from('<x/>').toString('base64'), reason: 'not-xml' },
+    { name: 'that is cut off', base64: packed('<x/>'.repeat(100)).slice(0, 8), reason: 'not-xml' },
+    { name: 'that is no UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
+    { name: 'that is empty', base64: '', reason: 'not-xml' },
+  ]
+  for (const { name, base64, reason } of bad) {
+    it(`is refused ${name}: ${reason}`, () => assert.throws(() => readDeflated(base64), refusal(reason)))
+  }
+})
