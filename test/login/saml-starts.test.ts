@@ -4,7 +4,16 @@ import { AUTO_REQUEST, authorize, requestOf } from '../support/authorize.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { BASE, CONSUMER, requestIn, samlBootstrap } from '../support/saml-sign-in.ts'
+import {
+  answerForm,
+  BASE,
+  comeBack,
+  CONSUMER,
+  idpOf,
+  requestIn,
+  samlBootstrap,
+  signInAt,
+} from '../support/saml-sign-in.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -61,6 +70,15 @@ for (const mode of MODES) {
           assert.match(Buffer.from(SAMLRequest, 'base64').toString(), /<saml2p:AuthnRequest /)
           assert.match(RelayState, /^[\w-]{43}$/)
         }
+      })
+
+      it('keep where the sign-in leads, all the way', async () => {
+        const target = `${BASE}/oauth/authorize?${new URLSearchParams(AUTO_REQUEST).toString()}`
+        const browser = server.browser()
+        const first = await browser.send(`${discovery('corp')}&${new URLSearchParams({ form_redirect_uri: target })}`)
+        const start = first.location()
+        const answer = await signInAt(server, browser, { start: start.pathname + start.search, nameId: 'keeps' })
+        assert.equal(answer.headers['location'], target)
       })
 
       it('lead back to the page where the client bars the provider', async () => {
@@ -146,6 +164,22 @@ for (const mode of MODES) {
         )
       })
 
+      it('passes on where the sign-in leads', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const { text } = await browser.send('/login')
+        const href = unescaped(/saml-login-link button plain" href="([^"]*corp[^"]*)"/.exec(text)?.[1] ?? '')
+        const fresh = server.browser()
+        const { pathname, search } = new URL(href, `${BASE}/login`)
+        let next = await fresh.send(pathname + search)
+        while (next.location().origin === BASE)
+          next = await fresh.send(next.location().pathname + next.location().search)
+        const { id, relayState } = requestIn(next)
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'passes' })
+        const answer = await comeBack(server, fresh, answerForm(xml, relayState))
+        assert.equal(answer.location().pathname, '/oauth/authorize')
+      })
+
       it('tells programs of them', async () => {
         for (const path of ['/login', '/info']) {
           const { idpDefinitions, entityID, prompts } = (
@@ -179,6 +213,22 @@ for (const mode of MODES) {
         assert.equal(hidden.status, 302)
         const off = await server.send('/login', { query: { login_hint: '{"origin":"off"}' } })
         assert.equal(off.status, 200)
+      })
+
+      it('keeps the authorization request whose hint led to the provider', async () => {
+        const browser = server.browser()
+        const hint = { ...AUTO_REQUEST, login_hint: '{"origin":"corp"}' }
+        assert.equal((await authorize(browser, hint)).location().pathname, '/login')
+        let next = await browser.send('/login')
+        while (next.location().origin === BASE)
+          next = await browser.send(next.location().pathname + next.location().search)
+        const { id, relayState } = requestIn(next)
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'hinted' })
+        const back = await comeBack(server, browser, answerForm(xml, relayState))
+        assert.equal(back.location().pathname, '/oauth/authorize')
+        const { pathname, search } = back.location()
+        const { searchParams, origin } = (await browser.send(pathname + search)).location()
+        assert.deepEqual([origin, searchParams.has('code')], ['https://auto.example', true])
       })
 
       it('leads to the only provider that a client allows, and to the default one', async () => {
@@ -219,15 +269,6 @@ for (const mode of MODES) {
         )
       })
     })
-
-    if (!isUaa) {
-      it('asks the provider to sign the person in again where the client does', async () => {
-        const browser = server.browser()
-        await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
-        const { xml } = requestIn(await browser.send('/login/external/corp'))
-        assert.match(xml, / ForceAuthn="true"/)
-      })
-    }
 
     it('reads half a megabyte at most', async () => {
       for (const [length, isTooLong] of [
