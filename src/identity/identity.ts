@@ -483,7 +483,7 @@ const NOT_AGAIN: RedirectRefusal = {
 
 /** What the audit trail says of a refusal. */
 const reasonOf = (result: RedirectResult): { readonly data?: string } =>
-  result.outcome === 'refused' && result.audit !== undefined ? { data: result.audit } : {}
+  'audit' in result && result.audit !== undefined ? { data: result.audit } : {}
 
 /** OpenID Connect Core §3.1.2.1 and §3.1.3.7. */
 function isRecent(

@@ -161,7 +161,7 @@ export type RedirectRefusal =
   /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); not validated. */
   | { readonly outcome: 'declined'; readonly error: string }
   /** The provider could not be reached, or its response could not be read. */
-  | { readonly outcome: 'unavailable'; readonly detail: string }
+  | { readonly outcome: 'unavailable'; readonly detail: string; readonly audit?: string }
 
 /** Signs users in by redirect to the provider. */
 export interface RedirectSignIn {

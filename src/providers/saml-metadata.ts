@@ -66,6 +66,8 @@ class Unreadable extends Error {}
 
 const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
+/** Large metadata of one provider has two thousand; each costs more to read than its characters. */
+const MAX_ELEMENTS = 10_000
 /** More keys than any provider has at a time; each must be read, and tried on signatures. */
 const MAX_CERTIFICATES = 50
 /** Of each kind; a provider has one for each binding. */
@@ -83,6 +85,7 @@ function entityIn(text: string): SamlEntity {
   const parser = new SaxesParser({ xmlns: true })
   /** Names of the open elements. */
   const path: string[] = []
+  let elements = 0
   let attributes = 0
   let certificates = 0
   let entityId: string | undefined
@@ -129,6 +132,8 @@ function entityIn(text: string): SamlEntity {
   })
   parser.on('opentagstart', () => {
     attributes = 0
+    elements += 1
+    if (elements > MAX_ELEMENTS) throw new Unreadable('it has too many elements')
   })
   parser.on('attribute', () => {
     attributes += 1

@@ -106,6 +106,7 @@ describe('reading SAML metadata', () => {
       text: wrap('\u20ac'.repeat(MAX_METADATA_BYTES / 2)),
       problem: /mebibyte/,
     },
+    { name: 'too many elements', text: wrap('<a/>'.repeat(10_000)), problem: /too many elements/ },
     {
       name: 'too many attributes',
       text: wrap(`<a ${Array.from({ length: 101 }, (_, place) => `a${place}=""`).join(' ')}/>`),

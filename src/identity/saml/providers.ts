@@ -23,6 +23,8 @@ export interface SamlProviders {
   read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider>
   /** Without waiting; undefined while nothing usable is known. */
   peek(record: IdentityProvider): SamlProvider | undefined
+  /** Whether nobody can be sent there, as far as is known without reading anything: a page may show a thousand records. */
+  isOut(record: IdentityProvider): boolean
   /** What the metadata says that the provider is; undefined while there is no usable metadata. */
   entityIdOf(record: IdentityProvider): Promise<string | undefined>
   /** As its address has it now: for a signature that no known key made. Undefined if it was fetched a moment ago. */
@@ -116,6 +118,15 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
         ),
       )
       return found instanceof SamlProblem ? undefined : found
+    },
+    isOut(record) {
+      const location = locationOf(record) ?? ''
+      const own = inline.get(record)
+      const isInline = location === '' || isMetadataText(location)
+      const known = isInline ? own && { document: own } : documents.peek(sourceOf(record, location))
+      if (!known) return false
+      const { document } = known
+      return !document || document instanceof SamlProblem || document.signOn.preferred === undefined
     },
     async renew(record) {
       const location = locationOf(record)

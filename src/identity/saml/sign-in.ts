@@ -134,10 +134,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       const provider = await attempt(() => providers.read(record, 'background'))
       return provider?.signOn.preferred !== undefined
     },
-    isOffered(record) {
-      const provider = providers.peek(record)
-      return provider === undefined || provider.signOn.preferred !== undefined
-    },
+    isOffered: record => !providers.isOut(record),
     async start(record, start, zone) {
       const provider = await attempt(() => providers.read(record, 'background'))
       return provider && requestOf(record, provider, { start, own: await serviceProviders.of(zone), now: clock.now() })
@@ -204,7 +201,7 @@ const UNTRUSTED = 'The message of the identity provider could not be verified.'
 
 /** The page says little, the log what was wrong, and the audit trail the class. */
 function refusalOf({ reason, message }: SamlProblem): RedirectRefusal {
-  if (reason === 'metadata') return { outcome: 'unavailable', detail: `metadata: ${message}` }
+  if (reason === 'metadata') return { outcome: 'unavailable', detail: `metadata: ${message}`, audit: reason }
   const refusal: Omit<ExternalRefusal, 'reason' | 'description'> = {
     outcome: 'refused',
     detail: `${reason}: ${message}`,

@@ -205,6 +205,30 @@ describe('metadata in the record', () => {
   }
 })
 
+describe('a page with many records', () => {
+  it('hides one whose metadata cannot be fetched, or names nowhere to go, once that is known', async () => {
+    for (const next of ['timeout', set().idp.metadata({ sso: 'javascript:alert(1)' })]) {
+      const { state, providers, record } = set()
+      state.next = next
+      assert.equal(providers.isOut(record), false)
+      assert.equal(state.asked.length, 1) // beside the page
+      await providers.read(record, 'sign-in').catch(() => {})
+      assert.equal(providers.isOut(record), true)
+    }
+  })
+  it('reads no metadata of records, which would take it seconds', async () => {
+    const { providers, recordOf, idp } = set()
+    const broken = recordOf({ metaDataLocation: '<EntityDescriptor/>' })
+    assert.equal(providers.isOut(broken), false)
+    await problemOf(providers.read(broken, 'sign-in'))
+    assert.equal(providers.isOut(broken), true)
+    const good = recordOf({ metaDataLocation: idp.metadata() })
+    await providers.read(good, 'sign-in')
+    assert.equal(providers.isOut(good), false)
+    assert.equal(providers.isOut(recordOf({})), false)
+  })
+})
+
 describe('metadataTrustCheck', () => {
   /** Metadata as a publisher signs it: the signature is the first child of the root. */
   const signed = (key = keys[0], xml?: string): string => {

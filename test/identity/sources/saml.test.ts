@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
+import { addSeconds } from '../../../src/base/clock.ts'
 import { authorizeBootstrap, AUTO_REQUEST } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
@@ -59,6 +60,11 @@ for (const mode of MODES) {
         samlRecord(clock, 'begins', { allowIdpInitiated: true }),
         samlRecord(clock, 'switched'),
         samlRecord(clock, 'moved'),
+        samlRecord(clock, 'ending', {
+          metaDataLocation: idpOf(clock, 'ending')
+            .metadata()
+            .replace(' entityID=', ` validUntil="${addSeconds(clock.now(), 120).toISOString()}" entityID=`),
+        }),
         samlRecord(clock, 'rolling', { metaDataLocation: `http://127.0.0.1:${address.port}/` }),
         samlRecord(clock, 'twin', { metaDataLocation: idpOf(clock, 'corp').metadata({ keys: [foreignKey] }) }),
       ]
@@ -313,6 +319,15 @@ for (const mode of MODES) {
       assert.equal(await accountOf('moved', 'late'), undefined)
     })
 
+    it('is refused while the metadata cannot be used, and the audit trail says so', async () => {
+      const browser = server.browser()
+      const sent = requestIn(await browser.send('/login/external/ending'))
+      clock.advance(120)
+      const xml = await idpOf(clock, 'ending').response({ inResponseTo: sent.id })
+      assert.equal(isSignedIn(await comeBack(server, browser, answerForm(xml, sent.relayState))), false)
+      assert.equal(lastEvent()?.data, 'metadata')
+    })
+
     it('is not taken for that of a provider that calls itself the same', async () => {
       // The second record of the entity has no entity id: the first keeps it, and its keys do not count.
       await refuse('bad-signature', { nameId: 'twins', signing: { key: foreignKey } })
@@ -329,6 +344,7 @@ for (const mode of MODES) {
       }
 
       it('is taken once the provider’s metadata has it, which is then fetched again', async () => {
+        clock.advance(600)
         assert.ok(isSignedIn(await rolled(oldKey)))
         const before = asked
         document = rolling.metadata({ sso: 'https://rolling.example/sso', keys: [newKey] })
