@@ -34,8 +34,10 @@ export function checkRedirectSignature(
   if (!known) throw new SamlProblem('algorithm', 'the signature algorithm is not allowed')
   const signed = Buffer.from([message, relayState, algorithm].filter(part => part !== undefined).join('&'))
   const bytes = Buffer.from(decoded(signature.slice('Signature='.length)), 'base64')
-  const isGenuine = keys.some(
-    key => isUsableKey(key, known.type) && verify(known.hash, signed, { key, dsaEncoding: 'ieee-p1363' }, bytes),
+  const usable = keys.filter(key => isUsableKey(key, known.type))
+  // For ECDSA both forms are in use: the two numbers of XML Signature, and DER.
+  const isGenuine = usable.some(key =>
+    (['ieee-p1363', 'der'] as const).some(dsaEncoding => verify(known.hash, signed, { key, dsaEncoding }, bytes)),
   )
   if (!isGenuine) throw new SamlProblem('bad-signature', 'no key of the provider fits')
 }

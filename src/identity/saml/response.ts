@@ -5,7 +5,7 @@ import { SamlProblem } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { checkInResponseTo, checkIssuer, instantOf, readStatement, SKEW_SECONDS } from './statement.ts'
 import type { Expectation, SamlStatement } from './statement.ts'
-import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
+import { childrenNamed, decodeXml, isNamed, MAX_SIGNED_NODES, NAMESPACES, parseCounted } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 export type { Expectation, SamlNameId, SamlStatement } from './statement.ts'
@@ -18,7 +18,7 @@ const SUCCESS = 'urn:oasis:names:tc:SAML:2.0:status:Success'
  */
 export function readResponse(base64: string, expected: Expectation): SamlStatement {
   const text = decodeXml(base64)
-  const root = parseXml(text)
+  const { root, nodes } = parseCounted(text)
   if (!isNamed(root, 'Response', NAMESPACES.protocol)) throw new SamlProblem('not-xml', 'it is no response')
   const isSigned = signatureOf(root) !== undefined
   const assertion = assertionOf(root, isSigned)
@@ -32,6 +32,7 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   checkEnvelope(response, expected, { isSigned })
   const inner = assertionOf(response, isSigned)
   const isPlain = inner.name === 'Assertion' && !signatureOf(inner)
+  if (!isPlain && nodes > MAX_SIGNED_NODES / 2) throw new SamlProblem('too-large', 'it is too large to be signed twice')
   const verified = isPlain ? inner : verifiedAssertion(signedText, inner, expected)
   return readStatement(verified, expected, { needsAuthentication: true })
 }

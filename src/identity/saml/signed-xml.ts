@@ -1,12 +1,12 @@
 // Verifies XML signatures. xml-crypto canonicalizes and compares; this file decides what may be asked of it, and gives out
 // nothing but the bytes that were verified, parsed again. Whatever else the document contains is never seen by a caller.
-import { createVerify } from 'node:crypto'
-import type { KeyLike, KeyObject } from 'node:crypto'
+import { verify } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
 import { SignedXml } from 'xml-crypto'
 import { SamlProblem } from './problem.ts'
-import { childrenNamed, elementsOf, isNamed, NAMESPACES, parseXml } from './xml.ts'
-import type { XmlElement } from './xml.ts'
+import { childrenNamed, elementsOf, isNamed, MAX_MESSAGE_BYTES, MAX_SIGNED_NODES, NAMESPACES, parseXml } from './xml.ts'
+import type { XmlElement, XmlLimits } from './xml.ts'
 
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature'
@@ -58,8 +58,8 @@ export function checkSignaturePlaces(root: XmlElement, places: readonly XmlEleme
 }
 
 /** Verifies the signature of a document's root element and returns the text that was signed; see `verifiedPart`. */
-export function verifiedText(text: string, keys: readonly KeyObject[]): string {
-  const root = parseXml(text)
+export function verifiedText(text: string, keys: readonly KeyObject[], limits?: XmlLimits): string {
+  const root = parseXml(text, limits)
   checkSignaturePlaces(root, [root])
   return verifiedPart(text, root, keys).text
 }
@@ -79,17 +79,17 @@ export function verifiedPart(text: string, element: XmlElement, keys: readonly K
   if (!signature) throw new SamlProblem('no-signature', `the ${element.name} is not signed`)
   const id = element.attributes['ID'] ?? ''
   const algorithm = checkShape(signature, id)
-  const usable = keys.filter(key => isUsableKey(key, algorithm.type))
-  for (const key of usable) {
-    const canonical = checked(text, id, key)
-    if (canonical !== undefined) return sameElement(canonical, element, id)
-  }
-  throw bad(usable.length === 0 ? 'the provider has no key for this kind of signature' : 'no key of the provider fits')
+  const canonical = checked(text, id, { algorithm, keys })
+  if (canonical === undefined) throw bad('no key of the provider fits, or it was changed')
+  return sameElement(canonical, element, id)
 }
+
+/** Canonical XML declares a namespace at each element that uses it first. */
+const CANONICAL: XmlLimits = { bytes: 4 * MAX_MESSAGE_BYTES, nodes: 4 * MAX_SIGNED_NODES }
 
 /** What was signed must be this element: a digest of something else, or of nothing, proves nothing about it. */
 function sameElement(canonical: string, { name, namespace }: XmlElement, id: string): Verified {
-  const signed = canonical === '' ? undefined : parseXml(canonical)
+  const signed = canonical === '' ? undefined : parseXml(canonical, CANONICAL)
   if (!signed || !isNamed(signed, name, namespace) || signed.attributes['ID'] !== id) {
     throw bad('something else is signed')
   }
@@ -113,11 +113,18 @@ const STRUCTURE: ReadonlySet<string> = new Set([
   'RetrievalMethod',
 ])
 
+/** A signature algorithm that is allowed. */
+interface Algorithm {
+  readonly name: string
+  readonly hash: string
+  readonly type: 'rsa' | 'ec'
+}
+
 /**
  * The one shape that is accepted: one reference to the element around the signature, with the two transforms that SAML
  * allows (SAML Core §5.4.4), algorithms of the short lists, and nothing beside it.
  */
-function checkShape(signature: XmlElement, id: string): { readonly hash: string; readonly type: 'rsa' | 'ec' } {
+function checkShape(signature: XmlElement, id: string): Algorithm {
   const info = only(signature, 'SignedInfo')
   const reference = only(info, 'Reference')
   for (const part of [signature, info, reference]) {
@@ -138,9 +145,9 @@ function checkShape(signature: XmlElement, id: string): { readonly hash: string;
   if (algorithmOf(only(info, 'CanonicalizationMethod')) !== EXCLUSIVE) throw notAllowed('canonicalization')
   if (!DIGESTS.has(algorithmOf(only(reference, 'DigestMethod')))) throw notAllowed('digest')
   const name = algorithmOf(only(info, 'SignatureMethod'))
-  const algorithm = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
-  if (!algorithm) throw notAllowed('signature')
-  return algorithm
+  const known = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
+  if (!known) throw notAllowed('signature')
+  return { name, ...known }
 }
 
 function checkTransforms({ children }: XmlElement): void {
@@ -170,8 +177,32 @@ function algorithmOf(element: XmlElement): string {
   return element.attributes['Algorithm'] ?? ''
 }
 
+/** xml-crypto's answer: the canonical text, or undefined if the signature is of none of these keys. */
+function checked(
+  text: string,
+  id: string,
+  { algorithm, keys }: { readonly algorithm: Algorithm; readonly keys: readonly KeyObject[] },
+): string | undefined {
+  const usable = keys.filter(key => isUsableKey(key, algorithm.type))
+  const [first] = usable
+  if (!first) return undefined
+  const signer = new SignedXml({ publicCert: first, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
+  signer.idAttributes = ['ID']
+  // The only algorithm that it knows, so that it can take no other than the one that was looked at. Tries every key at once:
+  // whatever it does before takes far longer.
+  Object.assign(signer, { SignatureAlgorithms: { [algorithm.name]: verifierOf(algorithm, usable) } })
+  try {
+    signer.loadSignature(signatureNode(text, id))
+    if (!signer.checkSignature(text)) return undefined
+  } catch {
+    return undefined // its errors say which part of the comparison failed, in no particular class
+  }
+  const [canonical, second] = signer.getSignedReferences()
+  return second === undefined ? canonical : undefined
+}
+
 /** In the shape that xml-crypto takes. ECDSA signatures have both numbers side by side, not DER (XML Signature §6.4.3). */
-const verifierOf = (name: string, hash: string) =>
+const verifierOf = ({ name, hash }: Algorithm, keys: readonly KeyObject[]) =>
   class {
     getAlgorithmName = (): string => name
 
@@ -179,33 +210,11 @@ const verifierOf = (name: string, hash: string) =>
       throw new Error('nothing is signed here')
     }
 
-    verifySignature(material: string, key: KeyLike, value: string): boolean {
-      const dsaEncoding = 'ieee-p1363'
-      return createVerify(hash)
-        .update(material)
-        .verify({ key: key as KeyObject, dsaEncoding }, value, 'base64') // the one that was given
+    verifySignature(material: string, _key: unknown, value: string): boolean {
+      const [bytes, signature] = [Buffer.from(material), Buffer.from(value, 'base64')]
+      return keys.some(key => verify(hash, bytes, { key, dsaEncoding: 'ieee-p1363' }, signature))
     }
   }
-
-const VERIFIERS = Object.fromEntries(
-  Object.entries(SIGNATURE_ALGORITHMS).map(([name, { hash }]) => [name, verifierOf(name, hash)]),
-)
-
-/** xml-crypto's answer for one key: the canonical text, or undefined if the signature is not of this key. */
-function checked(text: string, id: string, key: KeyObject): string | undefined {
-  const signer = new SignedXml({ publicCert: key, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
-  signer.idAttributes = ['ID']
-  Object.assign(signer, { SignatureAlgorithms: VERIFIERS })
-  try {
-    signer.loadSignature(signatureNode(text, id))
-    if (!signer.checkSignature(text)) return undefined
-  } catch {
-    // Its errors say which part of the comparison failed, in no particular class.
-    return undefined
-  }
-  const [canonical, second] = signer.getSignedReferences()
-  return second === undefined ? canonical : undefined
-}
 
 /** The signature of the element with this id: the root, or a child of it. */
 function signatureNode(text: string, id: string): Node {

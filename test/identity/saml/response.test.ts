@@ -177,6 +177,20 @@ describe('a response', () => {
     refuses('not-xml', () => read(xml + xml))
   })
 
+  it('is refused where it would take long: by its bytes, its nodes, its depth, and sooner where it is signed twice', async () => {
+    const inGroups = (count: number) => ({
+      attributes: [{ name: 'groups', values: Array.from({ length: count }, (_, place) => `group ${place}`) }],
+    })
+    assert.equal(read(await response(inGroups(1000))).attributes[0]?.values.length, 1000)
+    refuses('too-large', () => read(`<a>${'x'.repeat(300_000)}</a>`))
+    const many = await response(inGroups(1600))
+    refuses('too-large', () => read(many))
+    const twice = await response({ ...inGroups(1000), signs: ['assertion', 'response'] })
+    refuses('too-large', () => read(twice))
+    refuses('too-large', () => read('<a>'.repeat(40) + '</a>'.repeat(40)))
+    refuses('too-large', () => read(`<a ${Array.from({ length: 50 }, (_, place) => `b${place}=""`).join(' ')}/>`))
+  })
+
   it('is refused with any byte of what is signed changed', async () => {
     for (const signs of [['assertion'], ['response']] as const) {
       const xml = await response({ signs })
