@@ -1,4 +1,4 @@
-// Sign-in at a SAML identity provider that nobody here wrote, simpleSAMLphp, in a real browser: one that takes
+// Sign-in and logout with a SAML identity provider that nobody here wrote, simpleSAMLphp, in a real browser: one that takes
 // requests by redirect and whose record names the address of its metadata, and one that takes them by POST, encrypts, and
 // whose record has the metadata itself. Both verify what we sign. They are at another site than this server.
 import assert from 'node:assert/strict'
@@ -216,4 +216,29 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     await other.goto(`${server.baseUrl}/home`)
     assert.equal(new URL(other.url()).pathname, '/login')
   })
+
+  for (const origin of ['university', 'company'] as const) {
+    const providerOf = (): Simplesamlphp => (origin === 'university' ? university : company)
+
+    it(`signs a person out there who signs out here: ${origin}`, async () => {
+      const page = await newPage()
+      await signIn(page, origin, 'ann')
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.waitForURL(`${server.baseUrl}/login`)
+      await page.goto(providerOf().startUrl('latchkey'))
+      await page.getByLabel('Password').waitFor() // who is signed in there is not asked
+    })
+
+    it(`signs a person out here who signs out there, in this browser only: ${origin}`, async () => {
+      const [page, elsewhere] = [await newPage(), await newPage()]
+      await signIn(page, origin, 'bob')
+      await signIn(elsewhere, origin, 'bob')
+      await page.goto(providerOf().logoutUrl)
+      await page.waitForURL(`${providerOf().url}/logout.php`)
+      await page.goto(`${server.baseUrl}/home`)
+      assert.equal(new URL(page.url()).pathname, '/login')
+      await elsewhere.goto(`${server.baseUrl}/home`)
+      assert.equal(new URL(elsewhere.url()).pathname, '/home')
+    })
+  }
 })
