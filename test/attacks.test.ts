@@ -15,6 +15,7 @@ import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
+import { samlAttacks } from './attacks/saml.ts'
 import { scimAttacks } from './attacks/scim.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
@@ -28,6 +29,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'taking over an account': identityAttacks,
   'providers of OAuth 2.0': oauth2Attacks,
   'answers of other providers': upstreamAttacks,
+  'SAML messages': samlAttacks,
   'logout with other providers': upstreamLogoutAttacks,
   'single logout by SAML': samlLogoutAttacks,
   'vouching for others': externalLoginAttacks,

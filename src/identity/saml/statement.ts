@@ -263,6 +263,8 @@ export function instantOf({ attributes }: XmlElement, name: string): Date | unde
   const text = attributes[name]
   if (text === undefined) return undefined
   const time = INSTANT.test(text) ? new Date(text) : undefined
-  if (!time || Number.isNaN(time.getTime())) throw new SamlProblem('not-xml', `${name} is no time in UTC`)
+  // `Date` takes 31 February for 3 March.
+  const isReal = time && !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 10) === text.slice(0, 10)
+  if (!isReal) throw new SamlProblem('not-xml', `${name} is no time in UTC`)
   return time
 }

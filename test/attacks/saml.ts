@@ -1,0 +1,174 @@
+// The collection in test/saml-attacks has all of them; these rows are those that everybody should know.
+import assert from 'node:assert/strict'
+import { samlTestKey } from '../support/saml-idp.ts'
+import type { AttackClass, Endpoint, SamlAttack } from '../saml-attacks/attack.ts'
+import { algorithms } from '../saml-attacks/classes/algorithms.ts'
+import { audience } from '../saml-attacks/classes/audience.ts'
+import { comments } from '../saml-attacks/classes/comments.ts'
+import { encryption } from '../saml-attacks/classes/encryption.ts'
+import { entities } from '../saml-attacks/classes/entities.ts'
+import { inResponseTo } from '../saml-attacks/classes/in-response-to.ts'
+import { keys } from '../saml-attacks/classes/keys.ts'
+import { replay } from '../saml-attacks/classes/replay.ts'
+import { signedInfo } from '../saml-attacks/classes/signed-info.ts'
+import { voidCanonicalization } from '../saml-attacks/classes/void-canonicalization.ts'
+import { wrapping } from '../saml-attacks/classes/wrapping.ts'
+import { messageOf, victimAssertion } from '../saml-attacks/forging.ts'
+import type { SamlTarget } from '../saml-attacks/latchkey.ts'
+import { keyOfZone, PATHS, startSamlTarget } from '../saml-attacks/latchkey.ts'
+import { encodedFor, fits } from '../saml-attacks/means.ts'
+import type { Attack } from './attack.ts'
+
+const ENDPOINTS: readonly Endpoint[] = ['acs']
+
+/** Makes the attempt against a server of its own; the collection is sent to servers of both modes. */
+const against = (attempt: (target: SamlTarget) => Promise<void>) => async (): Promise<void> => {
+  const target = await startSamlTarget('standard')
+  try {
+    await attempt(target)
+    assert.deepEqual(target.server.faults, [])
+  } finally {
+    await target.stop()
+  }
+}
+
+/** Sends attacks of the class to each endpoint that they fit: all, or those whose name begins so. */
+const sending = ({ attacks }: Pick<AttackClass, 'attacks'>, names: readonly string[] = ['']) =>
+  against(async target => {
+    for (const endpoint of ENDPOINTS) {
+      for (const attack of chosen(attacks, names)) {
+        if (fits(attack, target.at(endpoint))) assert.deepEqual(await target.complaints(endpoint, attack), [])
+      }
+    }
+  })
+
+function chosen(attacks: readonly SamlAttack[], names: readonly string[]): readonly SamlAttack[] {
+  const found = attacks.filter(({ name }) => names.some(start => name.startsWith(start)))
+  assert.ok(found.length >= names.length)
+  return found
+}
+
+/** Forged SAML responses and assertions. */
+export const samlAttacks: readonly Attack[] = [
+  {
+    attack: 'moves a signed assertion aside and puts a forged one in its place (XSW1 to XSW8)',
+    outcome: 'nobody is signed in: there is one assertion, in one place',
+    attempt: sending(wrapping, ['XSW']),
+  },
+  {
+    attack: 'hides a forged assertion in a second signature, which verification leaves out',
+    outcome: 'nobody is signed in: a signature stands in one place, and has one shape',
+    attempt: sending(signedInfo, ['a second signature', 'a signed error response', 'a forged subject']),
+  },
+  {
+    attack: 'signs with a key of their own, and sends the certificate along',
+    outcome: "nobody is signed in: keys are those of the provider's metadata",
+    attempt: sending(keys),
+  },
+  {
+    attack: 'signs by SHA-1, by HMAC with the public key, or not at all',
+    outcome: 'nobody is signed in: algorithms are those of a short list',
+    attempt: sending(algorithms, ['RSA with', 'HMAC', 'none']),
+  },
+  {
+    attack: 'makes canonicalization fail, so that nothing is what was signed',
+    outcome: 'nobody is signed in: the signed bytes are an element, and are all that is read',
+    attempt: sending(voidCanonicalization),
+  },
+  {
+    attack: "cuts their own name behind somebody else's, by a comment or a processing instruction",
+    outcome: 'nobody is signed in by the other name',
+    attempt: sending(comments),
+  },
+  {
+    attack: 'defines entities that grow, read files or ask other servers',
+    outcome: 'the document is refused before anything of it is read',
+    attempt: sending(entities),
+  },
+  {
+    attack: 'encrypts a forged assertion to the server',
+    outcome: 'nobody is signed in: what is decrypted has to be signed',
+    attempt: sending(encryption, ['an unsigned', 'a signed response', 'an encrypted forged', 'an assertion signed']),
+  },
+  {
+    attack: 'changes an encrypted assertion again and again, to learn by the answers what is in it',
+    outcome: 'all answers are the same',
+    attempt: against(async target => {
+      const names = [
+        'a bit of',
+        'encrypted to another key',
+        'not XML',
+        'an unsigned',
+        'an assertion signed',
+        'two assertions',
+      ]
+      const answers = new Set<string>()
+      for (const attack of chosen(encryption.attacks, names)) {
+        const { answer } = await target.send('acs', attack)
+        const text = answer.text.replaceAll(/nonce="[^"]*"|value="[^"]*"|[?&]t=\w+/g, '')
+        answers.add(`${answer.status} ${String(answer.headers['location'])} ${text}`)
+      }
+      assert.equal(answers.size, 1)
+    }),
+  },
+  {
+    attack: 'presents what was signed for another service, or as the answer to another request',
+    outcome: 'nobody is signed in',
+    attempt: against(async target => {
+      for (const attack of [...audience.attacks, ...inResponseTo.attacks]) {
+        assert.deepEqual(await target.complaints('acs', attack), [])
+      }
+    }),
+  },
+  {
+    attack: 'presents an assertion a second time',
+    outcome: 'it counts once',
+    attempt: sending(replay),
+  },
+  {
+    attack: "registers, in a zone of their own, a provider of the same name as the default zone's",
+    outcome: 'its messages sign nobody in elsewhere, and nothing that was issued elsewhere signs anybody in there',
+    attempt: against(async target => {
+      for (const endpoint of ENDPOINTS) {
+        const forged = await target.send(endpoint, {
+          name: 'signed by the provider of the zone',
+          forge: means => messageOf(means, means.idp.sign(victimAssertion(means), { key: keyOfZone })),
+        })
+        assert.equal(forged.person, undefined)
+        assert.deepEqual(forged.reasons, ['bad-signature'])
+
+        const { idp, parts } = forged.means
+        const xml = messageOf(forged.means, idp.sign(idp.assertion(parts), { key: keyOfZone }))
+        const text = encodedFor(endpoint, xml)
+        const form =
+          endpoint === 'acs'
+            ? { SAMLResponse: text }
+            : { grant_type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', assertion: text }
+        const path = PATHS[endpoint].replace('latchkey', 'z1.latchkey')
+        const seen = target.server.events.length
+        const host = 'z1.localhost:8080'
+        const answer = await target.server.send(path, { form, host, basic: ['carrier', 'secret'] })
+        assert.ok(answer.status >= 400 || answer.location().pathname === '/saml_error', answer.text)
+        const types = target.server.events.slice(seen).map(({ type }) => type)
+        assert.ok(!types.includes('UserAuthenticationSuccess'))
+      }
+    }),
+  },
+  {
+    attack: 'names a provider that nobody registered, with a key that fits',
+    outcome: 'nobody is signed in',
+    attempt: against(async target => {
+      for (const endpoint of ENDPOINTS) {
+        const { person } = await target.send(endpoint, {
+          name: 'a provider that nobody knows',
+          forge: means => {
+            const issuer = 'https://nobody.example/saml'
+            const assertion = means.idp.sign(victimAssertion(means, { issuer }), { key: samlTestKey() })
+            return messageOf(means, assertion, { responseIssuer: issuer })
+          },
+        })
+        assert.equal(person, undefined)
+      }
+    }),
+  },
+]

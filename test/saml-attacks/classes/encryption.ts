@@ -1,0 +1,165 @@
+import { samlTestKey, encrypted, SAML } from '../../support/saml-idp.ts'
+import type { EncryptionParts } from '../../support/saml-idp.ts'
+import type { AttackClass, Means, SamlAttack } from '../attack.ts'
+import { messageOf, replaced, signatureOf, signedAssertion, victimAssertion } from '../forging.ts'
+
+const XMLENC = 'http://www.w3.org/2001/04/xmlenc#'
+
+/** An `EncryptedAssertion` of the text. */
+const sealed = async (means: Means, xml: string, parts: Partial<EncryptionParts> = {}): Promise<string> =>
+  `<saml:EncryptedAssertion>${await encrypted(xml, { certificate: means.encryptTo ?? '', ...parts })}</saml:EncryptedAssertion>`
+
+const around =
+  (xml: (means: Means) => string, parts?: Partial<EncryptionParts>) =>
+  async (means: Means): Promise<string> =>
+    messageOf(means, await sealed(means, xml(means), parts))
+
+/** The genuine encrypted message with a change. */
+const changed =
+  (change: (xml: string, means: Means) => string) =>
+  async (means: Means): Promise<string> =>
+    change(messageOf(means, await sealed(means, signedAssertion(means))), means)
+
+/** The n-th cipher text with one bit turned: 0 is the key's, 1 the assertion's. */
+function withBitTurned(xml: string, index: number): string {
+  const values = [
+    ...xml.matchAll(/<e:CipherValue>([^<]*)<\/e:CipherValue>|<xenc:CipherValue>([^<]*)<\/xenc:CipherValue>/g),
+  ]
+  const text = values[index]?.[1] ?? values[index]?.[2] ?? ''
+  const bytes = Buffer.from(text, 'base64')
+  const last = bytes.length - 1
+  bytes.writeUInt8(bytes.readUInt8(last) ^ 1, last)
+  return replaced(xml, text, bytes.toString('base64'))
+}
+
+const attack = (name: string, forge: SamlAttack['forge'], source?: string): SamlAttack => ({
+  name,
+  only: 'acs',
+  isEncrypted: true,
+  reasons: ['decryption', 'algorithm', 'bad-signature', 'several-assertions'],
+  forge,
+  ...(source !== undefined && { source }),
+})
+
+/** Everybody can encrypt to the server: what is hidden is not for that reason genuine. */
+export const encryption: AttackClass = {
+  name: 'encrypted assertions',
+  sources: [
+    'CVE-2026-2092',
+    'Jager and Somorovsky, How to Break XML Encryption, CCS 2011',
+    'Jager et al., Bleichenbacher’s Attack Strikes Again, ESORICS 2012',
+  ],
+  controls: [
+    {
+      name: 'a signed assertion, encrypted (GCM)',
+      only: 'acs',
+      isEncrypted: true,
+      forge: around(means => signedAssertion(means)),
+    },
+  ],
+  attacks: [
+    attack(
+      'an unsigned assertion, encrypted',
+      around(means => victimAssertion(means)),
+      'CVE-2026-2092',
+    ),
+    attack(
+      'a signed response around an unsigned encrypted assertion that was put in afterwards',
+      async means => {
+        const response = await means.idp.response({ ...means.parts, signs: ['response'] })
+        return replaced(response, /<saml:Assertion.*<\/saml:Assertion>/s, await sealed(means, victimAssertion(means)))
+      },
+      'CVE-2026-2092',
+    ),
+    attack(
+      'an encrypted forged assertion beside a signed one',
+      async means => messageOf(means, signedAssertion(means) + (await sealed(means, victimAssertion(means)))),
+      'CVE-2026-2092',
+    ),
+    attack('an encrypted forged assertion before a signed one', async means =>
+      messageOf(means, (await sealed(means, victimAssertion(means))) + signedAssertion(means)),
+    ),
+    attack(
+      'an assertion signed by the attacker, encrypted',
+      around(means => means.idp.sign(victimAssertion(means), { key: means.ownKey })),
+    ),
+    attack('the signature outside, the forged assertion inside', async means => {
+      const signature = signatureOf(signedAssertion(means))
+      return messageOf(means, (await sealed(means, victimAssertion(means))) + signature)
+    }),
+    attack('encrypted to another key', async means =>
+      messageOf(means, await sealed(means, signedAssertion(means), { certificate: samlTestKey().certificate })),
+    ),
+    attack(
+      '3DES',
+      around(means => signedAssertion(means), { algorithm: `${XMLENC}tripledes-cbc` }),
+    ),
+    attack(
+      'a bit of the cipher text turned',
+      changed(xml => withBitTurned(xml, 1)),
+    ),
+    attack(
+      'a bit of the encrypted key turned',
+      changed(xml => withBitTurned(xml, 0)),
+    ),
+    attack(
+      'another algorithm named than was used',
+      changed(xml => replaced(xml, SAML.gcm, `${XMLENC}aes256-cbc`)),
+      'Jager et al., One bad apple: backwards compatibility attacks, NDSS 2013',
+    ),
+    attack(
+      'an unknown algorithm',
+      changed(xml => replaced(xml, SAML.gcm, 'urn:none')),
+    ),
+    attack(
+      'an unknown algorithm of the key',
+      changed(xml => replaced(xml, SAML.oaep, 'urn:none')),
+    ),
+    attack(
+      'cipher text at a URL',
+      changed(xml =>
+        replaced(
+          xml,
+          /<(\w+):CipherValue>[^<]*<\/\1:CipherValue>(?!.*CipherValue)/s,
+          '<CipherReference xmlns="http://www.w3.org/2001/04/xmlenc#" URI="http://127.0.0.1:9/"/>',
+        ),
+      ),
+    ),
+    attack(
+      'no cipher text',
+      changed(xml => xml.replace(/<(\w+):CipherValue>[^<]*<\/\1:CipherValue>/g, '')),
+    ),
+    attack(
+      'empty cipher text',
+      changed(xml => xml.replace(/(<\w+:CipherValue>)[^<]*/g, '$1')),
+    ),
+    attack(
+      'not XML, encrypted',
+      around(() => 'victim'),
+    ),
+    attack(
+      'two assertions, encrypted as one',
+      around(means => signedAssertion(means) + victimAssertion(means)),
+    ),
+    attack(
+      'a response, encrypted as an assertion',
+      around(means => messageOf(means, signedAssertion(means))),
+    ),
+    attack(
+      'a document type, encrypted',
+      around(means => `<!DOCTYPE x [<!ENTITY a "victim">]>${signedAssertion(means)}`),
+    ),
+    attack('an encrypted assertion within an encrypted one', async means =>
+      messageOf(means, await sealed(means, await sealed(means, signedAssertion(means)))),
+    ),
+    attack('an encrypted name in a signed assertion', async means => {
+      const { idp, parts } = means
+      const [nameId = ''] = /<saml:NameID.*<\/saml:NameID>/s.exec(idp.assertion(parts)) ?? []
+      const cipher = await encrypted(nameId, { certificate: means.encryptTo ?? '' })
+      return messageOf(
+        means,
+        idp.sign(idp.assertion(parts).replace(nameId, () => `<saml:EncryptedID>${cipher}</saml:EncryptedID>`)),
+      )
+    }),
+  ],
+}

@@ -1,0 +1,56 @@
+import type { Clock } from '../../src/base/clock.ts'
+import type { KnownServiceProvider, SamlTestKey } from '../support/saml-idp.ts'
+import { createSamlIdp, nextId, samlTestKey } from '../support/saml-idp.ts'
+import type { Endpoint, Forged, Means, SamlMessage } from './attack.ts'
+import { MALLORY } from './attack.ts'
+import { CLASSES } from './classes.ts'
+
+/** A server to be attacked. */
+export interface Target {
+  readonly endpoint: Endpoint
+  readonly to: KnownServiceProvider
+  readonly clock: Clock
+  /** Keys of the two providers that it trusts. */
+  readonly keys: { readonly idp: SamlTestKey; readonly rival: SamlTestKey }
+  readonly entityIds?: { readonly idp: string; readonly rival: string }
+  readonly encryptTo?: string | undefined
+}
+
+/** Entity ids of the two providers. */
+export const ENTITY_IDS = { idp: 'https://idp.example/saml', rival: 'https://rival.example/saml' } as const
+
+/** Makes what attackers have; `inResponseTo` is the request that the server waits for an answer to. */
+export function createMeans({ endpoint, to, clock, keys, entityIds = ENTITY_IDS, encryptTo }: Target) {
+  const idp = createSamlIdp({ clock, to, key: keys.idp, entityId: entityIds.idp })
+  const rival = createSamlIdp({ clock, to, key: keys.rival, entityId: entityIds.rival })
+  const ownKey = samlTestKey()
+  return (inResponseTo: string | null = null): Means => ({
+    endpoint,
+    idp,
+    rival,
+    ownKey,
+    parts: { nameId: MALLORY, inResponseTo },
+    to,
+    encryptTo,
+    now: clock.now(),
+    unique: nextId(),
+  })
+}
+
+/** The text of the form field: base64 at the consumer, base64url in the grant. */
+export const encodedFor = (endpoint: Endpoint, message: Forged): string =>
+  Buffer.from(message).toString(endpoint === 'acs' ? 'base64' : 'base64url')
+
+/** Whether the message can be sent there. */
+export const fits = (
+  { only, isEncrypted }: SamlMessage,
+  { endpoint, encryptTo }: Pick<Target, 'endpoint' | 'encryptTo'>,
+): boolean => (only ?? endpoint) === endpoint && (isEncrypted !== true || encryptTo !== undefined)
+
+/** What of the classes can be sent there. */
+export const classesFor = (target: Pick<Target, 'endpoint' | 'encryptTo'>) =>
+  CLASSES.map(each => ({
+    ...each,
+    controls: each.controls.filter(message => fits(message, target)),
+    attacks: each.attacks.filter(message => fits(message, target)),
+  })).filter(({ attacks }) => attacks.length > 0)
