@@ -443,22 +443,22 @@ for (const mode of MODES) {
             xml: () => requestOf({ notOnOrAfter: new Date(clock.now().getTime() - 60_000) }),
             reason: 'expired',
           },
-          { name: 'about nobody', xml: () => requestOf({ nameId: '' }), reason: 'subject' },
+          { name: 'about nobody', xml: () => requestOf({ nameId: '' }), reason: 'name-id' },
           {
             name: 'about two people',
             xml: () => requestOf().replace('<saml:NameID', '<saml:NameID>kim</saml:NameID><saml:NameID'),
-            reason: 'subject',
+            reason: 'name-id',
           },
           { name: 'about somebody encrypted for nobody', xml: () => encryptedId(requestOf()), reason: 'decryption' },
           {
             name: 'about somebody of another provider',
             xml: () => requestOf({ nameQualifier: other.entityId }),
-            reason: 'subject',
+            reason: 'name-id',
           },
           {
             name: 'about somebody of another service',
             xml: () => requestOf({ spNameQualifier: 'other' }),
-            reason: 'subject',
+            reason: 'name-id',
           },
           { name: 'about an empty session', xml: () => requestOf({ sessionIndexes: [''] }), reason: 'subject' },
         ]

@@ -19,14 +19,12 @@ import type { ServiceProvider, ServiceProviders } from './service-provider.ts'
 import { verifiedText } from './signed-xml.ts'
 import { postTo, redirectTo } from './signing.ts'
 import type { OutgoingMessage } from './signing.ts'
+import { checkIssuer, instantOf, nameIdOf, SKEW_SECONDS } from './statement.ts'
 import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 const { protocol: PROTOCOL, assertion: ASSERTION } = NAMESPACES
-const ENTITY = 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity'
 
-/** Accepted difference to the provider's clock, which is also the age of a request. */
-const SKEW_SECONDS = 60
 /** How long a request of ours may take to arrive. */
 const REQUEST_SECONDS = 300
 const ID_LENGTH = 43
@@ -146,10 +144,7 @@ function verifiedRequest({ xml, query }: LogoutMessage, provider: SamlProvider):
   if (!isNamed(root, 'LogoutRequest', PROTOCOL) || version !== '2.0' || !isUsable(id)) {
     throw new SamlProblem('not-xml', 'it is no LogoutRequest')
   }
-  const [issuer, second] = childrenNamed(root, 'Issuer', ASSERTION)
-  if (!issuer || second || issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
-    throw new SamlProblem('issuer', 'it is from somebody else')
-  }
+  checkIssuer(root, entityId)
   return { root, id, provider }
 }
 
@@ -160,27 +155,17 @@ interface ReadRequest extends Pick<LogoutMessage, 'destinations'> {
   readonly now: Date
 }
 
-/** In UTC (SAML Core §1.3.3), with a fraction at most; throws `SamlProblem`. */
-function instantOf(text: string | undefined): Date {
-  const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?Z$/.test(text ?? '')
-  const time = isInstant ? Date.parse(text ?? '') : Number.NaN
-  if (Number.isNaN(time)) throw new SamlProblem('expired', 'it does not say when')
-  return new Date(time)
-}
-
 /** What the request asks for; throws `SamlProblem` for one that is not for us, not of now, or without a person. */
 function requestIn(root: XmlElement, { id, destinations, provider, own, now }: ReadRequest): LogoutRequest {
-  const { Destination: destination, IssueInstant: issued, NotOnOrAfter: end } = root.attributes
+  const { Destination: destination } = root.attributes
   // Required of a signed message (SAML Bindings §3.4.5.2, §3.5.5.2).
   if (destination === undefined || !destinations.includes(destination)) {
     throw new SamlProblem('destination', 'it is for another address')
   }
-  const issuedAt = instantOf(issued)
-  if (issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it is too old')
+  const [issuedAt, end] = [instantOf(root, 'IssueInstant'), instantOf(root, 'NotOnOrAfter')]
+  if (!issuedAt || issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it is too old')
   if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
-  if (end !== undefined && instantOf(end) <= addSeconds(now, -SKEW_SECONDS)) {
-    throw new SamlProblem('expired', 'it has expired')
-  }
+  if (end && end <= addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it has expired')
   const externalId = nameIn(root, { provider, own })
   const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
   if (sids.length > MAX_SESSIONS || !sids.every(isUsable)) throw new SamlProblem('subject', 'its sessions are unusable')
@@ -189,22 +174,18 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
 
 /** The person, as at the sign-in (`personOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): string {
-  const [given, second] = NAMES.flatMap(each => childrenNamed(root, each, ASSERTION))
-  const name = given?.name === 'EncryptedID' ? parseXml(decryptedText(given, keysOf(own))) : given
-  if (!name || second || !isNamed(name, 'NameID', ASSERTION) || !isUsable(name.text)) {
-    throw new SamlProblem('subject', 'it does not have the one NameID that it needs')
+  const children = root.children.map(child =>
+    isNamed(child, 'EncryptedID', ASSERTION) ? parseXml(decryptedText(child, keysOf(own))) : child,
+  )
+  const { value, nameQualifier = provider.entityId, spNameQualifier = own.entityId } = nameIdOf({ ...root, children })
+  if (nameQualifier !== provider.entityId || spNameQualifier !== own.entityId) {
+    throw new SamlProblem('name-id', 'the NameID is of another name space')
   }
-  const { NameQualifier: nameSpace = provider.entityId, SPNameQualifier: ownSpace = own.entityId } = name.attributes
-  if (nameSpace !== provider.entityId || ownSpace !== own.entityId) {
-    throw new SamlProblem('subject', 'the NameID is of another name space')
-  }
-  return name.text
+  return value
 }
 
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
   [active, ...others].map(({ privateKey }) => privateKey)
-
-const NAMES = ['BaseID', 'NameID', 'EncryptedID']
 
 const isUsable = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && text.length <= MAX_LENGTH && isStorable(text)

@@ -115,6 +115,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /saml/SingleLogout/alias/{alias}', // a message of a SAML provider
   'GET /saml/discovery', // a SAML provider
   'GET /saml/login/alias/{alias}', // the same
+  'GET /saml/metadata/alias/{alias}', // the entity id of the zone
   'POST /saml/SSO', // its answer
   'POST /saml/SSO/alias/{alias}', // the same
   'POST /saml/SingleLogout/alias/{alias}', // a message of it
