@@ -70,7 +70,14 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     } as const
     const state = form.get(shape.state) ?? ''
     if (form.get(POSTED_AGAIN) !== undefined) return returns.comeBack(request, reply, given)
-    if (!isState(state)) return returns.arrive(request, reply, { ...given, target: state })
+    if (!isState(state)) {
+      const refused = async (result: Refused, path: string | undefined): Promise<Failure | string | undefined> => {
+        if (result.outcome !== 'no-provider') return given.refused(result, path)
+        given.lost() // sign-ins must not begin at this provider, or not for the client that it leads to
+        return LOST
+      }
+      return returns.arrive(request, reply, { ...given, refused, target: state })
+    }
     const key = { origin, state, callback: consumerPath(entityId) }
     if (attempts.wasSent(request, key)) return returns.comeBack(request, reply, given)
     return postAgain(request, reply, { form, entityId, alias })
@@ -138,8 +145,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     { zone }: FastifyRequest,
     { origin, result, path }: { readonly origin: string; readonly result: Refused; readonly path: string | undefined },
   ): Promise<Failure | string | undefined> {
-    if (result.outcome === 'no-provider') {
-      if (behaviour.ownWords) return LOST
+    if (result.outcome === 'no-provider' && !behaviour.ownWords) {
       return { ...NO_PROVIDER, description: `No SAML identity provider found in zone for alias:${origin}` }
     }
     if (result.outcome !== 'refused') return undefined

@@ -80,6 +80,7 @@ for (const mode of MODES) {
         assert.equal(page.status, 200)
         assert.deepEqual(page.cookies, {})
         assert.match(page.text, /<button class="button" type="submit">/)
+        assert.match(page.text, isUaa ? /<strong><bdi>Cloud Foundry</ : /<strong><bdi>Latchkey</)
         const { path, form } = postedOn(page)
         assert.deepEqual([path, Object.keys(form)], [CONSUMER, ['SAMLResponse', 'RelayState', 'posted_again']])
         assert.equal(form['SAMLResponse'], base64Of(xml))
@@ -150,6 +151,22 @@ for (const mode of MODES) {
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
         const xml = await idpOf(clock, 'other').response({ inResponseTo: id })
         await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 400, LOST, browser)
+      })
+
+      it('takes no answer where the client of the waiting request has barred the provider meanwhile', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const client = (await server.store.clients.find('svc', 'auto')) ?? assert.fail()
+        await server.store.clients.update('svc', { ...client, allowedProviders: ['other'] })
+        try {
+          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'late' })
+          const words = isUaa ? /No SAML identity provider found in zone for alias:corp/ : NOT_HERE
+          await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 404, words, browser)
+          assert.equal(await userAt('corp', 'late'), undefined)
+        } finally {
+          await server.store.clients.update('svc', client)
+        }
       })
 
       it('takes each answer once, in the browser that asked, in its zone and in time', async () => {
@@ -352,7 +369,8 @@ for (const mode of MODES) {
         const allowed = await arrive('begins', undefined, { nameId: 'begun' })
         assert.deepEqual([allowed.status, allowed.headers['location']], [302, HOME])
         assert.ok(await userAt('begins', 'begun'))
-        await assertRefused(await arrive('waits'), 400, isUaa ? /No SAML identity provider found/ : LOST)
+        await assertRefused(await arrive('waits'), 400, LOST)
+        assertAudited('waits', 'in-response-to')
         const usual = await arrive('corp', '', { nameId: 'usual' })
         if (isUaa) assert.equal(usual.headers['location'], HOME)
         else await assertRefused(usual, 400, LOST)
@@ -367,7 +385,7 @@ for (const mode of MODES) {
         })
         try {
           assert.equal((await arrive('corp', '', { nameId: 'by-zone' })).headers['location'], HOME)
-          await assertRefused(await arrive('waits'), 400, isUaa ? /No SAML identity provider found/ : LOST)
+          await assertRefused(await arrive('waits'), 400, LOST)
         } finally {
           await server.store.zones.update({ ...zone, version: zone.version + 2 })
         }
@@ -431,7 +449,7 @@ for (const mode of MODES) {
       it('asks for what the client at its target allows', async () => {
         const target = `${BASE}/oauth/authorize?${new URLSearchParams(requestOf('ldaponly')).toString()}`
         const answer = await arrive('begins', target, { nameId: 'barred' })
-        await assertRefused(answer, 400, isUaa ? /No SAML identity provider found/ : LOST)
+        await assertRefused(answer, 400, LOST)
         assert.equal(await userAt('begins', 'barred'), undefined)
       })
     })
