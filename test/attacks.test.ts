@@ -14,6 +14,7 @@ import { mailAttacks } from './attacks/mail.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
+import { samlBearerAttacks } from './attacks/saml-bearer.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
 import { samlAttacks } from './attacks/saml.ts'
 import { scimAttacks } from './attacks/scim.ts'
@@ -31,6 +32,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'answers of other providers': upstreamAttacks,
   'SAML messages': samlAttacks,
   'logout with other providers': upstreamLogoutAttacks,
+  'SAML assertions at the token endpoint': samlBearerAttacks,
   'single logout by SAML': samlLogoutAttacks,
   'vouching for others': externalLoginAttacks,
   'directories and their people': directoryAttacks,

@@ -140,6 +140,8 @@ export interface Identity extends ProviderLogout {
   ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
   /** The issuer that a message of this type names, unverified: for saying why there is no provider. */
   claimedIssuer(type: string, message: string): Promise<string | undefined>
+  /** One word for why a message of this type names no issuer, for the audit trail. */
+  problemIn(type: string, message: string): Promise<string | undefined>
   /** The origin of the one active provider of this type that the message says it is from, unverified. */
   originOf(zone: Zone, type: string, message: string): Promise<string | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
@@ -391,6 +393,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
     ...createProviderLogout({ store, open, issuerOf }),
     claimedIssuer,
+    problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
     originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)

@@ -246,5 +246,7 @@ export interface IdentitySourceType {
   readonly type: string
   /** The issuer that a message names, unverified: for choosing the provider. */
   readonly issuerOf?: (message: string) => Promise<string | undefined>
+  /** One word for why a message names no issuer, which the audit trail gets. */
+  readonly problemIn?: (message: string) => Promise<string>
   open(zone: Zone, provider: IdentityProvider, deps: SourceDeps): IdentitySource
 }

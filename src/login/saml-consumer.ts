@@ -54,7 +54,8 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
       log.refusal('a SAML answer: it is from no active provider, or came to the place of another one')
       const issuer = await identity.claimedIssuer('saml', message)
-      report(request, { message, why: issuer === undefined ? 'not-xml' : 'issuer' })
+      const problem = issuer === undefined ? await identity.problemIn('saml', message) : undefined
+      report(request, { message, why: problem ?? 'issuer' })
       return fail(request, reply, await noProvider(request, { issuer, alias }))
     }
     const shape = await returns.shapeOf(zone, origin)

@@ -4,21 +4,18 @@ interface GrantTypeRow {
   readonly type: string
   /** `token`: served by a file in oauth/grants/. `authorize`: served by the authorization endpoint. */
   readonly endpoint: 'token' | 'authorize'
-  /** False for a grant that clients may have but that cannot succeed yet: discovery omits it. */
-  readonly isDiscoverable: boolean
 }
 
 /** In the order of the client API's error messages. */
 const ROWS = [
-  { type: 'authorization_code', endpoint: 'token', isDiscoverable: true },
-  { type: 'implicit', endpoint: 'authorize', isDiscoverable: true },
-  { type: 'password', endpoint: 'token', isDiscoverable: true },
-  { type: 'client_credentials', endpoint: 'token', isDiscoverable: true },
-  { type: 'refresh_token', endpoint: 'token', isDiscoverable: true },
-  { type: 'user_token', endpoint: 'token', isDiscoverable: true },
-  // No type of provider reads SAML assertions yet.
-  { type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', endpoint: 'token', isDiscoverable: false },
-  { type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', endpoint: 'token', isDiscoverable: true },
+  { type: 'authorization_code', endpoint: 'token' },
+  { type: 'implicit', endpoint: 'authorize' },
+  { type: 'password', endpoint: 'token' },
+  { type: 'client_credentials', endpoint: 'token' },
+  { type: 'refresh_token', endpoint: 'token' },
+  { type: 'user_token', endpoint: 'token' },
+  { type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', endpoint: 'token' },
+  { type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', endpoint: 'token' },
 ] as const satisfies readonly GrantTypeRow[]
 
 type Row = (typeof ROWS)[number]
@@ -40,6 +37,3 @@ export const TOKEN_GRANT_TYPES = typesOf('token')
 
 /** The grant types of the authorization endpoint. */
 export const AUTHORIZE_GRANT_TYPES = typesOf('authorize')
-
-/** Whether discovery lists the grant type. */
-export const isDiscoverable = (type: GrantType): boolean => ROWS.some(row => row.type === type && row.isDiscoverable)

@@ -1,7 +1,7 @@
 // What clients may know of this server: discovery. Every list is taken from where it is used.
 import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
-import { AUTHORIZE_GRANT_TYPES, isDiscoverable } from '../model/grant-types.ts'
+import { AUTHORIZE_GRANT_TYPES } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -149,7 +149,7 @@ export function metadata(
   if (!behaviour.fullMetadata) return specified
   return {
     ...specified,
-    grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES].filter(isDiscoverable),
+    grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES],
     response_modes_supported: RESPONSE_MODES,
     introspection_endpoint: `${base}/introspect`,
     introspection_endpoint_auth_methods_supported: provenMethods,

@@ -84,6 +84,7 @@ describe(`GET ${CONFIGURATION}`, () => {
           'password',
           'refresh_token',
           'user_token',
+          'urn:ietf:params:oauth:grant-type:saml2-bearer',
           'urn:ietf:params:oauth:grant-type:jwt-bearer',
           'implicit',
         ],

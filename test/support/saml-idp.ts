@@ -201,7 +201,7 @@ export const base64UrlOf = (xml: string): string => Buffer.from(xml).toString('b
 
 let count = 0
 /** An id that no other message of this process has. */
-export const nextId = (): string => `_${(count += 1).toString(16).padStart(32, 'a')}`
+export const nextId = (): string => `_${(count += 1).toString(16).padStart(32, '0')}`
 
 const attribute = (name: string, value: string | null | undefined): string =>
   value === null || value === undefined ? '' : ` ${name}="${escapeXml(value)}"`

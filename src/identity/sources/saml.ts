@@ -37,21 +37,25 @@ interface Protocol {
   readonly signIn: SamlSignIn
   readonly peekIssuer: (message: string) => string | undefined
   readonly logout: SamlLogout
+  readonly assertions: typeof import('./saml-assertion.ts')
 }
 
-/** SAML providers: sign-in that begins here or, where the record allows it, there. */
+/** SAML providers: sign-in that begins here or, where the record allows it, there, and assertions that clients present. */
 export function samlSource(deps: SamlDeps): IdentitySourceType {
   let loaded: Protocol | undefined
   const load = loadOnce(async (): Promise<Protocol> => {
-    const [{ createSamlProviders }, { createSamlSignIn }, { createSamlLogout }, { peekIssuer }] = await Promise.all([
-      import('../saml/providers.ts'),
-      import('../saml/sign-in.ts'),
-      import('../saml/logout.ts'),
-      import('../saml/xml.ts'),
-    ])
+    const [{ createSamlProviders }, { createSamlSignIn }, { createSamlLogout }, { peekIssuer }, assertions] =
+      await Promise.all([
+        import('../saml/providers.ts'),
+        import('../saml/sign-in.ts'),
+        import('../saml/logout.ts'),
+        import('../saml/xml.ts'),
+        import('./saml-assertion.ts'),
+      ])
     const providers = createSamlProviders(deps)
     const shared = { ...deps, providers }
-    return (loaded = { providers, signIn: createSamlSignIn(shared), logout: createSamlLogout(shared), peekIssuer })
+    const signIn = createSamlSignIn(shared)
+    return (loaded = { providers, signIn, logout: createSamlLogout(shared), peekIssuer, assertions })
   })
 
   function redirectOf(zone: Zone, record: IdentityProvider): RedirectSignIn {
@@ -81,6 +85,12 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
 
   const open = (zone: Zone, record: IdentityProvider): IdentitySource => ({
     redirect: redirectOf(zone, record),
+    assertion: {
+      async read(assertion, presentation) {
+        const { assertions, signIn } = await load()
+        return assertions.readAssertion(record, { assertion, presentation }, signIn)
+      },
+    },
     signOut: async signOut => (await load()).logout.request(record, signOut),
     readLogoutRequest: async message => (await load()).logout.read(record, message),
     async isIssuer(claimed) {
@@ -90,7 +100,12 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     },
   })
 
-  return { type: SAML, issuerOf: async message => (await load()).peekIssuer(message), open }
+  return {
+    type: SAML,
+    issuerOf: async message => (await load()).peekIssuer(message),
+    problemIn: async message => (await load()).assertions.problemIn(message),
+    open,
+  }
 }
 
 /** Whether sign-ins may begin at the provider: an answer that nobody asked for can be one that an attacker sent around. */

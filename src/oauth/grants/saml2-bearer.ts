@@ -31,7 +31,8 @@ export const saml2Bearer: Grant = {
     if (person) return authorizeByAssertion(TYPE, person, { request, deps })
 
     const isUnreadable = result.outcome === 'unreadable'
-    report(request, { assertion, why: isUnreadable ? 'not-xml' : 'issuer' }, deps)
+    const problem = isUnreadable ? await identity.problemIn('saml', assertion) : undefined
+    report(request, { assertion, why: problem ?? 'issuer' }, deps)
     const description = isUnreadable
       ? 'Error decoding incoming SAML message'
       : behaviour.tellUnknownIssuer

@@ -1,0 +1,157 @@
+// Whom a SAML assertion at the token endpoint is about: their account, what it learns from the assertion, and what the tokens
+// and the audit trail say.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { User } from '../../src/model/user.ts'
+import { MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { CARRIER, present, presentFrom, samlWorld } from '../support/saml-bearer.ts'
+import { SAML } from '../support/saml-idp.ts'
+
+const world = samlWorld()
+const { clock, bootstrap, corp, closed, mapped, rival } = world
+const attribute = (name: string, ...values: readonly string[]) => ({ name, values })
+const unauthorized = { standard: '400 invalid_grant', uaa: '401 unauthorized' } as const
+
+for (const mode of MODES) {
+  describe(`the account of a SAML assertion, ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, clock, config: { bootstrap } })))
+    after(() => server.stop())
+    const account = (origin: string, userName: string): Promise<User | undefined> =>
+      server.store.users.findByName('svc', origin, userName)
+
+    it('is made with the names, the address and the attributes that the record maps', async () => {
+      const attributes = [
+        attribute('first', 'Ada'),
+        attribute('last', 'Lovelace'),
+        attribute('mail', 'ada@mapped.example'),
+        attribute('dep', 'engines', 'notes'),
+        attribute('groups', 'team.lead', 'cloud.read'),
+        attribute('unmapped', 'x'),
+      ]
+      const { scope } = tokensOf(await presentFrom(server, mapped, { parts: { nameId: 'ada', attributes } }))
+      const user = await account('mapped', 'ada')
+      assert.deepEqual(
+        [user?.externalId, user?.givenName, user?.familyName, user?.email, user?.active, user?.verified],
+        ['ada', 'Ada', 'Lovelace', 'ada@mapped.example', true, false],
+      )
+      assert.equal(user?.passwordHash, undefined)
+      assert.ok(scope.split(' ').includes('cloud.read'), scope)
+    })
+
+    it('follows the next assertion, groups included, and stays the same account', async () => {
+      const send = async (name: string, ...groups: readonly string[]): Promise<Record<string, unknown>> => {
+        const attributes = [attribute('first', name), attribute('groups', ...groups)]
+        const answer = await presentFrom(server, mapped, { parts: { nameId: 'joan', attributes } })
+        const { access_token: token, scope } = tokensOf(answer)
+        return { id: decodeJwt(token)['user_id'], scope }
+      }
+      const first = await send('Joan', 'cloud.read')
+      assert.match(String(first['scope']), /cloud\.read/)
+      const second = await send('Joanna')
+      assert.equal(second['id'], first['id'])
+      assert.doesNotMatch(String(second['scope']), /cloud\.read/)
+      assert.equal((await account('mapped', 'joan'))?.givenName, 'Joanna')
+    })
+
+    it('is one of its provider, whatever accounts others have of the same name and address', async () => {
+      const parts = { nameId: 'marissa@example.org', format: SAML.emailName }
+      const ids = []
+      for (const idp of [corp, rival]) {
+        const claims = decodeJwt<Record<string, unknown>>(
+          tokensOf(await presentFrom(server, idp, { parts })).access_token,
+        )
+        ids.push(claims['user_id'])
+      }
+      const internal = await account('svc', 'marissa')
+      assert.equal(new Set([...ids, internal?.id]).size, 3)
+    })
+
+    it('must exist where the provider makes none (addShadowUserOnLogin)', async () => {
+      const { access_token: token } = tokensOf(await presentFrom(server, closed, { parts: { nameId: 'known' } }))
+      assert.equal(decodeJwt(token)['user_id'], (await account('closed', 'known'))?.id)
+      await refused(server, mode, () => presentFrom(server, closed, { parts: { nameId: 'nobody' } }), {
+        want: unauthorized,
+        description: 'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.',
+      })
+      assert.equal(await account('closed', 'nobody'), undefined)
+    })
+
+    it('must be active', async () => {
+      await refused(server, mode, () => presentFrom(server, corp, { parts: { nameId: 'left' } }), {
+        want: unauthorized,
+      })
+      assert.equal((await account('corp', 'left'))?.lastLogonAt, undefined)
+    })
+
+    it('must have the groups that the client requires', async () => {
+      await refused(server, mode, () => presentFrom(server, corp, { basic: ['strict', 'secret'] }), {
+        want: '400 invalid_scope',
+        description: "User does not meet the client's required group criteria.",
+      })
+    })
+
+    it('is named in the tokens with time, methods and class of the sign-in at the provider', async () => {
+      const authnInstant = new Date(clock.now().getTime() - 60_000)
+      const parts = { nameId: 'grace', authnInstant, authnContext: SAML.password }
+      const tokens = tokensOf(await presentFrom(server, corp, { parts }))
+      const claims = decodeJwt<Record<string, unknown>>(tokens.access_token)
+      const user = await account('corp', 'grace')
+      assert.deepEqual(
+        [claims['sub'], claims['user_id'], claims['user_name'], claims['origin'], claims['auth_time']],
+        [user?.id, user?.id, 'grace', 'corp', authnInstant.getTime() / 1000],
+      )
+      const again = decodeJwt<Record<string, unknown>>(
+        tokensOf(await refresh(server, tokens.refresh_token, {}, CARRIER)).access_token,
+      )
+      assert.equal(again['auth_time'], claims['auth_time'])
+    })
+
+    it('has no time of a sign-in where the assertion says none', async () => {
+      const parts = { nameId: 'quiet', authnInstant: null }
+      const { access_token: token } = tokensOf(await presentFrom(server, corp, { parts }))
+      assert.equal(decodeJwt(token)['auth_time'], undefined)
+    })
+
+    it('keeps the time of the logon, and of the one before', async () => {
+      tokensOf(await presentFrom(server, corp, { parts: { nameId: 'often' } }))
+      const before = clock.now()
+      assert.deepEqual((await account('corp', 'often'))?.lastLogonAt, before)
+      clock.advance(100)
+      tokensOf(await presentFrom(server, corp, { parts: { nameId: 'often' } }))
+      const user = await account('corp', 'often')
+      assert.deepEqual([user?.lastLogonAt, user?.previousLogonAt], [clock.now(), before])
+    })
+
+    it('is told to the audit trail, and a refusal with its reason and without the assertion', async () => {
+      const from = server.events.length
+      tokensOf(await presentFrom(server, corp, { parts: { nameId: 'trail' } }))
+      const { id } = (await account('corp', 'trail')) ?? {}
+      const bad = corp.signedAssertion({ nameId: 'trail', audiences: ['other'] })
+      await present(server, bad)
+      const told = server.events
+        .slice(from)
+        .map(({ type, principal, clientId, data }) => [type, principal === id ? 'user' : principal, clientId, data])
+        .filter(([type]) => type !== 'UserCreatedEvent')
+      assert.deepEqual(told.slice(0, 3), [
+        ['ClientAuthenticationSuccess', 'carrier', undefined, undefined],
+        ['IdentityProviderAuthenticationSuccess', 'user', 'carrier', undefined],
+        ['UserAuthenticationSuccess', 'user', 'carrier', undefined],
+      ])
+      assert.equal(told[3]?.[0], 'TokenIssuedEvent')
+      assert.deepEqual(told[4], ['ClientAuthenticationSuccess', 'carrier', undefined, undefined])
+      assert.deepEqual(
+        [told[5]?.[0], told[5]?.[3], told.length],
+        ['IdentityProviderAuthenticationFailure', 'audience', 6],
+      )
+      assert.ok(
+        !JSON.stringify([server.events, server.refusals]).includes(Buffer.from(bad).toString('base64url', 0, 60)),
+      )
+    })
+
+    it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+  })
+}
