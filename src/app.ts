@@ -349,7 +349,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     externalEndpoints(app, { ...elsewhere, external, returns })
     samlEndpoints(app, { ...elsewhere, external, returns, samlEntityId: config.saml.entityId })
     backchannelLogoutEndpoint(app, elsewhere)
-    samlMetadataEndpoints(app, { serviceProviders })
+    samlMetadataEndpoints(app, { serviceProviders, behaviour })
     samlLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
     errorPages(app, { ...web, samlFailures })

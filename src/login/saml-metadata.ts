@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../base/cache.ts'
 import { digest } from '../base/secrets.ts'
 import type { ServiceProvider, ServiceProviders } from '../identity/saml/service-provider.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { PageError } from '../web/answers.ts'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
@@ -25,7 +26,10 @@ const MAX_DOCUMENTS = 500
 /** `GET /saml/metadata` and `GET /saml/metadata/alias/{entity id}`. */
 export function samlMetadataEndpoints(
   app: FastifyInstance,
-  { serviceProviders }: { readonly serviceProviders: ServiceProviders },
+  {
+    serviceProviders,
+    behaviour,
+  }: { readonly serviceProviders: ServiceProviders; readonly behaviour: Pick<Behaviour, 'stableSamlNamesFirst'> },
 ): void {
   deferredRoutes<keyof typeof ROUTES>(app, ROUTES, {
     load: async () => {
@@ -40,7 +44,7 @@ export function samlMetadataEndpoints(
         reply: FastifyReply,
         provider: ServiceProvider,
       ): Promise<FastifyReply> {
-        const xml = metadataOf(provider) // names the certificate, so another key is another document
+        const xml = metadataOf(provider, { stableNamesFirst: behaviour.stableSamlNamesFirst }) // names the certificate, so another key is another document
         const document = await signed.get(digest(xml), () =>
           Promise.resolve({ text: signEnveloped(xml, provider.active) }),
         )

@@ -154,6 +154,8 @@ const rows = {
   samlDiscoveryLinks: { id: 'C10', standard: false, uaa: true },
   /** C10: whether a SAML provider must name people in the format that its record asks for, if it asks for one. */
   requestedNameIdOnly: { id: 'C10', standard: true, uaa: false },
+  /** C10: whether the SAML metadata offers names that stay the same first, and no transient ones. */
+  stableSamlNamesFirst: { id: 'C10', standard: true, uaa: false },
   /** C11: wrong user name or password, or a passcode of a deleted user. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the password is missing. */

@@ -181,8 +181,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
     url,
     metadataUrl,
     metadata,
-    startUrl: spentityid =>
-      `${url}/saml2/idp/SSOService.php?${new URLSearchParams({ spentityid, NameIDFormat: SAML.persistentName }).toString()}`,
+    startUrl: spentityid => `${url}/saml2/idp/SSOService.php?${new URLSearchParams({ spentityid }).toString()}`,
     logoutUrl: `${url}/saml2/idp/initSLO.php?RelayState=${encodeURIComponent(`${url}/logout.php`)}`,
     register(metadata) {
       serviceProvider = metadata

@@ -5,15 +5,18 @@ const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 const ASSERTION = 'urn:oasis:names:tc:SAML:2.0:assertion'
 const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings'
 
-/** Formats of names that the metadata offers, the last but one for requests that name none. */
 const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
-const NAME_ID_FORMATS = [
-  'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
-  'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
-  'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
-  UNSPECIFIED,
-  'urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName',
-]
+const EMAIL_ADDRESS = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
+const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
+const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'
+const X509_SUBJECT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName'
+/**
+ * Formats of names that the metadata offers. Providers take the first one where nobody asks for another, so that it should be
+ * a name that stays the same; a transient one is refused.
+ */
+const STABLE_FIRST = [PERSISTENT, UNSPECIFIED, EMAIL_ADDRESS, X509_SUBJECT]
+/** UAA's. */
+const EMAIL_FIRST = [EMAIL_ADDRESS, TRANSIENT, PERSISTENT, UNSPECIFIED, X509_SUBJECT]
 
 /** What every message has (SAML Core §3.2). */
 interface Message {
@@ -103,7 +106,7 @@ export function logoutResponse(response: LogoutResponse): string {
 }
 
 /** The service provider's metadata, not signed yet (SAML Metadata §2.3.2). */
-export function metadataOf(provider: ServiceProvider): string {
+export function metadataOf(provider: ServiceProvider, { stableNamesFirst = true } = {}): string {
   const { entityId, base, alias, active, others, signsRequests, wantsAssertionsSigned } = provider
   const isRsa = ({ privateKey }: SpKey): boolean => privateKey.asymmetricKeyType === 'rsa'
   // Nothing is encrypted to an EC key.
@@ -117,7 +120,9 @@ export function metadataOf(provider: ServiceProvider): string {
     binding =>
       xml`<md:SingleLogoutService Binding="${BINDING}:${binding}" Location="${base}/saml/SingleLogout/alias/${alias}"/>`,
   )
-  const formats = NAME_ID_FORMATS.map(format => xml`<md:NameIDFormat>${format}</md:NameIDFormat>`)
+  const formats = (stableNamesFirst ? STABLE_FIRST : EMAIL_FIRST).map(
+    format => xml`<md:NameIDFormat>${format}</md:NameIDFormat>`,
+  )
   return document(
     xml`<md:EntityDescriptor ID="${ncNameOf(entityId)}" entityID="${entityId}" xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"><md:SPSSODescriptor AuthnRequestsSigned="${String(signsRequests)}" WantAssertionsSigned="${String(wantsAssertionsSigned)}" protocolSupportEnumeration="${PROTOCOL}">${keys}${logout}${formats}<md:AssertionConsumerService Binding="${BINDING}:HTTP-POST" Location="${base}/saml/SSO/alias/${alias}" index="0" isDefault="true"/><md:AssertionConsumerService Binding="${BINDING}:URI" Location="${base}/oauth/token/alias/${alias}" index="1"/></md:SPSSODescriptor></md:EntityDescriptor>`,
   )

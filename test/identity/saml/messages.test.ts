@@ -182,7 +182,7 @@ describe('SAML metadata', () => {
         'KeyDescriptor',
         'SingleLogoutService',
         'SingleLogoutService',
-        ...Array.from({ length: 5 }, () => 'NameIDFormat'),
+        ...Array.from({ length: 4 }, () => 'NameIDFormat'),
         'AssertionConsumerService',
         'AssertionConsumerService',
       ],
