@@ -1,6 +1,8 @@
 // SAML single logout in both directions (Profiles §4.4), with a provider of the test's own.
 import assert from 'node:assert/strict'
 import { createPublicKey, createVerify } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { verifiedText } from '../../src/identity/saml/signed-xml.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
@@ -411,6 +413,32 @@ for (const mode of MODES) {
         )
         assert.equal(statusOf(await byPost(idp.sign(xml))), 'Success')
         assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('is verified with keys that the provider published since, asked for at most every 30 seconds', async () => {
+        const asked: string[] = []
+        let document = other.metadata({ slo: SLO, keys: [] })
+        const publisher = createServer((request, response) => {
+          asked.push(request.url ?? '')
+          response.end(document)
+        })
+        await new Promise<void>(resolve => publisher.listen(0, '127.0.0.1', resolve))
+        const { port } = publisher.address() as AddressInfo
+        const record = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        const config = { ...record.config, metaDataLocation: `http://127.0.0.1:${port}/metadata` }
+        await server.store.providers.update('svc', { ...record, config })
+        const browser = await signIn({ nameId: 'pat' }, { origin: 'posting', by: other })
+        const before = asked.length
+        const send = (): Promise<TestAnswer> => byPost(other.sign(requestOf({ issuer: other.entityId }), { key }))
+        for (let round = 0; round < 5; round += 1) assert.equal((await send()).status, 400)
+        assert.ok(asked.length - before <= 1, `asked ${asked.length - before} times`)
+        document = other.metadata({ slo: SLO, keys: [key] })
+        clock.advance(31)
+        assert.equal(statusOf(await send()), 'Success')
+        assert.equal(await isSignedIn(browser), false)
+        const now = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        await server.store.providers.update('svc', { ...now, config: record.config })
+        await new Promise(resolve => publisher.close(resolve))
       })
 
       describe('is not obeyed, but answered', () => {
