@@ -17,6 +17,7 @@ import { outboundAttacks } from './attacks/outbound.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
 import { samlAttacks } from './attacks/saml.ts'
+import { samlProviderAttacks } from './attacks/saml-providers.ts'
 import { scimAttacks } from './attacks/scim.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
@@ -33,6 +34,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'SAML messages': samlAttacks,
   'logout with other providers': upstreamLogoutAttacks,
   'SAML assertions at the token endpoint': samlBearerAttacks,
+  'SAML providers and their administrators': samlProviderAttacks,
   'single logout by SAML': samlLogoutAttacks,
   'vouching for others': externalLoginAttacks,
   'directories and their people': directoryAttacks,

@@ -1,0 +1,192 @@
+// Attacks of SAML providers and of those who administer them. Forged messages are in saml.ts and test/saml-attacks/.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { authorizeBootstrap } from '../support/authorize.ts'
+import { createTestClock } from '../support/clock.ts'
+import { createSamlIdp, SAML, samlTestKey } from '../support/saml-idp.ts'
+import type { ResponseParts } from '../support/saml-idp.ts'
+import {
+  answerForm,
+  BASE,
+  comeBack,
+  CONSUMER,
+  idpOf,
+  requestIn,
+  samlRecord,
+  signInAt,
+} from '../support/saml-sign-in.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const evilKey = samlTestKey()
+const to = { entityId: 'latchkey', recipient: BASE + CONSUMER }
+
+/** Runs the attempt against a server with these providers; `site` publishes a document, and counts. */
+async function against(
+  records: (clock: ReturnType<typeof createTestClock>, site: string) => readonly object[],
+  attempt: (server: TestServer, site: { document: string; asked: number }) => Promise<void>,
+): Promise<void> {
+  const clock = createTestClock()
+  const state = { document: '', asked: 0 }
+  const site = createServer((_, response) => {
+    state.asked += 1
+    response.end(state.document)
+  })
+  await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+  const address = site.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const identity_providers = records(clock, `http://127.0.0.1:${address.port}/`)
+  const server = await startServer({ clock, config: { bootstrap: { ...authorizeBootstrap, identity_providers } } })
+  try {
+    await attempt(server, state)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+    site.closeAllConnections()
+    site.close()
+  }
+}
+
+/** Asserts that an answer of the provider signs nobody in. */
+async function assertRefused(server: TestServer, parts: ResponseParts & { origin?: string }): Promise<void> {
+  const browser = server.browser()
+  await signInAt(server, browser, parts)
+  assert.equal((await browser.send('/home')).headers['location'], `${BASE}/login`)
+}
+
+/** Attacks of SAML providers, their administrators and their people. */
+export const samlProviderAttacks: readonly Attack[] = [
+  {
+    attack: 'a provider names somebody else’s account: an internal user, or one of another provider',
+    outcome: 'its people have accounts of their own, whatever their names and addresses',
+    attempt: () =>
+      against(
+        clock => [samlRecord(clock, 'corp'), samlRecord(clock, 'evil')],
+        async server => {
+          await signInAt(server, server.browser(), { nameId: 'boss@corp.example' })
+          const attributes = ['mail', 'verified'].map((name, place) => ({
+            name,
+            values: [place === 0 ? 's@example.org' : 'true'],
+          }))
+          for (const nameId of ['boss@corp.example', 'sam']) {
+            await signInAt(server, server.browser(), { origin: 'evil', nameId, attributes })
+          }
+          const { users } = server.store
+          const known = await users.findByExternalId('svc', 'corp', 'boss@corp.example')
+          const evil = await users.findByExternalId('svc', 'evil', 'boss@corp.example')
+          assert.ok(known && evil && known.id !== evil.id)
+          assert.equal((await users.findByName('svc', 'svc', 'sam'))?.externalId, undefined)
+        },
+      ),
+  },
+  {
+    attack: 'the administrator of a provider calls it by the entity id of another one, with a key of his own',
+    outcome: 'the other one keeps its name, and only its keys count for it',
+    attempt: () =>
+      against(
+        clock => [
+          samlRecord(clock, 'corp'),
+          samlRecord(clock, 'evil', {
+            metaDataLocation: createSamlIdp({
+              clock,
+              to,
+              entityId: 'https://corp.example/saml',
+              key: evilKey,
+            }).metadata(),
+          }),
+        ],
+        async server => {
+          await assertRefused(server, { nameId: 'boss', signing: { key: evilKey } })
+          assert.equal(server.events.at(-1)?.data, 'bad-signature')
+          const browser = server.browser()
+          const sent = requestIn(await browser.send('/login/external/evil'))
+          const xml = await idpOf(server.clock, 'corp').response({ inResponseTo: sent.id, signing: { key: evilKey } })
+          await comeBack(server, browser, answerForm(xml, sent.relayState))
+          assert.equal((await browser.send('/home')).status, 302)
+        },
+      ),
+  },
+  {
+    attack: 'a person changes the format in the request, for a name that people choose themselves',
+    outcome: 'only names of the format that the record asks for count',
+    attempt: () =>
+      against(
+        clock => [samlRecord(clock, 'corp', { nameID: SAML.persistentName })],
+        async server => {
+          for (const format of [SAML.emailName, SAML.transientName, null]) {
+            await assertRefused(server, { nameId: 'id-of-the-boss', format })
+            assert.equal(server.events.at(-1)?.data, 'name-id')
+          }
+        },
+      ),
+  },
+  {
+    attack: 'a provider sends the identifier that its person has at another provider or service provider',
+    outcome: 'a NameID with foreign qualifiers identifies nobody',
+    attempt: () =>
+      against(
+        clock => [samlRecord(clock, 'corp')],
+        async server => {
+          for (const parts of [
+            { nameQualifier: 'https://other.example' },
+            { spNameQualifier: 'https://other.example' },
+          ]) {
+            await assertRefused(server, { nameId: 'p1', ...parts })
+            assert.equal(server.events.at(-1)?.data, 'name-id')
+          }
+        },
+      ),
+  },
+  {
+    attack: 'whoever gets the host of a provider’s metadata publishes another provider there',
+    outcome: 'the record belongs to its entity id, and people are not sent elsewhere',
+    attempt: () =>
+      against(
+        (clock, site) => [samlRecord(clock, 'corp', { metaDataLocation: site })],
+        async (server, site) => {
+          const record = await server.store.providers.findStored('svc', 'corp')
+          assert.ok(record)
+          await server.store.providers.update('svc', { ...record, externalKey: 'https://corp.example/saml' })
+          site.document = createSamlIdp({ clock: server.clock, to, entityId: 'https://evil.example' }).metadata()
+          const { headers } = await server.browser().send('/login/external/corp')
+          assert.equal(headers['location'], `${BASE}/login?error=idp_not_found`)
+        },
+      ),
+  },
+  {
+    attack: 'posts forged answers, each of which no key of the provider fits',
+    outcome: 'its metadata is fetched once in half a minute',
+    attempt: () =>
+      against(
+        (clock, site) => [samlRecord(clock, 'corp', { metaDataLocation: site })],
+        async (server, site) => {
+          site.document = idpOf(server.clock, 'corp').metadata({ sso: 'https://corp.example/sso' })
+          await assertRefused(server, { signing: { key: evilKey } })
+          assert.equal(site.asked, 1)
+          server.clock.advance(30)
+          for (let count = 0; count < 5; count += 1) await assertRefused(server, { signing: { key: evilKey } })
+          assert.equal(site.asked, 2)
+        },
+      ),
+  },
+  {
+    attack: 'the metadata of a provider sends people to a script, or to somebody else’s password',
+    outcome: 'nobody is sent there',
+    attempt: () =>
+      against(
+        clock =>
+          ['javascript:alert(document.cookie)', 'https://user:password@evil.example/'].map((sso, place) =>
+            samlRecord(clock, `evil${place}`, {
+              metaDataLocation: idpOf(clock, `evil${place}`).metadata({ sso, bindings: [SAML.post, SAML.redirect] }),
+            }),
+          ),
+        async server => {
+          for (const origin of ['evil0', 'evil1']) {
+            const { headers } = await server.browser().send(`/login/external/${origin}`)
+            assert.equal(headers['location'], `${BASE}/login?error=idp_not_found`)
+          }
+        },
+      ),
+  },
+]
