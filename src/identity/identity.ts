@@ -138,12 +138,12 @@ export interface Identity extends ProviderLogout {
     zone: Zone,
     origin: string,
   ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
-  /** The issuer that a message of this type names, unverified: for saying why there is no provider. */
+  /** The issuer that a message of this type names, unverified. */
   claimedIssuer(type: string, message: string): Promise<string | undefined>
   /** One word for why a message of this type names no issuer, for the audit trail. */
   problemIn(type: string, message: string): Promise<string | undefined>
-  /** The origin of the one active provider of this type that the message says it is from, unverified. */
-  originOf(zone: Zone, type: string, message: string): Promise<string | undefined>
+  /** The origin of the one active provider of this type with this issuer. */
+  originOf(zone: Zone, type: string, issuer: string): Promise<string | undefined>
   /** Completes a redirect sign-in and returns the user's account. */
   finishRedirect(from: RequestOrigin, end: RedirectReturn): Promise<RedirectResult>
 }
@@ -394,7 +394,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     ...createProviderLogout({ store, open, issuerOf }),
     claimedIssuer,
     problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
-    originOf: async (zone, type, message) => (await issuerOf(zone, type, message))?.provider.originKey,
+    originOf: async (zone, type, issuer) => (await providerOf(zone, type, issuer))?.provider.originKey,
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)
       return found && { shape: found.redirect.answer, path: found.redirect.callbackPath }

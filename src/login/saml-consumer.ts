@@ -49,11 +49,11 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     const message = form.get('SAMLResponse')
     if (!message || form.all('SAMLResponse').length > 1) return fail(request, reply, UNREADABLE)
     const entityId = samlEntityIdOf(zone, deps.samlEntityId)
-    const origin = await identity.originOf(zone, 'saml', message)
+    const issuer = await identity.claimedIssuer('saml', message)
+    const origin = issuer === undefined ? undefined : await identity.originOf(zone, 'saml', issuer)
     // The last segment may be the service provider's alias or the identity provider's.
     if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
       log.refusal('a SAML answer: it is from no active provider, or came to the place of another one')
-      const issuer = await identity.claimedIssuer('saml', message)
       const problem = issuer === undefined ? await identity.problemIn('saml', message) : undefined
       report(request, { message, why: problem ?? 'issuer' })
       return fail(request, reply, await noProvider(request, { issuer, alias }))

@@ -7,6 +7,8 @@ import type { Urls } from '../model/urls.ts'
 import type { CookieAttributes } from '../web/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
 
+/** Characters; names of providers stand in descriptions. */
+const MAX_LENGTH = 500
 /** Enough for a redirect on a slow line. */
 const SECONDS = 60
 
@@ -33,7 +35,7 @@ export function createSamlFailures({ urls, vault }: { urls: Urls; vault: Vault }
   return {
     keep(reply, description) {
       const { zone } = reply.request
-      const sealed = vault.seal(description, contextIn(zone))
+      const sealed = vault.seal(description.slice(0, MAX_LENGTH), contextIn(zone))
       setCookie(reply, nameIn(zone), sealed, { ...attributesIn(zone), maxAge: SECONDS })
     },
     take(request, reply) {
