@@ -157,7 +157,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents SAML assertions of a provider that was switched off, or deleted, a moment ago',
+    attack: 'presents SAML assertions of a provider that was switched off a moment ago',
     outcome: 'is refused',
     attempt: inBothModes(async ({ server, corp, refuse }) => {
       tokensOf(await presentFrom(server, corp))

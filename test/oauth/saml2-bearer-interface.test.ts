@@ -79,6 +79,7 @@ for (const mode of MODES) {
         for (const client of ['own-only', 'corp-only']) {
           const xml = rival.signedAssertion(parts)
           await refuse(() => present(server, xml, { basic: [client, 'secret'] }), BARRED)
+          assert.equal(server.events.at(-1)?.data, 'client')
         }
         assert.equal(await server.store.users.findByName('svc', 'rival', 'barred'), undefined)
       })

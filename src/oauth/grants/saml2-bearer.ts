@@ -26,13 +26,12 @@ export const saml2Bearer: Grant = {
     const recipient = urls.ofZone(zone) + bearerPath(samlEntityIdOf(zone, deps.samlEntityId))
     const signIn = { assertion, type: 'saml', client, recipient }
     const result = inWordsOfSaml(await identity.signInWithAssertion(request, signIn))
+    const isUnreadable = result.outcome === 'unreadable'
+    const why = isUnreadable ? await identity.problemIn('saml', assertion) : UNREPORTED[result.outcome]
+    if (why !== undefined) report(request, { assertion, why }, deps)
     // UAA: one code for every assertion that cannot be used. See docs/compatibility.md, C11.
     const person = assertedPerson(result, deps, behaviour.unusableAssertion)
     if (person) return authorizeByAssertion(TYPE, person, { request, deps })
-
-    const isUnreadable = result.outcome === 'unreadable'
-    const problem = isUnreadable ? await identity.problemIn('saml', assertion) : undefined
-    report(request, { assertion, why: problem ?? 'issuer' }, deps)
     const description = isUnreadable
       ? 'Error decoding incoming SAML message'
       : behaviour.tellUnknownIssuer
@@ -42,13 +41,18 @@ export const saml2Bearer: Grant = {
   },
 }
 
+/** What the audit trail says of outcomes in which no provider read the assertion; `identity` reports all others. */
+const UNREPORTED: Partial<Readonly<Record<AssertionResult['outcome'], string>>> = {
+  'no-provider': 'issuer',
+  'provider-barred': 'client',
+}
+
 /** UAA: names the protocol in one of the refusals. */
 const inWordsOfSaml = (result: AssertionResult): AssertionResult =>
   result.outcome === 'refused' && result.reason === 'not-precreated'
     ? { ...result, description: SAML_NOT_PRECREATED }
     : result
 
-/** Tells the audit trail of an assertion that no provider issued; `identity` reports those of a provider. */
 function report(
   { zone, client, remoteAddress, headers }: GrantRequest,
   { assertion, why }: { readonly assertion: string; readonly why: string },
