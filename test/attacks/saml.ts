@@ -19,7 +19,7 @@ import { keyOfZone, PATHS, startSamlTarget } from '../saml-attacks/latchkey.ts'
 import { encodedFor, fits } from '../saml-attacks/means.ts'
 import type { Attack } from './attack.ts'
 
-const ENDPOINTS: readonly Endpoint[] = ['acs']
+const ENDPOINTS: readonly Endpoint[] = ['acs', 'bearer']
 
 /** Makes the attempt against a server of its own; the collection is sent to servers of both modes. */
 const against = (attempt: (target: SamlTarget) => Promise<void>) => async (): Promise<void> => {
@@ -118,6 +118,7 @@ export const samlAttacks: readonly Attack[] = [
       for (const attack of [...audience.attacks, ...inResponseTo.attacks]) {
         assert.deepEqual(await target.complaints('acs', attack), [])
       }
+      for (const attack of audience.attacks) assert.deepEqual(await target.complaints('bearer', attack), [])
     }),
   },
   {

@@ -10,8 +10,8 @@ import { classesFor, createMeans, encodedFor } from './means.ts'
 
 const USAGE = `usage:
   node test/saml-attacks/run.ts --metadata [idp|rival] [--keys FILE]
-  node test/saml-attacks/run.ts --entity-id ID --acs URL [--encrypt-to CERTIFICATE.pem]
-  node test/saml-attacks/run.ts --entity-id ID --bearer URL --client ID:SECRET
+  node test/saml-attacks/run.ts --entity-id ID --acs URL [--encrypt-to CERTIFICATE.pem] [--class NAME]
+  node test/saml-attacks/run.ts --entity-id ID --bearer URL --client ID:SECRET [--class NAME]
   node test/saml-attacks/run.ts --list`
 
 const { values: options } = parseArgs({
@@ -25,6 +25,7 @@ const { values: options } = parseArgs({
     bearer: { type: 'string' },
     client: { type: 'string', default: '' },
     'encrypt-to': { type: 'string' },
+    class: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 })
@@ -90,7 +91,8 @@ async function attack(target: Target): Promise<readonly Row[]> {
     throw new Error(`the server answers a genuine message like an unsigned one: ${taken.text}`)
   }
   const rows: Row[] = []
-  for (const { name, sources, controls, attacks } of classesFor(target)) {
+  const chosen = classesFor(target).filter(({ name }) => (options.class ?? name) === name)
+  for (const { name, sources, controls, attacks } of chosen) {
     const row = (message: string, result: string, source = sources[0] ?? ''): void =>
       void rows.push({ class: name, message, source, result })
     for (const control of controls) {
@@ -107,7 +109,7 @@ async function attack(target: Target): Promise<readonly Row[]> {
     const { text, status, milliseconds } = await sent(each, means)
     const slow = milliseconds > 1000 ? `, after ${Math.round(milliseconds)} ms` : ''
     if (text === taken.text) return each.means === undefined ? 'TAKEN' : `taken: must mean ${each.means}`
-    return `${status >= 500 ? `ERROR ${status}` : 'refused'}${slow}`
+    return `${status >= 500 && status !== refused.status ? `ERROR ${status}` : 'refused'}${slow}`
   }
 }
 

@@ -10,7 +10,7 @@ import type { SamlTarget } from './latchkey.ts'
 import { startSamlTarget } from './latchkey.ts'
 import { classesFor } from './means.ts'
 
-const ENDPOINTS: readonly Endpoint[] = ['acs']
+const ENDPOINTS: readonly Endpoint[] = ['acs', 'bearer']
 
 for (const mode of MODES) {
   describe(`the collection of SAML attacks, ${mode}`, () => {

@@ -2,7 +2,7 @@
 // signed with xml-crypto's signing half and encrypted with xml-encryption. Messages are plain strings, so that a test can
 // break them; whoever looks for something here should find it in the protocol's words.
 import type { BinaryLike, KeyLike } from 'node:crypto'
-import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, sign } from 'node:crypto'
+import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
 import { encrypt } from 'xml-encryption'
@@ -199,9 +199,10 @@ export const base64Of = (xml: string): string => Buffer.from(xml).toString('base
 /** As the parameter `assertion` of the bearer grant. */
 export const base64UrlOf = (xml: string): string => Buffer.from(xml).toString('base64url')
 
+const PROCESS = randomBytes(8).toString('hex')
 let count = 0
-/** An id that no other message of this process has. */
-export const nextId = (): string => `_${(count += 1).toString(16).padStart(32, '0')}`
+/** An id that no other message has, of this process or another one that is run against the same server. */
+export const nextId = (): string => `_${PROCESS}${(count += 1).toString(16).padStart(16, '0')}`
 
 const attribute = (name: string, value: string | null | undefined): string =>
   value === null || value === undefined ? '' : ` ${name}="${escapeXml(value)}"`
