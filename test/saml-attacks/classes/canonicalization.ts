@@ -66,18 +66,18 @@ export const canonicalization: AttackClass = {
     },
     {
       name: 'the prefix bound to another namespace at the assertion',
-      reasons: ['bad-signature', 'not-xml'],
+      reasons: ['bad-signature', 'not-xml', 'issuer'],
       forge: means =>
         aboutVictim(genuine(means)).replace(`xmlns:saml="${SAML.assertion}" ID`, `xmlns:saml="${OTHER}" ID`),
     },
     {
       name: 'an assertion of another namespace, signed',
-      reasons: ['several-assertions', 'not-xml'],
+      reasons: ['several-assertions', 'not-xml', 'issuer'],
       forge: signedWith(xml => xml.replace(SAML.assertion, OTHER)),
     },
     {
       name: 'an assertion of SAML 1.1, signed',
-      reasons: ['several-assertions', 'not-xml'],
+      reasons: ['several-assertions', 'not-xml', 'issuer'],
       forge: signedWith(xml => xml.replace(SAML.assertion, 'urn:oasis:names:tc:SAML:1.0:assertion')),
     },
     {

@@ -30,7 +30,7 @@ export const issuer: AttackClass = {
     },
     {
       name: "this one's key, another provider's name",
-      reasons: ['issuer'],
+      reasons: ['issuer', 'bad-signature'],
       forge: means => genuine(means, { issuer: means.rival.entityId, responseIssuer: means.idp.entityId }),
     },
     {
@@ -52,7 +52,7 @@ export const issuer: AttackClass = {
     },
     {
       name: 'no name in the assertion',
-      reasons: ['bad-signature'],
+      reasons: ['bad-signature', 'issuer'],
       forge: means =>
         messageOf(
           means,
