@@ -10,7 +10,7 @@ import type { JsonRecord } from '../src/base/json.ts'
 import { readFilter } from '../src/identity/directory/names.ts'
 import { readDirectorySettings } from '../src/identity/directory/settings.ts'
 import { createTestClock } from './support/clock.ts'
-import { temporaryFolder } from './support/config.ts'
+import { loadText, temporaryFolder } from './support/config.ts'
 import { githubRecord, startGithub } from './support/github.ts'
 import type { Github } from './support/github.ts'
 import { LDAP_HINT } from './support/ldap-server.ts'
@@ -289,6 +289,14 @@ describe('docs/providers', () => {
 })
 
 describe('docs/operate.md', () => {
+  it('has a SAML provider for the file that is accepted', async () => {
+    const operate = readFileSync(join(FOLDER, '../operate.md'), 'utf8')
+    const yaml = blocksIn(operate, 'yaml').find(block => block.startsWith('saml:')) ?? ''
+    const { bootstrap, saml } = await loadText(temporaryFolder(), yaml)
+    assert.equal(saml.entityId, 'id.example.org')
+    assert.equal(bootstrap.identityProviders[0]?.type, 'saml')
+  })
+
   it('has a row for each reason why a SAML message is refused', () => {
     const problem = readFileSync(join(FOLDER, '../../src/identity/saml/problem.ts'), 'utf8')
     const [, list = ''] = /type SamlReason =((?:\s+\| '[a-z-]+')+)/.exec(problem) ?? []
