@@ -116,7 +116,7 @@ for (const mode of MODES) {
         const words = isUaa ? /No SAML identity provider found in zone/ : NOT_HERE
         await assertRefused(await server.send(CONSUMER, { form: answerForm(stranger, relayState) }), 404, words)
         assertAudited(undefined, 'issuer')
-        await server.send(CONSUMER, { form: { SAMLResponse: 'PHgvPg==' } })
+        await server.send(CONSUMER, { form: { SAMLResponse: base64Of('no XML') } })
         assertAudited(undefined, 'not-xml')
       })
 
