@@ -218,7 +218,11 @@ const verifierOf = ({ name, hash }: Algorithm, keys: readonly KeyObject[]) =>
 
 /** The signature of the element with this id: the root, or a child of it. */
 function signatureNode(text: string, id: string): Node {
-  const { documentElement: root } = new DOMParser().parseFromString(text, 'text/xml')
+  let complaints = 0
+  const errorHandler = (): void => void (complaints += 1)
+  const { documentElement: root } = new DOMParser({ errorHandler }).parseFromString(text, 'text/xml')
+  // xml-crypto parses the text again, and would print what it has to say about it.
+  if (complaints > 0) throw bad('two parsers do not agree on it')
   const parents = [root, ...childElements(root)].filter(element => element.getAttribute('ID') === id)
   const found = parents.flatMap(childElements).filter(({ localName }) => localName === 'Signature')
   const [signature, second] = found

@@ -191,6 +191,16 @@ describe('a response', () => {
     refuses('too-large', () => read(`<a ${Array.from({ length: 50 }, (_, place) => `b${place}=""`).join(' ')}/>`))
   })
 
+  it('is refused without a word on the console where a second parser complains', async context => {
+    const spoken = context.mock.method(console, 'error', () => {})
+    const warned = context.mock.method(console, 'warn', () => {})
+    for (const change of [' xmlns:4aml="urn:a"', ' a:4="b" xmlns:a="urn:a"']) {
+      const xml = (await response()).replace('<saml:Subject>', `<saml:Subject${change}>`)
+      assert.throws(() => read(xml), SamlProblem)
+    }
+    assert.deepEqual([spoken.mock.callCount(), warned.mock.callCount()], [0, 0])
+  })
+
   it('is refused with any byte of what is signed changed', async () => {
     for (const signs of [['assertion'], ['response']] as const) {
       const xml = await response({ signs })
