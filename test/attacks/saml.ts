@@ -1,5 +1,6 @@
 // The collection in test/saml-attacks has all of them; these rows are those that everybody should know.
 import assert from 'node:assert/strict'
+import { deflateRawSync } from 'node:zlib'
 import { samlTestKey } from '../support/saml-idp.ts'
 import type { AttackClass, Endpoint, SamlAttack } from '../saml-attacks/attack.ts'
 import { algorithms } from '../saml-attacks/classes/algorithms.ts'
@@ -170,6 +171,20 @@ export const samlAttacks: readonly Attack[] = [
         })
         assert.equal(person, undefined)
       }
+    }),
+  },
+  {
+    attack: 'sends a logout message of a few kilobytes that unpacks to ten megabytes',
+    outcome: 'it is refused before it is unpacked whole',
+    attempt: against(async ({ server }) => {
+      const message = deflateRawSync(Buffer.alloc(10_000_000, 'a')).toString('base64')
+      assert.ok(message.length < 16_000)
+      const begun = performance.now()
+      for (const kind of ['SAMLRequest', 'SAMLResponse']) {
+        const answer = await server.send('/saml/SingleLogout/alias/latchkey', { query: { [kind]: message } })
+        assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`)
+      }
+      assert.ok(performance.now() - begun < 5000)
     }),
   },
 ]

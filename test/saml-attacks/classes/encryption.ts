@@ -95,8 +95,16 @@ export const encryption: AttackClass = {
       around(means => signedAssertion(means), { algorithm: `${XMLENC}tripledes-cbc` }),
     ),
     attack(
+      'RSA 1.5 for the key',
+      around(means => signedAssertion(means), { keyAlgorithm: `${XMLENC}rsa-1_5` }),
+      'Jager et al., Bleichenbacher’s Attack Strikes Again, ESORICS 2012',
+    ),
+    attack(
       'a bit of the cipher text turned',
       changed(xml => withBitTurned(xml, 1)),
+    ),
+    attack('a bit of the cipher text of CBC turned', async means =>
+      withBitTurned(messageOf(means, await sealed(means, signedAssertion(means), { algorithm: SAML.cbc })), 1),
     ),
     attack(
       'a bit of the encrypted key turned',
