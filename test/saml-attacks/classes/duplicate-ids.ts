@@ -9,7 +9,6 @@ import {
   renamed,
   replaced,
   signedAssertion,
-  unsigned,
   victimAssertion,
 } from '../forging.ts'
 
@@ -74,15 +73,13 @@ export const duplicateIds: AttackClass = {
     {
       name: 'no ID at all, and a Reference without one',
       reasons: ['bad-signature'],
-      forge: means => {
-        const signed = signedAssertion(means)
-        return messageOf(
+      forge: means =>
+        messageOf(
           means,
-          aboutVictim(signed)
+          aboutVictim(signedAssertion(means))
             .replace(/ ID="[^"]*"/, '')
-            .replace(/ URI="[^"]*"/, ' URI="#"') + (unsigned(signed) && ''),
-        )
-      },
+            .replace(/ URI="[^"]*"/, ' URI="#"'),
+        ),
     },
   ],
 }

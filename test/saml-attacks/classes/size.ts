@@ -1,6 +1,7 @@
+import { SAML } from '../../support/saml-idp.ts'
 import type { AttackClass, Means, SamlAttack } from '../attack.ts'
 import { MALLORY } from '../attack.ts'
-import { appended, genuine, keyInfo, messageOf, replaced, signedAssertion, victimAssertion } from '../forging.ts'
+import { appended, genuine, keyInfo, messageOf, replaced, victimAssertion } from '../forging.ts'
 
 const within = (piece: (means: Means) => string) => (means: Means) => appended(genuine(means), piece(means))
 const nested = (depth: number): string => '<a>'.repeat(depth) + '</a>'.repeat(depth)
@@ -43,9 +44,8 @@ const ATTACKS: readonly SamlAttack[] = [
     name: 'a thousand signatures',
     reasons: ['too-large'],
     forge: means => {
-      const signed = signedAssertion(means)
-      const piece = `<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo/></ds:Signature>`
-      return messageOf(means, appended(victimAssertion(means), piece.repeat(1000)) + (signed && ''))
+      const piece = `<ds:Signature xmlns:ds="${SAML.signature}"><ds:SignedInfo/></ds:Signature>`
+      return messageOf(means, appended(victimAssertion(means), piece.repeat(1000)))
     },
   },
   {

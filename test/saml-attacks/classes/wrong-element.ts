@@ -90,7 +90,7 @@ export const wrongElement: AttackClass = {
       reasons: ['bad-signature'],
       forge: means => {
         const signed = signedAssertion(means)
-        return appended(messageOf(means, evilTwin(signed)), signed.includes('ds:') ? signatureOf(signed) : '')
+        return appended(messageOf(means, evilTwin(signed)), signatureOf(signed))
       },
     },
     {
