@@ -17,6 +17,7 @@ import { outboundAttacks } from './attacks/outbound.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
 import { samlAttacks } from './attacks/saml.ts'
+import { samlBrowserAttacks } from './attacks/saml-browsers.ts'
 import { samlProviderAttacks } from './attacks/saml-providers.ts'
 import { scimAttacks } from './attacks/scim.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
@@ -35,6 +36,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'logout with other providers': upstreamLogoutAttacks,
   'SAML assertions at the token endpoint': samlBearerAttacks,
   'SAML providers and their administrators': samlProviderAttacks,
+  'SAML sign-in through somebody’s browser': samlBrowserAttacks,
   'single logout by SAML': samlLogoutAttacks,
   'vouching for others': externalLoginAttacks,
   'directories and their people': directoryAttacks,
